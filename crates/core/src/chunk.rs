@@ -1,0 +1,178 @@
+//! The batch contract: sorted messages as arrays.
+//!
+//! Blocks decode into a [`Chunk`], memtables fill one, the merge reads several, so the hot loops
+//! run over arrays and a virtual call is paid once a chunk, not once an entry.
+//!
+//! Invariants of a chunk: entries ascend by key, and by *descending* SeqNo within a key; all
+//! arrays have one element an entry. A source that runs backward hands out its chunks from the
+//! last to the first, each still ascending; its reader walks each from the end.
+
+use crate::mem::Bytes;
+use crate::{MessageKind, Result, SeqNo};
+
+/// Which way a scan runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Ascending keys.
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// Where a chunk's values lie.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// In the chunk itself.
+    Owned(Vec<u8>),
+    /// In a decompressed block that the chunk keeps alive.
+    Shared(Bytes),
+}
+
+impl Values {
+    /// The bytes that the value ends index.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Owned(vec) => vec,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// A batch of sorted messages, as arrays. The fields are public because filling and merging them
+/// are the hot loops; everything else uses the methods.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// First eight bytes of each key, big-endian, padded with zeros: `prefix(a) < prefix(b)`
+    /// implies `a < b`.
+    pub prefixes: Vec<u64>,
+    /// End of each key in `keys`; a key begins where the one before it ends.
+    pub key_ends: Vec<u32>,
+    /// The keys one after the other. May have slack bytes behind the last key.
+    pub keys: Vec<u8>,
+    /// Kind of each message.
+    pub kinds: Vec<MessageKind>,
+    /// SeqNo of each message.
+    pub seqs: Vec<SeqNo>,
+    /// Where the first value begins in `values`.
+    pub values_start: u32,
+    /// End of each value in `values`.
+    pub value_ends: Vec<u32>,
+    /// The value bytes.
+    pub values: Values,
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Chunk {
+    /// An empty chunk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            prefixes: Vec::new(),
+            key_ends: Vec::new(),
+            keys: Vec::new(),
+            kinds: Vec::new(),
+            seqs: Vec::new(),
+            values_start: 0,
+            value_ends: Vec::new(),
+            values: Values::Owned(Vec::new()),
+        }
+    }
+
+    /// Forgets all entries and keeps the arrays' memory.
+    pub fn clear(&mut self) {
+        self.prefixes.clear();
+        self.key_ends.clear();
+        self.keys.clear();
+        self.kinds.clear();
+        self.seqs.clear();
+        self.values_start = 0;
+        self.value_ends.clear();
+        match &mut self.values {
+            Values::Owned(vec) => vec.clear(),
+            Values::Shared(_) => self.values = Values::Owned(Vec::new()),
+        }
+    }
+
+    /// How many messages.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.prefixes.is_empty()
+    }
+
+    /// Key of entry `i`.
+    #[inline]
+    #[must_use]
+    pub fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.key_ends[i - 1] as usize };
+        &self.keys[start..self.key_ends[i] as usize]
+    }
+
+    /// Value of entry `i`.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { self.values_start } else { self.value_ends[i - 1] };
+        &self.values.bytes()[start as usize..self.value_ends[i] as usize]
+    }
+
+    /// Appends a message; its value is copied. For sources that do not fill the arrays at once.
+    ///
+    /// # Panics
+    /// If the values are [`Values::Shared`], or key or value bytes pass 4 GiB (the caller fills
+    /// chunks of bounded size).
+    pub fn push(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
+        let Values::Owned(values) = &mut self.values else {
+            panic!("push into a chunk whose values are shared");
+        };
+        self.prefixes.push(key_prefix(key));
+        self.keys.extend_from_slice(key);
+        assert!(self.keys.len() <= u32::MAX as usize);
+        self.key_ends.push(self.keys.len() as u32);
+        values.extend_from_slice(value);
+        assert!(values.len() <= u32::MAX as usize);
+        self.value_ends.push(values.len() as u32);
+        self.kinds.push(kind);
+        self.seqs.push(seq);
+    }
+}
+
+/// The first eight bytes of a key, big-endian, padded with zeros.
+#[inline]
+#[must_use]
+pub fn key_prefix(key: &[u8]) -> u64 {
+    if let Some(head) = key.first_chunk::<8>() {
+        u64::from_be_bytes(*head)
+    } else {
+        let mut head = [0; 8];
+        head[..key.len()].copy_from_slice(key);
+        u64::from_be_bytes(head)
+    }
+}
+
+/// Something that hands out sorted messages chunk by chunk: a run's cursor, a memtable's, a merge.
+pub trait Source: Send {
+    /// Replaces `chunk` with the next messages in the source's direction; `false` (and an empty
+    /// chunk) when there are none left. Never returns `true` with an empty chunk.
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        (**self).next_chunk(chunk)
+    }
+}

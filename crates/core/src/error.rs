@@ -1,0 +1,206 @@
+//! Errors by kind. A kind says what the caller must do; the message says what happened, with the
+//! numbers; a corruption also says where. No kind names a part of an upper layer.
+
+use std::fmt;
+
+/// Result of any operation of the engine.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What the caller must do about an [`Error`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Another transaction changed the row: retry the transaction.
+    Conflict,
+    /// Chosen as the victim of a deadlock: retry the transaction.
+    Deadlock,
+    /// Waited too long for a lock: retry the transaction.
+    LockTimeout,
+    /// The resource is in use just now: retry the call.
+    Busy,
+    /// The call is wrong: fix it.
+    Invalid,
+    /// The named thing does not exist.
+    NotFound,
+    /// The named thing exists already.
+    Exists,
+    /// The disk is full: free space. Reading goes on, and writing resumes by itself.
+    NoSpace,
+    /// A byte on disk is not what was written. [`Error::place`] names file, offset and kind.
+    Corruption,
+    /// A failed fsync left the state of the disk unknown: close and reopen.
+    Poisoned,
+    /// The device or the operating system reported an error.
+    Io,
+    /// The handle was closed.
+    Closed,
+    /// The caller cancelled the operation.
+    Cancelled,
+    /// Written by a newer version, or a feature this build does not have.
+    Unsupported,
+    /// A bug of the engine: please report it.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The kind's name as it is printed and as JSON gives it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "Conflict",
+            Self::Deadlock => "Deadlock",
+            Self::LockTimeout => "LockTimeout",
+            Self::Busy => "Busy",
+            Self::Invalid => "Invalid",
+            Self::NotFound => "NotFound",
+            Self::Exists => "Exists",
+            Self::NoSpace => "NoSpace",
+            Self::Corruption => "Corruption",
+            Self::Poisoned => "Poisoned",
+            Self::Io => "Io",
+            Self::Closed => "Closed",
+            Self::Cancelled => "Cancelled",
+            Self::Unsupported => "Unsupported",
+            Self::Internal => "Internal",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where a corruption was found and what shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CorruptionPlace {
+    /// File, relative to the database directory.
+    pub file: String,
+    /// Byte offset in that file.
+    pub offset: u64,
+    /// What kind of block or record is there, for example `block` or `wal record`.
+    pub what: &'static str,
+}
+
+/// An error: its kind, a sentence with the facts, and for a corruption its place.
+///
+/// Cheap to clone, so that one failed flush can be reported to every waiting writer.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    place: Option<CorruptionPlace>,
+    os: Option<i32>,
+}
+
+impl Error {
+    /// An error of `kind` with a sentence that says what happened.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), place: None, os: None }))
+    }
+
+    /// A wrong call.
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// A bug of the engine.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// A byte on disk that is not what was written. The only constructor of that kind, so that
+    /// every corruption names its place.
+    #[must_use]
+    pub fn corruption(
+        file: impl Into<String>,
+        offset: u64,
+        what: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        let place = CorruptionPlace { file: file.into(), offset, what };
+        Self(Box::new(Inner {
+            kind: ErrorKind::Corruption,
+            message: message.into(),
+            place: Some(place),
+            os: None,
+        }))
+    }
+
+    /// An error of the operating system while doing `action` on `file`. ENOSPC and EDQUOT become
+    /// [`ErrorKind::NoSpace`], ENOENT becomes [`ErrorKind::NotFound`].
+    #[must_use]
+    pub fn io(action: &str, file: &str, source: &std::io::Error) -> Self {
+        let os = source.raw_os_error();
+        let kind = match os {
+            Some(28 | 122) => ErrorKind::NoSpace,
+            _ if source.kind() == std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Io,
+        };
+        let message = format!("cannot {action} {file}: {source}");
+        Self(Box::new(Inner { kind, message, place: None, os }))
+    }
+
+    /// What the caller must do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The sentence without the kind.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where the corruption is, if this is one.
+    #[must_use]
+    pub fn place(&self) -> Option<&CorruptionPlace> {
+        self.0.place.as_ref()
+    }
+
+    /// The operating system's error number, if it reported one.
+    #[must_use]
+    pub fn os_error(&self) -> Option<i32> {
+        self.0.os
+    }
+
+    /// The same error with `context: ` in front of its message.
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.0.message = format!("{context}: {}", self.0.message);
+        self
+    }
+
+    /// The same error as another kind (a failed fsync is an Io error that becomes Poisoned).
+    #[must_use]
+    pub fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.kind, self.0.message)?;
+        if let Some(place) = &self.0.place {
+            write!(f, " ({} at offset {} of {})", place.what, place.offset, place.file)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}

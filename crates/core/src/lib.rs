@@ -1,0 +1,27 @@
+//! Layer 0 of FronDB: the vocabulary every other crate shares, and the shims through which all
+//! outside effects pass.
+//!
+//! What is here names nothing from an upper layer: identifiers, messages, the batch contract
+//! between runs, memtables and the merge ([`Chunk`], [`Source`]), errors by kind, limits, byte and
+//! tuple codecs, checksums, memory and its budget, and time, randomness, threads and locks.
+
+pub mod budget;
+pub mod checksum;
+pub mod chunk;
+pub mod clock;
+pub mod codec;
+pub mod error;
+pub mod executor;
+pub mod ids;
+pub mod limits;
+pub mod mem;
+pub mod message;
+pub mod prng;
+pub mod sync;
+pub mod tuple;
+
+pub use chunk::{Chunk, Direction, Source};
+pub use error::{CorruptionPlace, Error, ErrorKind, Result};
+pub use ids::{Lsn, NodeId, RunId, SeqNo, TreeId};
+pub use message::{MessageKind, RangeDelete, UpdateFn};
+pub mod range_delete;
