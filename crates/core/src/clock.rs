@@ -1,1 +1,249 @@
-//! Being written.
+//! Time as the engine sees it: a monotonic clock that tests can own.
+//!
+//! Nothing below reads the operating system's clock directly. Pacing, periodic syncs, scan debts
+//! and cursors that grow old take a [`SharedClock`], so a test can move time by hand and never
+//! has to sleep. The wall clock ([`unix_millis`]) is for names and logs only: it can jump, so no
+//! decision may rest on it.
+//!
+//! Every clock is safe to share between threads.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+// The standard pointer on purpose, under shuttle too: shuttle's cannot hold a trait object, and
+// counting the references of a clock is not a schedule worth exploring.
+use std::sync::Arc;
+
+use crate::sync::{Condvar, Mutex};
+
+/// A point in time, nanoseconds since an origin that each clock chooses (u64: 584 years).
+///
+/// Arithmetic saturates: a wrong clock must not bring the engine down.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The clock's origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than any time a clock reports.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// How long ago `earlier` was; zero if it lies in the future.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl fmt::Debug for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Duration::from_nanos(self.0))
+    }
+}
+
+impl Add<Duration> for Nanos {
+    type Output = Self;
+    fn add(self, length: Duration) -> Self {
+        Self(self.0.saturating_add(saturating_nanos(length)))
+    }
+}
+
+impl AddAssign<Duration> for Nanos {
+    fn add_assign(&mut self, length: Duration) {
+        *self = *self + length;
+    }
+}
+
+impl Sub<Duration> for Nanos {
+    type Output = Self;
+    fn sub(self, length: Duration) -> Self {
+        Self(self.0.saturating_sub(saturating_nanos(length)))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+fn saturating_nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A monotonic clock.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// Now. Never smaller than an earlier answer of the same clock, on any thread.
+    fn now(&self) -> Nanos;
+
+    /// Returns when at least `length` has passed on this clock.
+    fn sleep(&self, length: Duration);
+}
+
+/// A clock as the parts of the engine hold it.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// The operating system's monotonic clock; its origin is when it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    origin: Instant,
+}
+
+impl SystemClock {
+    /// A clock that starts at zero now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { origin: Instant::now() }
+    }
+
+    /// A new clock, ready to be handed around.
+    #[must_use]
+    pub fn shared() -> SharedClock {
+        Arc::new(Self::new())
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Nanos {
+        Nanos(saturating_nanos(self.origin.elapsed()))
+    }
+
+    fn sleep(&self, length: Duration) {
+        std::thread::sleep(length);
+    }
+}
+
+/// A clock that stands still until a test moves it.
+///
+/// A sleeper waits until others have advanced the clock past its time, so a test sees exactly the
+/// waits the code asks for; [`ManualClock::sleepers`] says how many are waiting. A test of one
+/// thread makes it [`ManualClock::stepping`]: then a sleep itself advances the clock.
+#[derive(Debug)]
+pub struct ManualClock {
+    state: Mutex<ManualState>,
+    moved: Condvar,
+    stepping: bool,
+}
+
+#[derive(Debug, Default)]
+struct ManualState {
+    now: Nanos,
+    sleepers: usize,
+}
+
+impl ManualClock {
+    /// A clock at zero on which sleepers wait for [`ManualClock::advance`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self { state: Mutex::default(), moved: Condvar::new(), stepping: false }
+    }
+
+    /// A clock at zero that jumps ahead by the length of every sleep and never blocks.
+    #[must_use]
+    pub fn stepping() -> Self {
+        Self { stepping: true, ..Self::new() }
+    }
+
+    /// Moves the clock forward and wakes the sleepers whose time has come.
+    pub fn advance(&self, length: Duration) {
+        self.state.lock().now += length;
+        self.moved.notify_all();
+    }
+
+    /// How many threads sleep on this clock now.
+    #[must_use]
+    pub fn sleepers(&self) -> usize {
+        self.state.lock().sleepers
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Nanos {
+        self.state.lock().now
+    }
+
+    fn sleep(&self, length: Duration) {
+        if self.stepping {
+            return self.advance(length);
+        }
+        let mut state = self.state.lock();
+        let until = state.now + length;
+        state.sleepers += 1;
+        while state.now < until {
+            self.moved.wait(&mut state);
+        }
+        state.sleepers -= 1;
+    }
+}
+
+/// Milliseconds since 1970 by the wall clock; zero if it is set before that. For people to read,
+/// never to compare.
+#[must_use]
+pub fn unix_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Nanos(5) - Nanos(9), Duration::ZERO);
+        assert_eq!(Nanos(9) - Nanos(5), Duration::from_nanos(4));
+        assert_eq!(Nanos::MAX + Duration::MAX, Nanos::MAX);
+        assert_eq!(Nanos(5) - Duration::MAX, Nanos::ZERO);
+    }
+
+    #[test]
+    fn the_system_clock_never_goes_back() {
+        let clock = SystemClock::new();
+        let mut last = clock.now();
+        for _ in 0..1000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn a_sleeper_on_a_manual_clock_waits_for_its_time() {
+        let clock = Arc::new(ManualClock::new());
+        let sleeper = Arc::clone(&clock);
+        let thread = std::thread::spawn(move || {
+            sleeper.sleep(Duration::from_secs(10));
+            sleeper.now()
+        });
+        while clock.sleepers() == 0 {
+            std::thread::yield_now();
+        }
+        clock.advance(Duration::from_secs(9));
+        assert_eq!(clock.sleepers(), 1, "woken a second early");
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(thread.join().unwrap(), Nanos::ZERO + Duration::from_secs(10));
+        assert_eq!(clock.sleepers(), 0);
+    }
+
+    #[test]
+    fn a_stepping_clock_jumps() {
+        let clock = ManualClock::stepping();
+        clock.sleep(Duration::from_millis(3));
+        clock.sleep(Duration::from_millis(4));
+        assert_eq!(clock.now(), Nanos(7_000_000));
+    }
+}
