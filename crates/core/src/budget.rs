@@ -1,1 +1,392 @@
-//! Being written.
+//! One memory budget for the whole engine (rule 24).
+//!
+//! Every part charges what it holds: memtables their arenas, the cache its blocks, a merge its
+//! windows. The sum is compared with one number, the user's `memory` option, so no part has a
+//! size of its own that could be set wrong against another's.
+//!
+//! ```text
+//!   memtable ─┐ reserve / grow                  over total
+//!   merge    ─┼──────────────▶ used (an atomic) ──────────▶ pressure callbacks, in the order
+//!   cache    ─┘ shrink / drop                               they were registered; the cache first
+//! ```
+//!
+//! Reserving never fails and never waits: memory that a commit needs must be had, and it is the
+//! cache that yields. Whoever pushes the sum over the total pays by running the callbacks before
+//! it goes on, so the overshoot is bounded by what the threads reserve while one of them evicts.
+//!
+//! Invariants
+//! - `used` is the sum of the live reservations; a reservation gives back what it holds when it
+//!   is dropped.
+//! - Callbacks run outside every lock of this module, by one thread at a time. A call that comes
+//!   while one runs is not lost: the running thread calls again before it leaves.
+//!
+//! Threads: everything may be called from any thread. A callback must not reserve from the budget
+//! it serves (it would ask itself for room); it may shrink and drop reservations.
+
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, RwLock};
+
+/// Who holds memory. Kept apart in the status, summed for the limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// Arenas of active and frozen memtables.
+    Memtable = 0,
+    /// Decompressed blocks. Yields to every other part.
+    Cache = 1,
+    /// Filters that are held outside the cache.
+    Filter = 2,
+    /// Block indexes that are held outside the cache.
+    Index = 3,
+    /// Merge windows, readahead, I/O buffers, codec contexts.
+    Work = 4,
+    /// Buffers of the write-ahead log.
+    Wal = 5,
+    /// Trunk nodes and what describes their runs.
+    Trunk = 6,
+    /// What has no name of its own.
+    Other = 7,
+}
+
+impl Part {
+    /// Every part, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Memtable,
+        Self::Cache,
+        Self::Filter,
+        Self::Index,
+        Self::Work,
+        Self::Wal,
+        Self::Trunk,
+        Self::Other,
+    ];
+
+    /// The name that status output and JSON give it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memtable => "memtable",
+            Self::Cache => "cache",
+            Self::Filter => "filter",
+            Self::Index => "index",
+            Self::Work => "work",
+            Self::Wal => "wal",
+            Self::Trunk => "trunk",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What is called when the sum of all reservations passes the total. The argument is how many
+/// bytes it is over; the callee frees about that much if it can.
+pub type PressureFn = Box<dyn Fn(u64) + Send + Sync>;
+
+/// The budget: a total, and who uses how much of it. See the module's head.
+pub struct Budget {
+    total: AtomicU64,
+    used: AtomicU64,
+    peak: AtomicU64,
+    by_part: [AtomicU64; Part::ALL.len()],
+    /// Set while one thread runs the callbacks.
+    relieving: AtomicBool,
+    /// Counts the times the sum was found over the total, so that the relieving thread sees
+    /// requests that came while it was busy.
+    requests: AtomicU64,
+    callbacks: RwLock<Vec<Arc<PressureFn>>>,
+}
+
+impl Budget {
+    /// A budget of `total_bytes`.
+    #[must_use]
+    pub fn new(total_bytes: u64) -> Arc<Self> {
+        Arc::new(Self {
+            total: AtomicU64::new(total_bytes),
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            by_part: [const { AtomicU64::new(0) }; Part::ALL.len()],
+            relieving: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            callbacks: RwLock::new(Vec::new()),
+        })
+    }
+
+    /// The limit, in bytes.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit. If more than that is in use, the pressure callbacks run before this
+    /// returns.
+    pub fn set_total(&self, total_bytes: u64) {
+        self.total.store(total_bytes, Ordering::Relaxed);
+        if self.used() > total_bytes {
+            self.relieve();
+        }
+    }
+
+    /// Bytes reserved by all parts together.
+    #[inline]
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes reserved by one part.
+    #[inline]
+    #[must_use]
+    pub fn used_by(&self, part: Part) -> u64 {
+        self.by_part[part as usize].load(Ordering::Relaxed)
+    }
+
+    /// What the other parts leave of the total to `part`; 0 when they use all of it.
+    #[inline]
+    #[must_use]
+    pub fn left_for(&self, part: Part) -> u64 {
+        let others = self.used().saturating_sub(self.used_by(part));
+        self.total().saturating_sub(others)
+    }
+
+    /// The largest sum there was since the budget was made.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Charges `bytes` to `part` until the reservation is dropped. Never fails; if the sum passes
+    /// the total, the pressure callbacks run before this returns.
+    #[must_use = "the bytes are given back when the reservation is dropped"]
+    pub fn reserve(self: &Arc<Self>, part: Part, bytes: u64) -> Reservation {
+        self.charge(part, bytes);
+        Reservation { budget: Arc::clone(self), part, bytes }
+    }
+
+    /// Registers a callback for the life of the budget. Callbacks run in the order they were
+    /// registered, until the sum is within the total again.
+    pub fn on_pressure(&self, callback: PressureFn) {
+        self.callbacks.write().push(Arc::new(callback));
+    }
+
+    #[inline]
+    fn charge(&self, part: Part, bytes: u64) {
+        self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed);
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Most charges do not set a record; a load is cheaper than a contended fetch_max.
+        if used > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(used, Ordering::Relaxed);
+        }
+        if used > self.total() && bytes > 0 {
+            self.relieve();
+        }
+    }
+
+    #[inline]
+    fn give_back(&self, part: Part, bytes: u64) {
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let of_part = self.by_part[part as usize].fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(used >= bytes && of_part >= bytes, "more was given back than reserved");
+    }
+
+    /// Runs the callbacks, unless another thread does already: then that thread runs them once
+    /// more. SeqCst orders the request count against the flag, or both threads could believe that
+    /// the other one will look.
+    #[cold]
+    fn relieve(&self) {
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        while !self.relieving.swap(true, Ordering::SeqCst) {
+            let seen = self.requests.load(Ordering::SeqCst);
+            self.run_callbacks();
+            self.relieving.store(false, Ordering::SeqCst);
+            if self.requests.load(Ordering::SeqCst) == seen {
+                break;
+            }
+        }
+    }
+
+    fn run_callbacks(&self) {
+        // Copied, so that no lock is held while a callback runs.
+        let callbacks = self.callbacks.read().clone();
+        for callback in callbacks {
+            let over = self.used().saturating_sub(self.total());
+            if over == 0 {
+                break;
+            }
+            callback(over);
+        }
+    }
+}
+
+impl std::fmt::Debug for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Budget({} of {} bytes", self.used(), self.total())?;
+        for part in Part::ALL {
+            write!(f, ", {} {}", part.name(), self.used_by(part))?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Bytes charged to one part; given back on drop.
+#[must_use = "the bytes are given back when the reservation is dropped"]
+pub struct Reservation {
+    budget: Arc<Budget>,
+    part: Part,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// How many bytes it holds.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The part it is charged to.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Charges `more` bytes; may run the pressure callbacks, as [`Budget::reserve`] does.
+    #[inline]
+    pub fn grow(&mut self, more: u64) {
+        // Counted first: if a callback panics, the drop gives back what was charged.
+        self.bytes += more;
+        self.budget.charge(self.part, more);
+    }
+
+    /// Gives back `less` bytes.
+    ///
+    /// # Panics
+    /// If it holds fewer.
+    #[inline]
+    pub fn shrink(&mut self, less: u64) {
+        assert!(less <= self.bytes, "shrink of {less} bytes from {} reserved", self.bytes);
+        self.bytes -= less;
+        self.budget.give_back(self.part, less);
+    }
+
+    /// Makes it hold exactly `bytes`.
+    #[inline]
+    pub fn resize(&mut self, bytes: u64) {
+        if bytes > self.bytes {
+            self.grow(bytes - self.bytes);
+        } else {
+            self.shrink(self.bytes - bytes);
+        }
+    }
+
+    /// Cuts `bytes` off into a reservation of its own, for what is handed to another owner.
+    ///
+    /// # Panics
+    /// If it holds fewer.
+    pub fn split(&mut self, bytes: u64) -> Self {
+        assert!(bytes <= self.bytes, "split of {bytes} bytes from {} reserved", self.bytes);
+        self.bytes -= bytes;
+        Self { budget: Arc::clone(&self.budget), part: self.part, bytes }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.give_back(self.part, self.bytes);
+    }
+}
+
+impl std::fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reservation({}, {} bytes)", self.part.name(), self.bytes)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::sync::Mutex;
+
+    #[test]
+    fn a_reservation_charges_its_part_and_gives_back_on_drop() {
+        let budget = Budget::new(1000);
+        let mut memtable = budget.reserve(Part::Memtable, 300);
+        let work = budget.reserve(Part::Work, 200);
+        memtable.grow(50);
+        assert_eq!(budget.used(), 550);
+        assert_eq!(budget.used_by(Part::Memtable), 350);
+        assert_eq!(budget.left_for(Part::Cache), 450);
+        assert_eq!(budget.left_for(Part::Work), 650);
+        memtable.resize(100);
+        let part = memtable.split(40);
+        drop(memtable);
+        assert_eq!(budget.used_by(Part::Memtable), 40);
+        drop((part, work));
+        assert_eq!(budget.used(), 0);
+        assert_eq!(budget.peak(), 550);
+    }
+
+    #[test]
+    fn pressure_names_the_excess_and_stops_at_the_first_callback_that_clears_it() {
+        let budget = Budget::new(100);
+        let cache = Arc::new(Mutex::new(budget.reserve(Part::Cache, 90)));
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let (yielding, log) = (Arc::clone(&cache), Arc::clone(&calls));
+        budget.on_pressure(Box::new(move |over| {
+            log.lock().push(("cache", over));
+            let mut held = yielding.lock();
+            let give = over.min(held.bytes());
+            held.shrink(give);
+        }));
+        let log = Arc::clone(&calls);
+        budget.on_pressure(Box::new(move |over| log.lock().push(("second", over))));
+
+        let within = budget.reserve(Part::Work, 10);
+        assert!(calls.lock().is_empty(), "exactly the total is not over it");
+        let over = budget.reserve(Part::Memtable, 30);
+        assert_eq!(*calls.lock(), [("cache", 30)]);
+        assert_eq!(budget.used(), 100);
+        let far_over = budget.reserve(Part::Memtable, 80);
+        assert_eq!(calls.lock()[1..], [("cache", 80), ("second", 20)]);
+        drop((within, over, far_over));
+        budget.set_total(0);
+        assert_eq!(budget.used(), 0);
+    }
+
+    /// A callback that reserves asks itself for room: it is called again, and not from within.
+    #[test]
+    fn a_callback_never_runs_inside_itself() {
+        let budget = Budget::new(10);
+        let depth = Arc::new(AtomicU64::new(0));
+        let once = Arc::new(AtomicBool::new(false));
+        let (weak, inner, first) = (Arc::downgrade(&budget), Arc::clone(&depth), Arc::clone(&once));
+        budget.on_pressure(Box::new(move |_| {
+            assert_eq!(inner.fetch_add(1, Ordering::SeqCst), 0);
+            if !first.swap(true, Ordering::SeqCst) {
+                let budget = weak.upgrade().expect("the budget is alive");
+                drop(budget.reserve(Part::Other, 1));
+            }
+            inner.fetch_sub(1, Ordering::SeqCst);
+        }));
+        let held = budget.reserve(Part::Work, 20);
+        assert!(once.load(Ordering::SeqCst));
+        drop(held);
+    }
+
+    #[test]
+    fn threads_leave_nothing_behind() {
+        let budget = Budget::new(1 << 20);
+        std::thread::scope(|scope| {
+            for part in Part::ALL {
+                let budget = &budget;
+                scope.spawn(move || {
+                    let mut held = budget.reserve(part, 0);
+                    for step in 0..10_000u64 {
+                        held.resize(step * 7919 % 4096);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.used(), 0);
+        assert!(Part::ALL.iter().all(|&part| budget.used_by(part) == 0));
+        assert!(budget.peak() <= 8 * 4096);
+    }
+}

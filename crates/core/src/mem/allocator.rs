@@ -1,0 +1,309 @@
+//! The process-wide allocator behind [`Buf`](super::Buf): size classes of slabs, exact counters,
+//! and a bound on what lies idle.
+//!
+//! One for the process and not one a database: memory that one database gives up serves the next,
+//! and a buffer needs no handle to find its way home.
+//!
+//! What bounds the idle memory. A class hands out blocks of its oldest slab first, so the younger
+//! ones run empty; an empty slab is unmapped as soon as the idle bytes pass half the bound. When
+//! they pass the bound all the same (live blocks are scattered over many slabs after a change of
+//! load), idle blocks lose their pages, largest class first, until half the bound is left. The
+//! bound is a sixteenth of what is in use and at least 4 MiB: a steady load frees and takes equal
+//! amounts and never reaches it, so it pays for neither system calls nor page faults.
+//!
+//! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
+//! worth exploring, and shuttle's locks cannot live in a static.
+
+use std::collections::BTreeSet;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::class::{CLASS_BYTES_MAX, CLASS_BYTES_MIN, CLASSES, class_bytes, class_for};
+use super::pages::Pages;
+use super::slab::Slab;
+
+/// Idle bytes that are always kept: about what one merge takes and frees.
+const IDLE_BYTES_MIN: usize = 4 << 20;
+/// Idle bytes kept are this part of the bytes in use, if that is more.
+const IDLE_DIVISOR: usize = 16;
+/// Alignment of blocks from the ordinary heap: a word, for those who read numbers.
+const HEAP_ALIGN: usize = 16;
+
+/// What the allocator holds, in bytes. Each counter is exact; read one after the other, they may
+/// be of different moments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Address space mapped for slabs and large buffers.
+    pub mapped_bytes: u64,
+    /// Blocks that are in use or idle and may be resident; the rest of the mapped bytes was never
+    /// touched or was given back.
+    pub resident_bytes: u64,
+    /// Blocks in use, by the size of their class.
+    pub used_bytes: u64,
+    /// Buffers below a kibibyte, in use, on the ordinary heap (not counted in the other three).
+    pub heap_bytes: u64,
+}
+
+/// One size class.
+struct Class {
+    /// Slabs by number; a number is reused after its slab was unmapped.
+    slabs: Vec<Option<Slab>>,
+    vacant: BTreeSet<u32>,
+    /// Slabs that have a free block. The first one is used first.
+    partial: BTreeSet<u32>,
+}
+
+static CLASS: [Mutex<Class>; CLASSES] = [const {
+    Mutex::new(Class { slabs: Vec::new(), vacant: BTreeSet::new(), partial: BTreeSet::new() })
+}; CLASSES];
+
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+static RESIDENT: AtomicUsize = AtomicUsize::new(0);
+static USED: AtomicUsize = AtomicUsize::new(0);
+static HEAP: AtomicUsize = AtomicUsize::new(0);
+/// Set while one thread gives idle memory back; the others need not try too.
+static TRIMMING: AtomicBool = AtomicBool::new(false);
+
+/// The counters.
+#[must_use]
+pub fn stats() -> Stats {
+    let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
+    Stats {
+        mapped_bytes: load(&MAPPED),
+        resident_bytes: load(&RESIDENT),
+        used_bytes: load(&USED),
+        heap_bytes: load(&HEAP),
+    }
+}
+
+/// Gives all idle memory back to the kernel. For a database that closes or falls idle.
+pub fn trim() {
+    trim_to(0);
+}
+
+/// A piece of initialised memory with one owner; returns to where it came from on drop.
+pub(super) struct Block {
+    start: NonNull<u8>,
+    bytes: usize,
+    home: Home,
+}
+
+enum Home {
+    /// The ordinary heap; nowhere if the block has no bytes.
+    Heap,
+    Slab {
+        class: u8,
+        block: u8,
+        slab: u32,
+    },
+    /// Boxed, for it is rare and every block would be as large as it.
+    Own(Box<Pages>),
+}
+
+// SAFETY: a block owns its bytes alone, and they are plain memory.
+unsafe impl Send for Block {}
+// SAFETY: shared, it gives out its address only; who reads there answers for it.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// At least `len` initialised bytes with unspecified contents. With `paged`, address and size
+    /// are multiples of the page size.
+    pub(super) fn alloc(len: usize, paged: bool) -> Self {
+        if len < CLASS_BYTES_MIN && !(paged && len > 0) {
+            Self::alloc_heap(len)
+        } else if len <= CLASS_BYTES_MAX {
+            Self::alloc_slab(class_for(len, paged))
+        } else {
+            Self::alloc_own(len)
+        }
+    }
+
+    /// The same with all bytes zero.
+    pub(super) fn alloc_zeroed(len: usize, paged: bool) -> Self {
+        let block = Self::alloc(len, paged);
+        if matches!(block.home, Home::Slab { .. }) {
+            // SAFETY: the block is ours alone and holds that many bytes. The other homes hand out
+            // zeros anyway.
+            unsafe { block.start.write_bytes(0, len) };
+        }
+        block
+    }
+
+    /// First byte.
+    #[inline]
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Size in bytes.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn alloc_heap(len: usize) -> Self {
+        if len == 0 {
+            return Self { start: NonNull::dangling(), bytes: 0, home: Home::Heap };
+        }
+        let layout = heap_layout(len);
+        // SAFETY: the layout is not empty.
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
+        HEAP.fetch_add(len, Ordering::Relaxed);
+        Self { start, bytes: len, home: Home::Heap }
+    }
+
+    fn alloc_slab(class: usize) -> Self {
+        let bytes = class_bytes(class);
+        let (slab, taken) = CLASS[class].lock().take(class);
+        let home = Home::Slab { class: class as u8, block: taken.block, slab };
+        Self { start: taken.start, bytes, home }
+    }
+
+    fn alloc_own(len: usize) -> Self {
+        let pages = Box::new(Pages::map(len));
+        let (start, bytes) = (pages.start(), pages.bytes());
+        for counter in [&MAPPED, &RESIDENT, &USED] {
+            counter.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Self { start, bytes, home: Home::Own(pages) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        match &self.home {
+            Home::Heap if self.bytes == 0 => {}
+            Home::Heap => {
+                // SAFETY: it came from the ordinary heap with this layout.
+                unsafe { std::alloc::dealloc(self.start.as_ptr(), heap_layout(self.bytes)) };
+                HEAP.fetch_sub(self.bytes, Ordering::Relaxed);
+            }
+            &Home::Slab { class, block, slab } => {
+                let idle = idle_bytes() + self.bytes;
+                let bound = idle_bound();
+                let class = usize::from(class);
+                // Unmapped outside the lock.
+                drop(CLASS[class].lock().put_back(class, slab, block, idle > bound / 2));
+                if idle > bound && idle_bytes() > bound {
+                    trim_to(bound / 2);
+                }
+            }
+            Home::Own(pages) => {
+                for counter in [&MAPPED, &RESIDENT, &USED] {
+                    counter.fetch_sub(pages.bytes(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+impl Class {
+    /// Hands out a block and says from which slab.
+    fn take(&mut self, class: usize) -> (u32, super::slab::Taken) {
+        let number = match self.partial.first() {
+            Some(&number) => number,
+            None => self.add_slab(class),
+        };
+        let Some(slab) = &mut self.slabs[number as usize] else {
+            unreachable!("a slab with free blocks is mapped");
+        };
+        let taken = slab.take();
+        // Counted under the lock, or a trim could uncount the block before it was counted.
+        USED.fetch_add(class_bytes(class), Ordering::Relaxed);
+        if taken.fresh {
+            RESIDENT.fetch_add(class_bytes(class), Ordering::Relaxed);
+        }
+        if slab.is_full() {
+            self.partial.remove(&number);
+        }
+        (number, taken)
+    }
+
+    fn add_slab(&mut self, class: usize) -> u32 {
+        let slab = Slab::map(class);
+        MAPPED.fetch_add(slab.mapped_bytes(), Ordering::Relaxed);
+        let number = self.vacant.pop_first().unwrap_or_else(|| {
+            self.slabs.push(None);
+            self.slabs.len() as u32 - 1
+        });
+        self.slabs[number as usize] = Some(slab);
+        self.partial.insert(number);
+        number
+    }
+
+    /// Takes a block back. A slab that is empty now is handed to the caller to unmap, if `unmap`.
+    fn put_back(&mut self, class: usize, number: u32, block: u8, unmap: bool) -> Option<Slab> {
+        let Some(slab) = &mut self.slabs[number as usize] else {
+            unreachable!("a slab with blocks in use is mapped");
+        };
+        let was_full = slab.is_full();
+        slab.put_back(block);
+        let unmap = unmap && slab.is_empty();
+        USED.fetch_sub(class_bytes(class), Ordering::Relaxed);
+        if was_full {
+            self.partial.insert(number);
+        }
+        if unmap { self.remove(number) } else { None }
+    }
+
+    /// Takes an empty slab out of the class and out of the counters.
+    fn remove(&mut self, number: u32) -> Option<Slab> {
+        self.partial.remove(&number);
+        self.vacant.insert(number);
+        let slab = self.slabs[number as usize].take()?;
+        MAPPED.fetch_sub(slab.mapped_bytes(), Ordering::Relaxed);
+        RESIDENT.fetch_sub(slab.idle_bytes(), Ordering::Relaxed);
+        Some(slab)
+    }
+}
+
+fn heap_layout(len: usize) -> std::alloc::Layout {
+    let Ok(layout) = std::alloc::Layout::from_size_align(len, HEAP_ALIGN) else {
+        unreachable!("a length below a kibibyte cannot overflow");
+    };
+    layout
+}
+
+/// Bytes that are resident and not in use. The two counters change one after the other, so for a
+/// moment the difference may be off by the blocks under way.
+fn idle_bytes() -> usize {
+    RESIDENT.load(Ordering::Relaxed).saturating_sub(USED.load(Ordering::Relaxed))
+}
+
+fn idle_bound() -> usize {
+    (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(IDLE_BYTES_MIN)
+}
+
+/// Gives idle memory back, large classes first (more bytes a call), until `limit` is left.
+fn trim_to(limit: usize) {
+    if TRIMMING.swap(true, Ordering::Acquire) {
+        return;
+    }
+    for class in CLASS.iter().rev() {
+        if idle_bytes() <= limit && limit > 0 {
+            break;
+        }
+        trim_class(class, limit);
+    }
+    TRIMMING.store(false, Ordering::Release);
+}
+
+fn trim_class(class: &Mutex<Class>, limit: usize) {
+    let mut held = class.lock();
+    // The youngest slabs first: they are the last to be used again.
+    let numbers: Vec<u32> = held.partial.iter().rev().copied().collect();
+    for number in numbers {
+        if idle_bytes() <= limit && limit > 0 {
+            break;
+        }
+        let Some(slab) = &mut held.slabs[number as usize] else { continue };
+        if slab.is_empty() {
+            drop(held.remove(number));
+        } else {
+            RESIDENT.fetch_sub(slab.discard_idle(), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! [`Buf`] and [`Bytes`]: owners of a block, unique and shared.
+//!
+//! Invariant: the bytes behind `start..start + len` are initialised and live as long as the block
+//! they belong to; a `Buf` is the only way to them, and a `Bytes` only reads.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::allocator::Block;
+use crate::limits::PAGE_BYTES;
+
+/// A unique, writable buffer of fixed size.
+///
+/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of it, as direct I/O wants
+/// them, unless the buffer was made by [`packed`](Self::packed).
+pub struct Buf {
+    block: Block,
+    len: usize,
+}
+
+impl Buf {
+    /// A buffer of `len` zeros.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Self {
+        Self { block: Block::alloc_zeroed(len, len >= PAGE_BYTES), len }
+    }
+
+    /// A buffer of `len` bytes that hold anything: old blocks, zeros. For who overwrites it all.
+    #[must_use]
+    pub fn with_len(len: usize) -> Self {
+        Self { block: Block::alloc(len, len >= PAGE_BYTES), len }
+    }
+
+    /// The same, page-aligned at any length.
+    #[must_use]
+    pub fn paged(len: usize) -> Self {
+        Self { block: Block::alloc(len, true), len }
+    }
+
+    /// A buffer of `len` bytes that hold anything, aligned to 16 only and rounded up by less: for
+    /// decoded blocks, which are kept for long and never meet the disk.
+    #[must_use]
+    pub fn packed(len: usize) -> Self {
+        Self { block: Block::alloc(len, false), len }
+    }
+
+    /// A copy of `bytes`, packed.
+    #[must_use]
+    pub fn copy_from(bytes: &[u8]) -> Self {
+        let mut buf = Self::packed(bytes.len());
+        buf.copy_from_slice(bytes);
+        buf
+    }
+
+    /// Cuts the buffer to `len` bytes (no effect if it is shorter). The memory stays.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Bytes of memory it holds, rounding included: what to charge to the budget.
+    #[must_use]
+    pub fn footprint(&self) -> usize {
+        self.block.bytes() + size_of::<Self>()
+    }
+
+    /// Makes it shareable.
+    #[must_use]
+    pub fn freeze(self) -> Bytes {
+        Bytes { start: self.block.start(), len: self.len, owner: Arc::new(self) }
+    }
+}
+
+impl fmt::Debug for Buf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buf({} bytes)", self.len)
+    }
+}
+
+impl Deref for Buf {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the block is ours and holds at least `len` initialised bytes; `&self` keeps
+        // writers away.
+        unsafe { std::slice::from_raw_parts(self.block.start().as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buf {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` keeps everyone else away.
+        unsafe { std::slice::from_raw_parts_mut(self.block.start().as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Buf {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// A shared, read-only part of a [`Buf`]. Cloning counts a reference.
+///
+/// Holds its address itself and not as a range of the owner: blocks are read through this on the
+/// hot path of every lookup, and the way over the owner is a dependent load and a bounds check
+/// more.
+#[derive(Clone)]
+pub struct Bytes {
+    start: NonNull<u8>,
+    len: usize,
+    owner: Arc<Buf>,
+}
+
+// SAFETY: it reads memory that its owner keeps, and nobody writes there once a `Buf` is frozen.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    /// A copy of `bytes`.
+    #[must_use]
+    pub fn copy_from(bytes: &[u8]) -> Self {
+        Buf::copy_from(bytes).freeze()
+    }
+
+    /// The part at `range`.
+    ///
+    /// # Panics
+    /// If the range lies outside.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len, "slice out of range");
+        // SAFETY: the range was checked to lie inside the bytes this part has.
+        let start = unsafe { self.start.add(range.start) };
+        Self { start, len: range.end - range.start, owner: Arc::clone(&self.owner) }
+    }
+
+    /// Bytes of memory that it keeps alive: the whole buffer's, shared by all its parts.
+    #[must_use]
+    pub fn footprint(&self) -> usize {
+        self.owner.footprint() + 2 * size_of::<usize>()
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bytes({} bytes)", self.len)
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `start..start + len` lies in the owner's block, which lives as long as `self`
+        // and is not written to any more.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<Buf> for Bytes {
+    fn from(buf: Buf) -> Self {
+        buf.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_a_page_and_more_are_aligned_for_direct_io() {
+        for len in [4096, 4097, 5000, 16 << 10, 100_000, 1 << 20, 5 << 20] {
+            for buf in [Buf::zeroed(len), Buf::with_len(len), Buf::paged(len)] {
+                assert_eq!(buf.len(), len);
+                assert_eq!(buf.as_ptr().addr() % PAGE_BYTES, 0);
+            }
+        }
+        assert_eq!(Buf::paged(10).as_ptr().addr() % PAGE_BYTES, 0);
+        assert!(Buf::packed(17_000).footprint() < Buf::with_len(17_000).footprint());
+    }
+
+    #[test]
+    fn zeroed_means_zero_after_reuse_too() {
+        for len in [0, 1, 1000, 1024, 20_000, 4 << 20, (4 << 20) + 1] {
+            let mut dirty = Buf::with_len(len);
+            dirty.fill(0xa5);
+            drop(dirty);
+            assert!(Buf::zeroed(len).iter().all(|&byte| byte == 0), "length {len}");
+        }
+    }
+
+    #[test]
+    fn parts_share_the_buffer_and_keep_it_alive() {
+        let whole = Bytes::copy_from(b"0123456789");
+        let part = whole.slice(2..7).slice(1..4);
+        drop(whole);
+        assert_eq!(&*part, b"345");
+        assert_eq!(&*part.slice(3..3), b"");
+        let mut buf = Buf::copy_from(b"abc");
+        buf.truncate(2);
+        buf.truncate(5);
+        assert_eq!(&*buf.freeze(), b"ab");
+        assert_eq!(&*Bytes::copy_from(b""), b"");
+    }
+
+    #[test]
+    #[should_panic(expected = "slice out of range")]
+    fn a_part_cannot_reach_outside() {
+        let _ = Bytes::copy_from(b"0123456789").slice(2..7).slice(1..6);
+    }
+}

@@ -1,0 +1,107 @@
+//! The table of block sizes: eight steps a doubling from 1 KiB to 4 MiB, so that rounding up
+//! wastes at most a ninth, and half of that on average.
+//!
+//! ```text
+//!   1024 1152 1280 .. 1920 | 2048 2304 .. | 4096 4608 .. | .. | 2 MiB .. 3.75 MiB | 4 MiB
+//!   index 0    1    2    7 |  8    9      |  16   17     |    |  88         95    |  96
+//! ```
+//!
+//! Direct I/O needs addresses and sizes in whole pages; every doubling from 4 KiB up has classes
+//! that are (all, from 32 KiB on), and [`class_for`] skips to the next such one when asked.
+
+use crate::limits::PAGE_BYTES;
+
+/// Requests smaller than this go to the ordinary heap.
+pub(super) const CLASS_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
+/// Requests larger than this get a mapping of their own.
+pub(super) const CLASS_BYTES_MAX: usize = 1 << CLASS_BITS_MAX;
+/// How many classes there are.
+pub(super) const CLASSES: usize = ((CLASS_BITS_MAX - CLASS_BITS_MIN) << STEP_BITS) as usize + 1;
+
+const CLASS_BITS_MIN: u32 = 10;
+const CLASS_BITS_MAX: u32 = 22;
+/// Steps a doubling, as a power of two.
+const STEP_BITS: u32 = 3;
+
+/// A slab is about this large: one system call serves many blocks, and an empty slab is little to
+/// keep.
+const SLAB_BYTES: usize = 1 << 20;
+/// One bit a block in a word.
+const SLAB_BLOCKS_MAX: usize = 64;
+
+/// Bytes of a block of `class`.
+pub(super) const fn class_bytes(class: usize) -> usize {
+    let doubling = CLASS_BITS_MIN + (class as u32 >> STEP_BITS);
+    let step = class & ((1 << STEP_BITS) - 1);
+    (1 << doubling) + (step << (doubling - STEP_BITS))
+}
+
+/// Blocks in a slab of `class`.
+pub(super) const fn slab_blocks(class: usize) -> usize {
+    let fit = SLAB_BYTES / class_bytes(class);
+    if fit == 0 {
+        1
+    } else if fit > SLAB_BLOCKS_MAX {
+        SLAB_BLOCKS_MAX
+    } else {
+        fit
+    }
+}
+
+/// The smallest class that holds `len` bytes; with `paged`, the smallest whose blocks are whole
+/// pages. `len` is within the range of the classes.
+#[inline]
+pub(super) fn class_for(len: usize, paged: bool) -> usize {
+    debug_assert!(len <= CLASS_BYTES_MAX);
+    let len = len.max(CLASS_BYTES_MIN);
+    // A length of exactly a power of two is the last of the doubling below it.
+    let doubling = (len - 1).ilog2().max(CLASS_BITS_MIN - 1);
+    let mut class = if doubling < CLASS_BITS_MIN {
+        0
+    } else {
+        let step_bits = doubling - STEP_BITS;
+        let step = (len - (1 << doubling)).div_ceil(1 << step_bits);
+        (((doubling - CLASS_BITS_MIN) << STEP_BITS) as usize) + step
+    };
+    while paged && !class_bytes(class).is_multiple_of(PAGE_BYTES) {
+        class += 1;
+    }
+    class
+}
+
+const _: () = assert!(class_bytes(CLASSES - 1) == CLASS_BYTES_MAX);
+const _: () = assert!(CLASSES <= u8::MAX as usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_gets_the_smallest_class_that_holds_it() {
+        let mut expected = 0;
+        for len in 1..=CLASS_BYTES_MAX {
+            if len > class_bytes(expected) {
+                expected += 1;
+            }
+            assert_eq!(class_for(len, false), expected, "length {len}");
+        }
+        assert_eq!(expected, CLASSES - 1);
+    }
+
+    #[test]
+    fn paged_classes_are_whole_pages_and_waste_little() {
+        for len in (1..=CLASS_BYTES_MAX).step_by(509) {
+            let bytes = class_bytes(class_for(len, true));
+            assert_eq!(bytes % PAGE_BYTES, 0);
+            assert!(bytes >= len);
+            assert!(bytes - len <= (len / 8).max(PAGE_BYTES), "length {len} gets {bytes}");
+        }
+    }
+
+    #[test]
+    fn slabs_hold_at_least_one_block_and_at_most_a_word_of_them() {
+        for class in 0..CLASSES {
+            assert!((1..=SLAB_BLOCKS_MAX).contains(&slab_blocks(class)));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Whole pages from the kernel, given back on drop.
+//!
+//! Under Miri, which knows no anonymous mappings, they come from the ordinary allocator: the code
+//! above is the same, so Miri checks it.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use crate::limits::PAGE_BYTES;
+
+/// A zeroed, page-aligned, private region of memory. Owns its address range, not the contents:
+/// who hands out parts of it sees to it that no two overlap.
+pub(super) struct Pages {
+    start: NonNull<u8>,
+    bytes: usize,
+    #[cfg(not(miri))]
+    map: memmap2::MmapRaw,
+}
+
+// SAFETY: the region is plain memory that no thread has a special claim to; all access to it goes
+// through blocks, of which each has one owner.
+unsafe impl Send for Pages {}
+
+impl Pages {
+    /// Maps `bytes`, rounded up to whole pages.
+    ///
+    /// Without memory there is nothing the engine could do, not even report it: as with every
+    /// allocation of the standard library, the process ends.
+    ///
+    /// # Panics
+    /// If no address space could hold that many bytes.
+    #[cfg(not(miri))]
+    pub(super) fn map(bytes: usize) -> Self {
+        let bytes = layout(bytes).size();
+        let Ok(map) = memmap2::MmapMut::map_anon(bytes).map(memmap2::MmapRaw::from) else {
+            std::alloc::handle_alloc_error(layout(bytes));
+        };
+        // One touched byte must not make 2 MiB resident, or the memory in use is not what we
+        // count. A kernel without huge pages refuses the advice, which is just as well.
+        let _ = map.advise(memmap2::Advice::NoHugePage);
+        let Some(start) = NonNull::new(map.as_mut_ptr()) else {
+            std::alloc::handle_alloc_error(layout(bytes));
+        };
+        Self { start, bytes, map }
+    }
+
+    #[cfg(miri)]
+    pub(super) fn map(bytes: usize) -> Self {
+        let bytes = layout(bytes).size();
+        // SAFETY: callers map at least one byte, so the layout is not empty.
+        let start = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
+        let Some(start) = NonNull::new(start) else {
+            std::alloc::handle_alloc_error(layout(bytes));
+        };
+        Self { start, bytes }
+    }
+
+    /// First byte of the region.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Size of the region, a multiple of the page size.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives the whole pages inside `range` back to the kernel; they read as zeros afterwards.
+    /// Returns whether there was a whole page.
+    ///
+    /// # Safety
+    /// Nobody holds a reference into `range`, and nobody needs what is there.
+    pub(super) unsafe fn discard(&self, range: Range<usize>) -> bool {
+        let start = range.start.next_multiple_of(PAGE_BYTES);
+        let end = range.end.min(self.bytes) / PAGE_BYTES * PAGE_BYTES;
+        if start >= end {
+            return false;
+        }
+        #[cfg(not(miri))]
+        {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the caller owns the range, so contents that turn to zeros surprise no one.
+            unsafe { self.map.unchecked_advise_range(advice, start, end - start) }.is_ok()
+        }
+        #[cfg(miri)]
+        {
+            // SAFETY: the range lies inside the region, and the caller owns it.
+            unsafe { self.start.add(start).write_bytes(0, end - start) };
+            true
+        }
+    }
+}
+
+#[cfg(miri)]
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: `start` came from `alloc_zeroed` with this layout.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), layout(self.bytes)) };
+    }
+}
+
+/// Whole pages that hold `bytes`.
+fn layout(bytes: usize) -> std::alloc::Layout {
+    let layout = bytes
+        .checked_next_multiple_of(PAGE_BYTES)
+        .and_then(|bytes| std::alloc::Layout::from_size_align(bytes, PAGE_BYTES).ok());
+    let Some(layout) = layout else { panic!("a buffer of {bytes} bytes is beyond any memory") };
+    layout
+}

@@ -1,0 +1,159 @@
+//! A slab: up to 64 blocks of one size in one mapping, and a word of bits that says which are free.
+//!
+//! ```text
+//!   mapping   | block 0 | block 1 | block 2 | ... | block n-1 | rest |
+//!   free         0         1         1              0               1 = not handed out
+//!   touched      1         1         0              1               1 = may be resident
+//! ```
+//!
+//! `touched` tells an idle block that costs memory from one that the kernel never had to back, or
+//! that was given back to it.
+//!
+//! Threads: a slab is owned by its class and used under that lock.
+
+use std::ptr::NonNull;
+
+use super::class::{class_bytes, slab_blocks};
+use super::pages::Pages;
+
+/// See the module's head.
+pub(super) struct Slab {
+    pages: Pages,
+    block_bytes: usize,
+    /// One bit for each block the slab has.
+    all: u64,
+    free: u64,
+    touched: u64,
+}
+
+/// A block as the slab hands it out.
+pub(super) struct Taken {
+    /// Number of the block in its slab.
+    pub(super) block: u8,
+    /// Where it begins.
+    pub(super) start: NonNull<u8>,
+    /// Whether its memory was not counted as resident before.
+    pub(super) fresh: bool,
+}
+
+impl Slab {
+    /// Maps a slab of `class` with all blocks free and untouched.
+    pub(super) fn map(class: usize) -> Self {
+        let blocks = slab_blocks(class);
+        let block_bytes = class_bytes(class);
+        let all = u64::MAX >> (64 - blocks);
+        Self { pages: Pages::map(blocks * block_bytes), block_bytes, all, free: all, touched: 0 }
+    }
+
+    /// Bytes of the mapping.
+    pub(super) fn mapped_bytes(&self) -> usize {
+        self.pages.bytes()
+    }
+
+    /// Whether every block is handed out.
+    pub(super) fn is_full(&self) -> bool {
+        self.free == 0
+    }
+
+    /// Whether none is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free == self.all
+    }
+
+    /// Bytes of free blocks that may be resident.
+    pub(super) fn idle_bytes(&self) -> usize {
+        (self.free & self.touched).count_ones() as usize * self.block_bytes
+    }
+
+    /// Hands out a free block, one that is resident already if there is one.
+    ///
+    /// # Panics
+    /// If the slab is full.
+    pub(super) fn take(&mut self) -> Taken {
+        assert!(self.free != 0, "a block is taken from a full slab");
+        let warm = self.free & self.touched;
+        let block = if warm != 0 { warm } else { self.free }.trailing_zeros();
+        let bit = 1u64 << block;
+        let fresh = self.touched & bit == 0;
+        self.free &= !bit;
+        self.touched |= bit;
+        let offset = block as usize * self.block_bytes;
+        // SAFETY: the bit was set in `free`, so the block is one of those the mapping holds.
+        let start = unsafe { self.pages.start().add(offset) };
+        Taken { block: block as u8, start, fresh }
+    }
+
+    /// Takes a block back. Its owner has given up every reference to it.
+    ///
+    /// # Panics
+    /// If it is free already: that block would be handed out twice.
+    pub(super) fn put_back(&mut self, block: u8) {
+        let bit = 1u64 << block;
+        assert!(bit & self.all & !self.free != 0, "a block is freed twice");
+        self.free |= bit;
+    }
+
+    /// Gives the memory of idle blocks back to the kernel. Returns how many bytes of blocks are
+    /// not counted as resident any more.
+    pub(super) fn discard_idle(&mut self) -> usize {
+        let before = self.idle_bytes();
+        let mut rest = self.free & self.touched;
+        while rest != 0 {
+            // Neighbours go together: their common page is whole only then.
+            let first = rest.trailing_zeros();
+            let run = (rest >> first).trailing_ones();
+            let bits = (u64::MAX >> (64 - run)) << first;
+            rest &= !bits;
+            let start = first as usize * self.block_bytes;
+            let end = start + run as usize * self.block_bytes;
+            // SAFETY: the blocks are free, and this slab is borrowed uniquely, so no one has or
+            // gets a reference into them.
+            if unsafe { self.pages.discard(start..end) } {
+                self.touched &= !bits;
+            }
+        }
+        before - self.idle_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::class::class_for;
+    use super::*;
+
+    #[test]
+    fn hands_out_each_block_once_and_warm_ones_first() {
+        let class = class_for(100_000, false);
+        let mut slab = Slab::map(class);
+        let mut starts = Vec::new();
+        while !slab.is_full() {
+            let taken = slab.take();
+            assert!(taken.fresh);
+            starts.push((taken.start, taken.block));
+        }
+        assert_eq!(starts.len(), slab_blocks(class));
+        starts.sort_unstable();
+        assert!(
+            starts.windows(2).all(|pair| {
+                pair[1].0.addr().get() - pair[0].0.addr().get() == class_bytes(class)
+            })
+        );
+        slab.put_back(3);
+        slab.put_back(5);
+        assert_eq!(slab.idle_bytes(), 2 * class_bytes(class));
+        assert_eq!(slab.discard_idle(), 2 * class_bytes(class));
+        let cold = slab.take();
+        assert!(cold.fresh && cold.block == 3);
+        slab.put_back(3);
+        assert_eq!(slab.take().block, 3, "the warm one of two");
+    }
+
+    #[test]
+    #[should_panic(expected = "freed twice")]
+    fn a_double_free_is_caught() {
+        let mut slab = Slab::map(class_for(5000, false));
+        let taken = slab.take();
+        slab.put_back(taken.block);
+        slab.put_back(taken.block);
+    }
+}
