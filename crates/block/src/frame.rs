@@ -1,0 +1,393 @@
+//! The record: the framed unit of the WAL and of the manifest.
+//!
+//! A log file is a header of its owner's making and then records, one directly behind the other.
+//! A record says how long it is, proves that it was written *here* and in *this* life of the file,
+//! and may say how much of the log was durable when it was written:
+//!
+//! ```text
+//!  offset size field
+//!       0    8 checksum   XXH3-64 of bytes 8 .. 16 + stored, seeded by the place
+//!       8    4 stored     bytes behind the header, at most 2^30 - 1
+//!      12    1 flags      1 = lz4, 2 = synced; all other bits are zero
+//!      13    1 kind       for the owner to choose
+//!      14    2 check      16 bits of XXH3 of bytes 8 .. 14, seeded by the place
+//!      16    . if synced: varint, the record's position minus the position known to be durable
+//!            . if lz4:    varint, length of the payload before compression
+//!            . payload, to the end of the stored bytes
+//! ```
+//!
+//! All integers are little-endian. The place is (generation, position): the generation is a number
+//! no other life of a file has, the position is an Lsn or a file offset. Both are in the seed and
+//! not in the record, so an old record in a recycled file, or a record that a faulty device put
+//! somewhere else, does not verify.
+//!
+//! The small check lets a reader reject a length before it reads that far, tell a record that was
+//! cut short from bytes that never were a record, and search forward quickly. It is never trusted:
+//! only the checksum makes a record valid.
+//!
+//! The `synced` distance is what tells a torn tail from damage (rule 9). After power loss an
+//! unsynced page can be missing while a later one is there, so a valid record behind a bad one
+//! proves nothing by itself. A valid record that says "everything below X was durable when I was
+//! written" proves that a bad record below X is damage.
+//!
+//! Everything here is pure; [`scan`] reads a file's records in bounded memory.
+
+pub mod scan;
+
+use frondb_core::checksum::xxh3_seeded;
+use frondb_core::codec::{Reader, put_varint};
+use frondb_core::{Error, Result};
+
+/// Bytes of a record in front of what it stores.
+pub const HEADER_BYTES: usize = 16;
+
+/// Most bytes a record stores or decodes to: what 30 bits can say.
+pub const PAYLOAD_BYTES_MAX: usize = (1 << 30) - 1;
+
+const FLAG_LZ4: u8 = 1;
+const FLAG_SYNCED: u8 = 2;
+const FLAGS_KNOWN: u8 = FLAG_LZ4 | FLAG_SYNCED;
+
+/// Longest pair of varints in front of a payload.
+const PREFIX_BYTES_MAX: usize = 20;
+
+/// Below this lz4 finds nothing worth its call.
+const COMPRESS_BYTES_MIN: usize = 128;
+
+/// Where a record stands, as its checksum knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The life of the file: never used before by any file of this log.
+    pub generation: u64,
+    /// The record's first byte: its Lsn, or its offset in the file.
+    pub position: u64,
+}
+
+impl Place {
+    fn seed(self) -> u64 {
+        xxh3_seeded(&self.position.to_le_bytes(), self.generation)
+    }
+}
+
+/// What a record carries, before its place is known.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// Parts that are stored one after the other as they are.
+    Raw(&'a [&'a [u8]]),
+    /// What [`compress`] made.
+    Lz4 {
+        /// Length before compression.
+        raw_bytes: usize,
+        /// The lz4 block.
+        block: &'a [u8],
+    },
+}
+
+impl Body<'_> {
+    fn stored_bytes(&self) -> usize {
+        match self {
+            Self::Raw(parts) => parts.iter().map(|part| part.len()).sum(),
+            Self::Lz4 { block, .. } => block.len(),
+        }
+    }
+}
+
+/// A record that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// The owner's kind.
+    pub kind: u8,
+    /// Everything below this position was durable when the record was written.
+    pub synced: Option<u64>,
+    /// The payload, decompressed.
+    pub payload: &'a [u8],
+    /// Bytes the record takes in the file, header included.
+    pub frame_bytes: usize,
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Nothing was written here: the bytes end, or a header's worth of zeros.
+    End,
+    /// Not the header of a record of this place.
+    Header,
+    /// The header fits, but the record is longer than what is there.
+    Short {
+        /// Bytes the record would take.
+        frame_bytes: usize,
+    },
+    /// The header fits, but the checksum does not.
+    Checksum,
+    /// The checksum fits, but the content is not one this version writes.
+    Content,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::End => f.write_str("nothing was written here"),
+            Self::Header => f.write_str("not the header of a record"),
+            Self::Short { frame_bytes } => write!(f, "a record of {frame_bytes} bytes cut short"),
+            Self::Checksum => f.write_str("the checksum does not match"),
+            Self::Content => f.write_str("the content of the record is unknown"),
+        }
+    }
+}
+
+/// Appends a record to `out` and returns how many bytes it took.
+///
+/// `synced` is a position below which everything is known to be durable; it must not lie beyond
+/// the record's own.
+///
+/// # Errors
+/// `Invalid` if the record is longer than [`PAYLOAD_BYTES_MAX`]; `out` is then unchanged.
+pub fn append(
+    out: &mut Vec<u8>,
+    place: Place,
+    kind: u8,
+    synced: Option<u64>,
+    body: Body<'_>,
+) -> Result<usize> {
+    let body_bytes = body.stored_bytes();
+    if body_bytes > PAYLOAD_BYTES_MAX - PREFIX_BYTES_MAX {
+        let most = PAYLOAD_BYTES_MAX - PREFIX_BYTES_MAX;
+        return Err(Error::invalid(format!(
+            "a log record of {body_bytes} bytes is longer than {most}"
+        )));
+    }
+    let start = out.len();
+    out.reserve(HEADER_BYTES + PREFIX_BYTES_MAX + body_bytes);
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    let mut flags = 0;
+    if let Some(synced) = synced {
+        assert!(synced <= place.position, "durable up to {synced}, beyond the record");
+        flags |= FLAG_SYNCED;
+        put_varint(out, place.position - synced);
+    }
+    match body {
+        Body::Raw(parts) => parts.iter().for_each(|part| out.extend_from_slice(part)),
+        Body::Lz4 { raw_bytes, block } => {
+            flags |= FLAG_LZ4;
+            put_varint(out, raw_bytes as u64);
+            out.extend_from_slice(block);
+        }
+    }
+    let frame = &mut out[start..];
+    seal(frame, place.seed(), flags, kind);
+    Ok(frame.len())
+}
+
+/// Fills in the header of a record whose stored bytes are in place.
+fn seal(frame: &mut [u8], seed: u64, flags: u8, kind: u8) {
+    let stored = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+    assert!(stored as usize <= PAYLOAD_BYTES_MAX, "checked by the caller");
+    frame[8..12].copy_from_slice(&stored.to_le_bytes());
+    frame[12] = flags;
+    frame[13] = kind;
+    let check = header_check(&frame[8..14], seed);
+    frame[14..16].copy_from_slice(&check.to_le_bytes());
+    let checksum = xxh3_seeded(&frame[8..], seed);
+    frame[..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn header_check(fields: &[u8], seed: u64) -> u16 {
+    xxh3_seeded(fields, seed) as u16
+}
+
+/// A header that passed its small check: how long the record claims to be. Not to be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    stored: usize,
+    flags: u8,
+    kind: u8,
+}
+
+impl Header {
+    /// Bytes of the whole record.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        HEADER_BYTES + self.stored
+    }
+}
+
+/// Looks at the header at the front of `bytes` without reading further.
+///
+/// # Errors
+/// [`Fault::End`] or [`Fault::Header`].
+pub fn peek(bytes: &[u8], place: Place) -> Result<Header, Fault> {
+    let Some(head) = bytes.get(..HEADER_BYTES) else {
+        return Err(if bytes.iter().all(|&byte| byte == 0) { Fault::End } else { Fault::Header });
+    };
+    if head == [0; HEADER_BYTES] {
+        return Err(Fault::End);
+    }
+    let fields = Fields::of(head).ok_or(Fault::Header)?;
+    let header = fields.plausible().ok_or(Fault::Header)?;
+    if fields.check != header_check(&head[8..14], place.seed()) {
+        return Err(Fault::Header);
+    }
+    Ok(header)
+}
+
+/// The numbers of a header, before anything about them is known to be true.
+struct Fields {
+    checksum: u64,
+    stored: u32,
+    flags: u8,
+    kind: u8,
+    check: u16,
+}
+
+impl Fields {
+    #[inline]
+    fn of(head: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(head);
+        Some(Self {
+            checksum: reader.u64().ok()?,
+            stored: reader.u32().ok()?,
+            flags: reader.u8().ok()?,
+            kind: reader.u8().ok()?,
+            check: reader.u16().ok()?,
+        })
+    }
+
+    #[inline]
+    fn plausible(&self) -> Option<Header> {
+        let stored = self.stored as usize;
+        // Unknown flags pass: whether they are damage or news the checksum decides.
+        (stored <= PAYLOAD_BYTES_MAX).then_some(Header { stored, flags: self.flags, kind: self.kind })
+    }
+}
+
+/// Reads the record at the front of `bytes`. A compressed payload is put into `scratch`.
+///
+/// # Errors
+/// Why there is no valid record; see [`Fault`].
+pub fn decode<'a>(
+    bytes: &'a [u8],
+    place: Place,
+    scratch: &'a mut Vec<u8>,
+) -> Result<Frame<'a>, Fault> {
+    let header = peek(bytes, place)?;
+    let frame_bytes = header.frame_bytes();
+    let frame = bytes.get(..frame_bytes).ok_or(Fault::Short { frame_bytes })?;
+    let checksum = Fields::of(frame).ok_or(Fault::Header)?.checksum;
+    if checksum != xxh3_seeded(&frame[8..], place.seed()) {
+        return Err(Fault::Checksum);
+    }
+    let (synced, payload) =
+        open(header, &frame[HEADER_BYTES..], place, scratch).ok_or(Fault::Content)?;
+    Ok(Frame { kind: header.kind, synced, payload, frame_bytes })
+}
+
+/// Takes apart the stored bytes of a record whose checksum fits.
+fn open<'a>(
+    header: Header,
+    stored: &'a [u8],
+    place: Place,
+    scratch: &'a mut Vec<u8>,
+) -> Option<(Option<u64>, &'a [u8])> {
+    if header.flags & !FLAGS_KNOWN != 0 {
+        return None;
+    }
+    let mut reader = Reader::new(stored);
+    let mut synced = None;
+    if header.flags & FLAG_SYNCED != 0 {
+        synced = Some(place.position.checked_sub(reader.varint().ok()?)?);
+    }
+    if header.flags & FLAG_LZ4 == 0 {
+        return Some((synced, reader.rest()));
+    }
+    let raw_bytes = usize::try_from(reader.varint().ok()?).ok()?;
+    // One byte of lz4 makes at most 255: a longer claim is no reason to take memory.
+    let most = reader.rest().len().saturating_mul(255).min(PAYLOAD_BYTES_MAX);
+    if raw_bytes > most {
+        return None;
+    }
+    scratch.clear();
+    scratch.resize(raw_bytes, 0);
+    let written = lz4_flex::block::decompress_into(reader.rest(), scratch).ok()?;
+    (written == raw_bytes).then_some((synced, scratch.as_slice()))
+}
+
+/// Compresses the parts into `block` if that saves at least a tenth, and says whether it did.
+/// `block` is cleared first.
+pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> Option<usize> {
+    block.clear();
+    let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    if !(COMPRESS_BYTES_MIN..=PAYLOAD_BYTES_MAX).contains(&raw_bytes) {
+        return None;
+    }
+    let raw = match parts {
+        [one] => one,
+        _ => {
+            gather.clear();
+            parts.iter().for_each(|part| gather.extend_from_slice(part));
+            gather.as_slice()
+        }
+    };
+    block.resize(lz4_flex::block::get_maximum_output_size(raw_bytes), 0);
+    let written = lz4_flex::block::compress_into(raw, block).ok()?;
+    block.truncate(written);
+    (written <= raw_bytes - raw_bytes / 10).then_some(raw_bytes)
+}
+
+/// The first offset in `bytes` where a record of this generation verifies whole, and the bytes it
+/// takes.
+///
+/// The position of `bytes[0]` is `place.position`. A candidate whose header fits but whose end
+/// lies beyond `bytes` is given to `beyond` with its offset and length, which may read further to
+/// decide.
+///
+/// # Errors
+/// What `beyond` reports.
+pub fn find(
+    bytes: &[u8],
+    place: Place,
+    mut beyond: impl FnMut(usize, usize) -> Result<bool>,
+) -> Result<Option<(usize, usize)>> {
+    let mut at = 0;
+    while let Some(head) = bytes.get(at..at + HEADER_BYTES) {
+        // A fast path over zeros: preallocated space is most of what is ever searched.
+        if head == [0; HEADER_BYTES] {
+            at += 1 + head_zeros(&bytes[at + HEADER_BYTES..]);
+            continue;
+        }
+        if promising(head) {
+            let here = Place { position: place.position + at as u64, ..place };
+            if let Ok(header) = peek(head, here) {
+                let frame_bytes = header.frame_bytes();
+                let valid = match bytes.get(at..at + frame_bytes) {
+                    Some(frame) => verify(frame, here),
+                    None => beyond(at, frame_bytes)?,
+                };
+                if valid {
+                    return Ok(Some((at, frame_bytes)));
+                }
+            }
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// Whether a whole record's checksum fits.
+fn verify(frame: &[u8], place: Place) -> bool {
+    frame.len() >= HEADER_BYTES
+        && Fields::of(frame).is_some_and(|f| f.checksum == xxh3_seeded(&frame[8..], place.seed()))
+}
+
+/// A test without a hash that most bytes which are no header fail.
+#[inline]
+fn promising(head: &[u8]) -> bool {
+    Fields::of(head)
+        .is_some_and(|f| f.flags & !FLAGS_KNOWN == 0 && f.stored as usize <= PAYLOAD_BYTES_MAX)
+}
+
+/// How many bytes at the front are zero.
+fn head_zeros(bytes: &[u8]) -> usize {
+    let words = bytes.chunks_exact(64).take_while(|chunk| chunk.iter().all(|&b| b == 0)).count();
+    words * 64 + bytes[words * 64..].iter().take_while(|&&byte| byte == 0).count()
+}

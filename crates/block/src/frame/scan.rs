@@ -1,0 +1,265 @@
+//! Reads the records of one file in order and in bounded memory, and says exactly why it stopped.
+//!
+//! The reader keeps a window of the file, as large as the largest record it has met and at least
+//! [`WINDOW_BYTES`]. When there is no further valid record it searches the rest of the file for
+//! records that were written behind the bad place, because only they can tell damage from a torn
+//! tail ([`Stop::proves_damage`]).
+
+use frondb_core::Result;
+
+use super::{Fault, Frame, HEADER_BYTES, Place, decode, find, peek};
+
+/// Bytes read at once.
+pub const WINDOW_BYTES: usize = 256 * 1024;
+
+/// Where bytes come from: `read(offset, buf)` fills `buf` and returns how many bytes there were.
+pub trait ReadAt {
+    /// Reads from `offset` until `buf` is full or the file ends.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<usize>;
+}
+
+impl<F: FnMut(u64, &mut [u8]) -> Result<usize>> ReadAt for F {
+    fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self(offset, buf)
+    }
+}
+
+/// Which part of a file holds the records, and what their positions are.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The generation of the file.
+    pub generation: u64,
+    /// File offset of the first record.
+    pub offset: u64,
+    /// Position of the first record.
+    pub position: u64,
+    /// File offset at which nothing more is read: the file's length, or where the log is known to
+    /// go on elsewhere.
+    pub end: u64,
+}
+
+impl Extent {
+    fn place(&self, offset: u64) -> Place {
+        let position = self.position.wrapping_add(offset.wrapping_sub(self.offset));
+        Place { generation: self.generation, position }
+    }
+}
+
+/// What the next step of a [`Scanner`] found.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A valid record.
+    Record {
+        /// Its offset in the file.
+        offset: u64,
+        /// Its position.
+        position: u64,
+        /// What it carries.
+        frame: Frame<'a>,
+    },
+    /// No valid record here; there will be no further step.
+    Stop(Stop),
+}
+
+/// Why and where the records end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// File offset behind the last valid record.
+    pub offset: u64,
+    /// Position behind the last valid record.
+    pub position: u64,
+    /// What is there instead of a record.
+    pub fault: Fault,
+    /// Valid records of the same generation behind the bad place.
+    pub valid_after: u64,
+    /// The highest position that one of them proves to have been durable.
+    pub synced: Option<u64>,
+    /// Bytes from `offset` to the last one that is not zero.
+    pub dropped_bytes: u64,
+}
+
+impl Stop {
+    /// Whether what is missing had been durable: then this is damage and no torn tail.
+    #[must_use]
+    pub fn proves_damage(&self) -> bool {
+        // A record whose checksum fits was not torn, whatever it says.
+        self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
+    }
+
+    /// Whether the log simply ends here. `used_before` says that the file had another life, whose
+    /// bytes may follow.
+    #[must_use]
+    pub fn is_clean(&self, used_before: bool) -> bool {
+        self.fault == Fault::End
+            && self.valid_after == 0
+            && (used_before || self.dropped_bytes == 0)
+    }
+}
+
+/// Steps through the records of one file.
+#[derive(Debug)]
+pub struct Scanner<R> {
+    read: R,
+    extent: Extent,
+    offset: u64,
+    window: Window,
+    scratch: Vec<u8>,
+}
+
+impl<R: ReadAt> Scanner<R> {
+    /// A reader of the records in `extent`.
+    pub fn new(read: R, extent: Extent) -> Self {
+        let offset = extent.offset;
+        Self { read, extent, offset, window: Window::default(), scratch: Vec::new() }
+    }
+
+    /// The next record, or why there is none.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn step(&mut self) -> Result<Step<'_>> {
+        let offset = self.offset;
+        let place = self.extent.place(offset);
+        match self.load()? {
+            Ok(frame_bytes) => {
+                let bytes = self.window.bytes(offset, frame_bytes);
+                match decode(bytes, place, &mut self.scratch) {
+                    Ok(frame) => {
+                        self.offset += frame_bytes as u64;
+                        Ok(Step::Record { offset, position: place.position, frame })
+                    }
+                    Err(fault) => stop(&mut self.read, self.extent, offset, fault).map(Step::Stop),
+                }
+            }
+            Err(fault) => stop(&mut self.read, self.extent, offset, fault).map(Step::Stop),
+        }
+    }
+
+    /// Gets the record at the current offset into the window; returns its length.
+    fn load(&mut self) -> Result<Result<usize, Fault>> {
+        let rest = self.extent.end.saturating_sub(self.offset);
+        self.window.fill(&mut self.read, self.offset, HEADER_BYTES, self.extent.end)?;
+        let head = self.window.bytes(self.offset, HEADER_BYTES);
+        let header = match peek(head, self.extent.place(self.offset)) {
+            Ok(header) => header,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let frame_bytes = header.frame_bytes();
+        if frame_bytes as u64 > rest {
+            return Ok(Err(Fault::Short { frame_bytes }));
+        }
+        self.window.fill(&mut self.read, self.offset, frame_bytes, self.extent.end)?;
+        Ok(Ok(frame_bytes))
+    }
+}
+
+/// A part of the file in memory.
+#[derive(Debug, Default)]
+struct Window {
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Window {
+    /// What the window holds of `want` bytes from `offset` on.
+    fn bytes(&self, offset: u64, want: usize) -> &[u8] {
+        let from = offset.checked_sub(self.offset).and_then(|skip| usize::try_from(skip).ok());
+        let rest = from.and_then(|from| self.bytes.get(from..)).unwrap_or_default();
+        &rest[..want.min(rest.len())]
+    }
+
+    /// Makes the window hold `want` bytes from `offset` on, or what there is of them before `end`.
+    fn fill(&mut self, read: &mut impl ReadAt, offset: u64, want: usize, end: u64) -> Result<()> {
+        let rest = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
+        if self.bytes(offset, want).len() == want.min(rest) {
+            return Ok(());
+        }
+        let held = self.bytes(offset, usize::MAX).len();
+        let kept = self.bytes.len() - held;
+        self.bytes.drain(..kept);
+        self.offset = offset;
+        self.bytes.resize(want.max(WINDOW_BYTES).min(rest), 0);
+        let got = read.read_at(offset + held as u64, &mut self.bytes[held..])?;
+        self.bytes.truncate(held + got);
+        Ok(())
+    }
+}
+
+/// Searches behind a bad place and puts together the verdict.
+fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Result<Stop> {
+    let mut stop = Stop {
+        offset,
+        position: extent.place(offset).position,
+        fault,
+        valid_after: 0,
+        synced: None,
+        dropped_bytes: 0,
+    };
+    let mut at = offset;
+    let mut window = vec![0; WINDOW_BYTES];
+    while at < extent.end {
+        let rest = usize::try_from(extent.end - at).unwrap_or(usize::MAX);
+        let got = read.read_at(at, &mut window[..WINDOW_BYTES.min(rest)])?;
+        let bytes = &window[..got];
+        if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
+            stop.dropped_bytes = stop.dropped_bytes.max(at - offset + last as u64 + 1);
+        }
+        let searched = search(read, extent, at, bytes, &mut stop)?;
+        // The last bytes of this window may be the first of a header.
+        let step = searched.max((got + 1).saturating_sub(HEADER_BYTES));
+        if got < WINDOW_BYTES || step == 0 {
+            break;
+        }
+        at += step as u64;
+    }
+    Ok(stop)
+}
+
+/// Counts the valid records that begin in `bytes`, which stand at the file offset `at`; returns how
+/// far behind `at` the last one ends.
+fn search(
+    read: &mut impl ReadAt,
+    extent: Extent,
+    at: u64,
+    bytes: &[u8],
+    stop: &mut Stop,
+) -> Result<usize> {
+    let mut from = 0;
+    let mut long = Vec::new();
+    let mut scratch = Vec::new();
+    while let Some(rest) = bytes.get(from..) {
+        let place = extent.place(at + from as u64);
+        let base = at + from as u64;
+        let found = find(rest, place, |skip, frame_bytes| {
+            is_valid(read, extent, base + skip as u64, frame_bytes, &mut long)
+        })?;
+        let Some((skip, frame_bytes)) = found else { break };
+        let frame = rest.get(skip..skip + frame_bytes).unwrap_or(&long);
+        if let Ok(frame) = decode(frame, extent.place(base + skip as u64), &mut scratch) {
+            stop.synced = stop.synced.max(frame.synced);
+        }
+        stop.valid_after += 1;
+        from += skip + frame_bytes;
+        stop.dropped_bytes = stop.dropped_bytes.max(at + from as u64 - stop.offset);
+    }
+    Ok(from)
+}
+
+/// Reads a candidate that does not fit the window and verifies it.
+fn is_valid(
+    read: &mut impl ReadAt,
+    extent: Extent,
+    offset: u64,
+    frame_bytes: usize,
+    frame: &mut Vec<u8>,
+) -> Result<bool> {
+    if frame_bytes as u64 > extent.end.saturating_sub(offset) {
+        return Ok(false);
+    }
+    frame.resize(frame_bytes, 0);
+    let got = read.read_at(offset, frame)?;
+    Ok(got == frame_bytes && super::verify(frame, extent.place(offset)))
+}
