@@ -1,1 +1,116 @@
-fn main(){}
+//! The project's own commands, behind `make` and `cargo xtask`: checks, tests, benchmarks, fuzzing.
+//!
+//! Glue lives here in Rust and not in shell, so that it is the same on every machine and in CI, and
+//! is itself tested. Every check is a pure function from files to a list of findings: the command
+//! prints them, and a `#[test]` of this crate demands that there are none, so `cargo test` alone
+//! holds the rules too.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`workspace`] | finds the crates and their files |
+//! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
+//! | [`tidy`] | house rules on source and documents that no other tool checks |
+//! | [`step`] | runs commands, measures them, sums up |
+//! | [`install`] | installs what is missing, or says how |
+//! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`] | the commands |
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
+
+mod audit;
+mod bench;
+mod fuzz;
+mod install;
+mod layers;
+mod sanitize;
+mod shuttle;
+mod step;
+mod suite;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+/// What went wrong, as a sentence for the person at the terminal.
+type Result<T = ()> = std::result::Result<T, String>;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND [NAME=VALUE ...]
+  test       format, lints, layers, tidy, all tests; one summary
+  layers     Cargo.toml files against layers.toml and docs/dependencies.md
+  tidy       house rules on source and documents
+  bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=
+  fuzz       TARGET= SECONDS=
+  audit      licences, bans and sources of all dependencies
+  sanitize   tests of crates with unsafe code under address sanitizer or valgrind
+  shuttle    concurrency tests under the shuttle scheduler
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let Some(command) = args.next() else {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let rest: Vec<String> = args.collect();
+    let result = match command.as_str() {
+        "test" => suite::run(),
+        "layers" => report("layers", layers::check()),
+        "tidy" => report("tidy", tidy::check()),
+        "bench" => bench::run(&rest),
+        "fuzz" => fuzz::run(&rest),
+        "audit" => audit::run(),
+        "sanitize" => sanitize::run(),
+        "shuttle" => shuttle::run(),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("unknown command `{other}`\n{USAGE}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Turns a check's findings into a command's result: printed one a line, and none is success.
+fn report(check: &str, findings: Result<Vec<String>>) -> Result {
+    let findings = findings?;
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        n => Err(format!("{check}: {n} finding(s)")),
+    }
+}
+
+/// Splits `NAME=VALUE` arguments, accepting only the names in `known`.
+fn variables<'a>(args: &'a [String], known: &[&str]) -> Result<Vec<(&'a str, &'a str)>> {
+    args.iter()
+        .map(|arg| {
+            let (name, value) =
+                arg.split_once('=').ok_or_else(|| format!("`{arg}` is not NAME=VALUE"))?;
+            if !known.contains(&name) {
+                return Err(format!("unknown variable {name}; known are {}", known.join(", ")));
+            }
+            Ok((name, value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_split_and_unknown_ones_refused() {
+        let args = ["ROWS=10".to_owned(), "JSON=a=b".to_owned()];
+        assert_eq!(variables(&args, &["ROWS", "JSON"]), Ok(vec![("ROWS", "10"), ("JSON", "a=b")]));
+        assert!(variables(&args, &["ROWS"]).is_err_and(|e| e.contains("unknown variable JSON")));
+        assert!(variables(&["ROWS".to_owned()], &["ROWS"]).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+# The commands of this project; `make help` lists them. Whatever needs more than a line is Rust, in
+# xtask/, so it is the same on every machine and in CI.
+
+CARGO ?= cargo
+XTASK  = $(CARGO) run --quiet --package xtask --
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench fuzz audit sanitize shuttle linker
+
+help: ## List these commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
+	$(CARGO) run --release --package frondb-bench -- run
+
+test: linker ## Everything that must hold: format, lints, layers, tidy, all tests (under 20 minutes)
+	@$(XTASK) test
+
+bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= (all optional)
+	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR,$(if $($v),'$v=$($v)'))
+
+fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
+	@$(XTASK) fuzz $(foreach v,TARGET SECONDS,$(if $($v),'$v=$($v)'))
+
+audit: linker ## Licences, bans and sources of all dependencies (cargo-deny)
+	@$(XTASK) audit
+
+sanitize: linker ## Tests of the crates with unsafe code, under address sanitizer or valgrind
+	@$(XTASK) sanitize
+
+shuttle: linker ## Concurrency tests under the shuttle scheduler (part of test)
+	@$(XTASK) shuttle
+
+# The only thing cargo cannot bring along, and what xtask itself needs to be built.
+linker:
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it with rustup, then try again" >&2; exit 1; }
+	@command -v cc >/dev/null || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qqy --no-install-recommends gcc libc6-dev; \
+	else echo "a C compiler is missing: sudo apt-get install -y gcc libc6-dev" >&2; exit 1; fi

@@ -1,0 +1,79 @@
+//! `make sanitize`: the tests of the crates that contain `unsafe`, under address sanitizer (nightly)
+//! or, where there is no nightly toolchain, under valgrind.
+//!
+//! Which crates those are is read from the source, so a new `unsafe` cannot be forgotten here.
+
+use crate::step::Cmd;
+use crate::tidy::code_of_line;
+use crate::workspace::{SourceFile, members};
+use crate::{Result, install};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Runs them.
+pub(crate) fn run() -> Result {
+    let packages = packages_with_unsafe()?;
+    if packages.is_empty() {
+        eprintln!("no crate contains unsafe code");
+        return Ok(());
+    }
+    eprintln!("crates with unsafe code: {}", packages.join(", "));
+    let selected: Vec<String> = packages.iter().map(|package| format!("-p {package}")).collect();
+    let selected = selected.join(" ");
+    match install::nightly() {
+        Ok(()) => address_sanitizer(&selected),
+        Err(reason) => {
+            eprintln!("{reason}\nfalling back to valgrind");
+            valgrind(&selected)
+        }
+    }
+}
+
+/// `--target` keeps the sanitizer out of build scripts and procedural macros.
+fn address_sanitizer(packages: &str) -> Result {
+    let args = format!("+nightly test --lib --tests --target {TARGET} {packages}");
+    Cmd::new("cargo", &args)
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", "target/sanitize")
+        .run()
+}
+
+/// Leaks are not errors: a test process may end with its caches full.
+fn valgrind(packages: &str) -> Result {
+    install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
+    let runner = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";
+    Cmd::new("cargo", &format!("test --lib --tests --target {TARGET} {packages}"))
+        .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner)
+        .env("CARGO_TARGET_DIR", "target/sanitize")
+        .run()
+}
+
+fn packages_with_unsafe() -> Result<Vec<String>> {
+    let mut packages = Vec::new();
+    for member in members()? {
+        let outer = ["bench-peers", "xtask"].contains(&member.folder.as_str());
+        if !outer && member.rust_files()?.iter().any(has_unsafe) {
+            packages.push(member.package);
+        }
+    }
+    Ok(packages)
+}
+
+fn has_unsafe(file: &SourceFile) -> bool {
+    let is_unsafe = |word: &str| word == "unsafe";
+    file.text.lines().any(|line| {
+        code_of_line(line).split(|c: char| !c.is_alphanumeric() && c != '_').any(is_unsafe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_is_found_in_code_and_not_in_comments_or_lint_names() {
+        let file = |text: &str| SourceFile { path: String::new(), text: text.to_owned() };
+        assert!(has_unsafe(&file("let x = unsafe { *p };")));
+        assert!(!has_unsafe(&file("// unsafe is not used\n#![deny(unsafe_code)]")));
+    }
+}

@@ -1,0 +1,115 @@
+//! A fuzz target for every decoder: each crate with a `format.rs` has entries in `src/fuzz.rs`, and
+//! each entry is in fuzz/targets.toml, fuzz/fuzz_targets/ and fuzz/Cargo.toml, and the reverse.
+//!
+//! ```text
+//!   crates/wal/src/fuzz.rs          fuzz/targets.toml       fuzz/fuzz_targets/wal_segment.rs
+//!   pub fn segment(data: &[u8])     [wal_segment]           frondb_wal::fuzz::segment(data)
+//!                                   entry = "frondb_wal::fuzz::segment"
+//! ```
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use crate::fuzz::{Target, targets};
+use crate::workspace::{Member, members, read_toml, root};
+use crate::{Result, workspace};
+
+/// Decoders without a target, and targets without a decoder.
+pub(super) fn check() -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    let mut entries = BTreeMap::new();
+    for member in members()? {
+        findings.extend(check_member(&member, &mut entries)?);
+    }
+    let targets = targets()?;
+    findings.extend(compare(&entries, &targets));
+    let manifest = read_toml(&root().join("fuzz/Cargo.toml"))?;
+    for target in &targets {
+        let path = format!("fuzz/fuzz_targets/{}.rs", target.name);
+        let text = workspace::read(&root().join(&path)).unwrap_or_default();
+        if !text.contains(&target.entry) {
+            findings.push(format!("{path}: does not call {}", target.entry));
+        }
+        if !has_binary(&manifest, target) {
+            findings
+                .push(format!("fuzz/Cargo.toml: no [[bin]] with name and path of {}", target.name));
+        }
+    }
+    Ok(findings)
+}
+
+/// Collects a crate's entries as target name -> path of the function.
+fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
+    let files = member.rust_files()?;
+    let at_end = |end: &str| files.iter().find(|file| file.path.ends_with(end));
+    let found = at_end("src/fuzz.rs").map(|file| entries_of(&file.text)).unwrap_or_default();
+    let crate_name = member.package.replace('-', "_");
+    for entry in &found {
+        entries.insert(
+            format!("{}_{entry}", member.folder.replace('-', "_")),
+            format!("{crate_name}::fuzz::{entry}"),
+        );
+    }
+    let mut findings = Vec::new();
+    if let Some(format) = at_end("/format.rs").filter(|_| found.is_empty()) {
+        findings.push(format!("{}: a format without entries in src/fuzz.rs", format.path));
+    }
+    Ok(findings)
+}
+
+/// Public functions of `&[u8]` in the text of a fuzz.rs.
+fn entries_of(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter_map(|line| {
+            let (name, arguments) = line.strip_prefix("pub fn ")?.split_once('(')?;
+            (arguments.matches(':').count() == 1 && arguments.contains(": &[u8])")).then_some(name)
+        })
+        .collect()
+}
+
+fn compare(entries: &BTreeMap<String, String>, targets: &[Target]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (name, entry) in entries {
+        let row = targets.iter().find(|target| target.name == *name);
+        if row.is_none_or(|target| target.entry != *entry) {
+            findings.push(format!("fuzz/targets.toml: needs [{name}] with entry = \"{entry}\""));
+        }
+    }
+    for target in targets.iter().filter(|target| !entries.contains_key(&target.name)) {
+        findings.push(format!("fuzz/targets.toml: [{}]: {} is gone", target.name, target.entry));
+    }
+    findings
+}
+
+fn has_binary(manifest: &Table, target: &Target) -> bool {
+    let binaries = manifest.get("bin").and_then(Value::as_array);
+    let path = format!("fuzz_targets/{}.rs", target.name);
+    binaries.into_iter().flatten().any(|binary| {
+        let text = |key: &str| binary.get(key).and_then(Value::as_str);
+        text("name") == Some(&target.name) && text("path") == Some(&path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_public_functions_of_bytes() {
+        let text = "pub fn block(data: &[u8]) {\nfn helper(data: &[u8]) {}\npub fn two(a: u8, b: &[u8]) {}\n";
+        assert_eq!(entries_of(text), ["block"]);
+    }
+
+    #[test]
+    fn both_missing_and_left_over_rows_are_found() {
+        let entries = BTreeMap::from([("a_x".to_owned(), "frondb_a::fuzz::x".to_owned())]);
+        let row = |name: &str, entry: &str| Target {
+            name: name.to_owned(),
+            entry: entry.to_owned(),
+            max_len: 1,
+        };
+        assert!(compare(&entries, &[row("a_x", "frondb_a::fuzz::x")]).is_empty());
+        assert_eq!(compare(&entries, &[row("b_y", "frondb_b::fuzz::y")]).len(), 2);
+    }
+}

@@ -1,0 +1,52 @@
+//! House rules that neither the compiler nor clippy nor rustfmt checks.
+//!
+//! | module | rules |
+//! |---|---|
+//! | [`source`] | head comment, file length, ASCII, blanks, unfinished work, bodies in lib.rs |
+//! | [`shims`] | time, threads, locks and files only through the crates that own them |
+//! | [`names`] | no synonym of the glossary's nouns in names |
+//! | [`decoders`] | a fuzz target for every decoder |
+//! | [`links`] | every link in a document leads somewhere |
+
+mod decoders;
+mod links;
+mod names;
+mod shims;
+mod source;
+
+use crate::Result;
+use crate::workspace::{SourceFile, root, rust_files_below};
+
+pub(crate) use source::code_of_line;
+
+/// Everything that departs from the rules, one sentence each, with file and line.
+pub(crate) fn check() -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    let files = all_rust_files()?;
+    let synonyms = names::synonyms()?;
+    for file in &files {
+        findings.extend(source::check(file));
+        findings.extend(shims::check(file));
+        findings.extend(names::check(file, &synonyms));
+    }
+    findings.extend(decoders::check()?);
+    findings.extend(links::check()?);
+    Ok(findings)
+}
+
+fn all_rust_files() -> Result<Vec<SourceFile>> {
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask", "fuzz"] {
+        files.extend(rust_files_below(&root().join(folder))?);
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_rules_are_kept() {
+        let findings = super::check().unwrap();
+        assert!(findings.is_empty(), "{}", findings.join("\n"));
+    }
+}
