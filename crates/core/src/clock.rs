@@ -11,11 +11,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-// The standard pointer on purpose, under shuttle too: shuttle's cannot hold a trait object, and
-// counting the references of a clock is not a schedule worth exploring.
-use std::sync::Arc;
-
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Arc, Condvar, Mutex};
 
 /// A point in time, nanoseconds since an origin that each clock chooses (u64: 584 years).
 ///

@@ -5,12 +5,10 @@
 //! test can put an executor that chooses the schedule in its place: under `--cfg shuttle`
 //! [`ThreadExecutor`] spawns shuttle's threads, whose interleaving is replayed from a seed.
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
 use std::any::Any;
 use std::fmt;
-// Standard on purpose under shuttle too; see `clock`.
-use std::sync::Arc;
-
-use crate::error::{Error, ErrorKind, Result};
 
 #[cfg(not(shuttle))]
 use std::thread;
@@ -96,9 +94,10 @@ impl Executor for ThreadExecutor {
         if name.contains('\0') {
             return Err(Error::invalid(format!("thread name {name:?} contains a zero byte")));
         }
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(task).map_err(|source| {
-            Error::io("start thread", name, &source).with_kind(ErrorKind::Io)
-        })?;
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(task)
+            .map_err(|source| Error::io("start thread", name, &source).with_kind(ErrorKind::Io))?;
         Ok(JoinHandle::new(name, move || thread.join()))
     }
 }

@@ -1,16 +1,20 @@
 //! Locks, atomics and shared pointers: the standard ones, or shuttle's when built with
-//! `--cfg shuttle`, so that a schedule can be replayed. All crates take theirs from here.
+//! `--cfg shuttle`, so that a schedule can be explored and replayed. All crates take theirs from
+//! here.
 //!
-//! The lock API is parking_lot's: no poisoning, `lock()` returns the guard.
+//! The lock API is parking_lot's: no poisoning, `lock()` returns the guard, and a [`Condvar`] waits
+//! on a `&mut` guard. What the `scheduled` side has is the part of it that both sides share; code that
+//! uses more does not build under shuttle.
 
 #[cfg(not(shuttle))]
 mod imp {
-    pub use parking_lot::{
-        Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    };
+    pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub use std::sync::Arc;
     pub use std::sync::atomic;
 }
 
-#[cfg(not(shuttle))]
+#[cfg(shuttle)]
+#[path = "sync/scheduled.rs"]
+mod imp;
+
 pub use imp::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

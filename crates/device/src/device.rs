@@ -20,12 +20,11 @@
 //! [`PAGE_BYTES`](frondb_core::limits::PAGE_BYTES), which is asserted.
 
 use std::fmt;
-use std::sync::Arc;
 
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
-/// A device as the parts of the engine hold it. (The standard pointer, under shuttle too: shuttle
-/// has no pointer to trait objects.)
+/// A device as the parts of the engine hold it.
 pub type SharedDevice = Arc<dyn Device>;
 
 /// An open file as the parts of the engine hold it.
@@ -46,8 +45,7 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// An existing file, to read.
-    pub const READ: Self =
-        Self { create: false, create_new: false, write: false, direct: false };
+    pub const READ: Self = Self { create: false, create_new: false, write: false, direct: false };
     /// An existing file, to read and write.
     pub const WRITE: Self = Self { write: true, ..Self::READ };
     /// A file to read and write, made if it does not exist.
@@ -201,14 +199,16 @@ pub trait File: Send + Sync + fmt::Debug {
     fn set_len(&self, len: u64) -> Result<()>;
 
     /// Takes space for a range now, so that writing there later cannot fail with `NoSpace`.
-    /// Extends the file if the range ends beyond it; what is new reads as zeros.
+    /// Extends the file if the range ends beyond it; what is new reads as zeros. A file system
+    /// that cannot promise space only extends the file.
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
     fn allocate(&self, offset: u64, len: u64) -> Result<()>;
 
-    /// Gives the whole pages of a range back to the file system; the range then reads as zeros.
-    /// The length of the file stays. Where the file system has no holes, zeros may be all of it.
+    /// Gives the whole pages of a range back to the file system; the range then reads as zeros
+    /// and the length of the file stays. A file system without holes leaves all as it is, so the
+    /// caller must be done with the range's content but cannot rely on its absence.
     ///
     /// # Errors
     /// `Io`.

@@ -16,6 +16,10 @@
 //! overlap at the same time are the caller's mistake: what is read is then unspecified.
 
 pub mod device;
+pub mod memory;
 pub mod name;
+pub mod posix;
 
 pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+pub use memory::{CrashMode, MemoryDevice};
+pub use posix::PosixDevice;

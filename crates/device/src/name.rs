@@ -11,7 +11,8 @@ use frondb_core::{Error, Result};
 /// # Errors
 /// `Invalid` unless the name is a plain relative path.
 pub fn check(name: &str) -> Result<()> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+    let plain =
+        |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
     if name.split('/').all(plain) {
         return Ok(());
     }

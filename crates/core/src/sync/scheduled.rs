@@ -1,0 +1,221 @@
+//! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks, whose
+//! every acquisition is a point where the scheduler may switch threads.
+//!
+//! Poison is dropped: a panic under shuttle ends the whole run anyway. A guard holds shuttle's guard
+//! in an `Option` because shuttle's condition variable takes its guard by value and ours lends it;
+//! it is empty only inside [`Condvar::wait`], where nobody else can see it.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{PoisonError, TryLockError};
+use std::time::Duration;
+
+use shuttle::rand::Rng;
+use shuttle::sync as inner;
+
+pub use shuttle::sync::{Arc, atomic};
+
+/// Mutual exclusion.
+#[derive(Default)]
+pub struct Mutex<T: ?Sized>(inner::Mutex<T>);
+
+/// Access to what a [`Mutex`] guards; dropping it unlocks.
+pub struct MutexGuard<'a, T: ?Sized> {
+    mutex: &'a inner::Mutex<T>,
+    held: Option<inner::MutexGuard<'a, T>>,
+}
+
+impl<T> Mutex<T> {
+    /// An unlocked mutex around `value`.
+    #[track_caller]
+    pub const fn new(value: T) -> Self {
+        Self(inner::Mutex::new(value))
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        MutexGuard { mutex: &self.0, held: Some(held) }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let held = match self.0.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(MutexGuard { mutex: &self.0, held: Some(held) })
+    }
+
+    /// The value, without locking: `&mut self` proves that nobody else can.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Looking would be a scheduling point, and a message must not change the schedule.
+        f.write_str("Mutex { .. }")
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.held.as_deref().unwrap_or_else(|| unreachable!("the guard is lent to a condvar"))
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.held.as_deref_mut().unwrap_or_else(|| unreachable!("the guard is lent to a condvar"))
+    }
+}
+
+/// Many readers or one writer.
+#[derive(Default)]
+pub struct RwLock<T: ?Sized>(inner::RwLock<T>);
+
+/// Shared access to what a [`RwLock`] guards.
+pub type RwLockReadGuard<'a, T> = inner::RwLockReadGuard<'a, T>;
+
+/// Exclusive access to what a [`RwLock`] guards.
+pub type RwLockWriteGuard<'a, T> = inner::RwLockWriteGuard<'a, T>;
+
+impl<T> RwLock<T> {
+    /// An unlocked lock around `value`.
+    #[track_caller]
+    pub const fn new(value: T) -> Self {
+        Self(inner::RwLock::new(value))
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until no writer holds the lock.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody holds the lock.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shared access if no writer holds the lock.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Exclusive access if nobody holds the lock.
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        match self.0.try_write() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The value, without locking.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RwLock { .. }")
+    }
+}
+
+/// Waits for a change of what a [`Mutex`] guards.
+#[derive(Default)]
+pub struct Condvar(inner::Condvar);
+
+/// Whether a wait ended by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the time was over.
+    #[must_use]
+    pub fn timed_out(self) -> bool {
+        self.0
+    }
+}
+
+impl Condvar {
+    /// A condition variable nobody waits on.
+    #[must_use]
+    #[track_caller]
+    pub const fn new() -> Self {
+        Self(inner::Condvar::new())
+    }
+
+    /// Unlocks, waits for a notification, and locks again.
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        if let Some(held) = guard.held.take() {
+            guard.held = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// As [`Condvar::wait`] while `condition` holds.
+    pub fn wait_while<T>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) {
+        while condition(guard) {
+            self.wait(guard);
+        }
+    }
+
+    /// As [`Condvar::wait`], for at most `timeout`.
+    ///
+    /// Shuttle has no time, and its own timed wait never ends by it, which would report code that
+    /// relies on the timeout as a deadlock. Here the other threads run for a while; then the wait is
+    /// over, and whether by time or by a spurious wake-up is decided by the schedule's coin.
+    pub fn wait_for<T>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        _timeout: Duration,
+    ) -> WaitTimeoutResult {
+        drop(guard.held.take());
+        shuttle::thread::yield_now();
+        guard.held = Some(guard.mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        WaitTimeoutResult(shuttle::rand::thread_rng().r#gen())
+    }
+
+    /// Wakes one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Wakes all waiters.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Condvar { .. }")
+    }
+}

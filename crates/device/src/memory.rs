@@ -1,0 +1,531 @@
+//! The in-memory twin of a disk that loses power: it remembers what was synced and what was not, can
+//! stop at any call, and tells what would be found afterwards.
+//!
+//! ```text
+//!            write, set_len, ...        create, remove, rename
+//!                   v                            v
+//!   inode:  live <- changes <- synced    tree:  live <- pending <- durable
+//!                        sync -^                    sync_dir -^
+//! ```
+//! A crash test runs a history once to count its points (calls that change or sync something),
+//! then again for each point with [`MemoryDevice::stop_after`], takes [`MemoryDevice::crash`] in each
+//! [`CrashMode`], and reopens on the result. `frondb_testkit` has the driver.
+//!
+//! It is stricter than any one file system: an unsynced file may keep any set of its sectors, tear
+//! one in the middle, and vanish with its name. What is correct here is correct on ext4 and XFS.
+//!
+//! One lock guards the device, so calls are atomic and have one order; that is not fast with many
+//! threads and need not be. Pages are shared by copies until written, so a crash costs a map per file.
+
+mod content;
+mod inode;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use rustix::io::Errno;
+
+use frondb_core::prng::Prng;
+use frondb_core::sync::{Arc, Mutex, MutexGuard};
+use frondb_core::{Error, ErrorKind, Result};
+
+use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::name;
+use content::Content;
+use inode::{Change, Inode};
+use tree::{Entry, InodeId, Names, Operation, Tree};
+
+/// What a power failure leaves of what was not synced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum CrashMode {
+    /// Nothing: the strictest disk.
+    LoseUnsynced,
+    /// All: as after `kill -9`, where only the process dies.
+    KeepAll,
+    /// A part chosen by lot from this seed: sectors, lengths and names each for themselves, one write
+    /// perhaps torn at any byte.
+    Random(u64),
+}
+
+/// An in-memory directory of files. Cloning gives another handle to the same device.
+#[derive(Clone)]
+pub struct MemoryDevice {
+    shared: Arc<Mutex<State>>,
+    /// The directory of the device that this handle is, empty for the top.
+    dir: String,
+}
+
+struct State {
+    tree: Tree,
+    inodes: BTreeMap<InodeId, Inode>,
+    next_inode: InodeId,
+    locks: BTreeSet<String>,
+    points: u64,
+    stop_at: u64,
+    stopped: bool,
+    capacity: u64,
+    used: u64,
+}
+
+impl State {
+    fn new(tree: Tree, inodes: BTreeMap<InodeId, Inode>) -> Self {
+        let used = inodes.values().map(|inode| inode.live.allocated_bytes()).sum();
+        let next_inode = inodes.last_key_value().map_or(0, |(id, _)| id + 1);
+        Self {
+            tree,
+            inodes,
+            next_inode,
+            locks: BTreeSet::new(),
+            points: 0,
+            stop_at: u64::MAX,
+            stopped: false,
+            capacity: u64::MAX,
+            used,
+        }
+    }
+
+    /// Passes unless the device has stopped.
+    fn check(&self) -> Result<()> {
+        if self.stopped { Err(Error::new(ErrorKind::Io, "device stopped")) } else { Ok(()) }
+    }
+
+    /// Counts a call that changes or syncs something; stops the device if it is the one.
+    fn point(&mut self) -> Result<()> {
+        self.check()?;
+        self.stopped = self.points >= self.stop_at;
+        self.check()?;
+        self.points += 1;
+        Ok(())
+    }
+
+    fn inode(&self, id: InodeId) -> Result<&Inode> {
+        self.inodes.get(&id).ok_or_else(|| Error::internal("an open file has no inode"))
+    }
+
+    /// Counts a change and makes it.
+    fn change(&mut self, id: InodeId, change: Change) -> Result<()> {
+        self.point()?;
+        let Some(inode) = self.inodes.get_mut(&id) else {
+            return Err(Error::internal("an open file has no inode"));
+        };
+        let before = inode.live.allocated_bytes();
+        inode.change(change);
+        self.used = self.used - before + inode.live.allocated_bytes();
+        Ok(())
+    }
+
+    /// Notes that the live tree does not name a file any more.
+    fn unlink(&mut self, id: InodeId) {
+        if let Some(inode) = self.inodes.get_mut(&id) {
+            inode.linked = false;
+            if inode.handles == 0 {
+                self.used -= inode.live.allocated_bytes();
+            }
+        }
+    }
+
+    fn close(&mut self, id: InodeId) {
+        if let Some(inode) = self.inodes.get_mut(&id) {
+            inode.handles -= 1;
+            if inode.handles == 0 && !inode.linked {
+                self.used -= inode.live.allocated_bytes();
+            }
+        }
+    }
+
+    /// Forgets the files that no name, open file or crash can reach any more.
+    fn forget_unreachable(&mut self) {
+        let durable = self.tree.reachable_inodes();
+        self.inodes.retain(|id, inode| inode.linked || inode.handles > 0 || durable.contains(id));
+    }
+}
+
+fn failed(action: &str, path: &str, errno: Errno) -> Error {
+    let error = Error::io(action, path, &errno.into());
+    if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
+}
+
+impl Default for MemoryDevice {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryDevice {
+    /// An empty device without a limit.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::from_state(State::new(Tree::default(), BTreeMap::new()))
+    }
+
+    fn from_state(state: State) -> Self {
+        Self { shared: Arc::new(Mutex::new(state)), dir: String::new() }
+    }
+
+    /// How many calls that change or sync something took effect so far: opens that make a file,
+    /// remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and punch.
+    #[must_use]
+    pub fn points(&self) -> u64 {
+        self.state().points
+    }
+
+    /// Stops the device at the call that would be point number `n` (counted from 0, so `n` calls
+    /// take effect): it and every later call, reads included, fail with an Io error
+    /// "device stopped" and change nothing.
+    pub fn stop_after(&self, n: u64) {
+        self.state().stop_at = n;
+    }
+
+    /// Whether a call has met the stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.state().stopped
+    }
+
+    /// What power loss at this moment would leave, as a fresh device that is not stopped, has no
+    /// locks, no limit, and counts its points from zero. This device is not changed.
+    #[must_use]
+    pub fn crash(&self, mode: CrashMode) -> Self {
+        let state = self.state();
+        let mut prng = Prng::new(match mode {
+            CrashMode::Random(seed) => seed,
+            CrashMode::LoseUnsynced | CrashMode::KeepAll => 0,
+        });
+        let names: Names = match mode {
+            CrashMode::LoseUnsynced => state.tree.after_losing_all(),
+            CrashMode::KeepAll => state.tree.live.clone(),
+            CrashMode::Random(_) => state.tree.after_lottery(&mut prng),
+        };
+        let mut inodes = BTreeMap::new();
+        for entry in names.values() {
+            let Entry::File(id) = entry else { continue };
+            let Some(inode) = state.inodes.get(id) else { continue };
+            let content: Content = match mode {
+                CrashMode::LoseUnsynced => inode.after_losing_all(),
+                CrashMode::KeepAll => inode.live.clone(),
+                CrashMode::Random(_) => inode.after_lottery(&mut prng),
+            };
+            inodes.insert(*id, Inode::durable(content));
+        }
+        Self::from_state(State::new(Tree::durable(names), inodes))
+    }
+
+    /// Limits the device to `bytes` of allocated pages. Less than is used already means that
+    /// nothing more can be taken until enough was freed.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = bytes;
+    }
+
+    /// Bytes of allocated pages of all files that are named or open.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.state().used
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.lock()
+    }
+
+    fn path(&self, name: &str) -> Result<String> {
+        name::check(name)?;
+        Ok(name::join(&self.dir, name))
+    }
+}
+
+impl fmt::Debug for MemoryDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryDevice({})", self.describe())
+    }
+}
+
+impl Device for MemoryDevice {
+    fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile> {
+        let path = self.path(name)?;
+        let mut state = self.state();
+        state.check()?;
+        let id = match state.tree.live.get(&path) {
+            Some(_) if options.create_new => return Err(failed("open", &path, Errno::EXIST)),
+            Some(Entry::Dir) => return Err(failed("open", &path, Errno::ISDIR)),
+            Some(Entry::File(id)) => *id,
+            None if !(options.create || options.create_new) => {
+                return Err(failed("open", &path, Errno::NOENT));
+            }
+            None if !state.tree.is_dir(name::parent(&path)) => {
+                return Err(failed("open", &path, Errno::NOENT));
+            }
+            None => {
+                state.point()?;
+                let id = state.next_inode;
+                state.next_inode += 1;
+                state.inodes.insert(id, Inode::new());
+                state.tree.change(Operation::Create(path.clone(), Entry::File(id)));
+                id
+            }
+        };
+        if let Some(inode) = state.inodes.get_mut(&id) {
+            inode.handles += 1;
+        }
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        let writes = options.writes();
+        Ok(Arc::new(MemoryFile { shared, id, name: name.to_owned(), path, writes }))
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        let path = self.path(name)?;
+        let state = self.state();
+        state.check()?;
+        Ok(state.tree.live.contains_key(&path))
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        name::check_dir(dir)?;
+        let dir = name::join(&self.dir, dir);
+        let state = self.state();
+        state.check()?;
+        if !state.tree.is_dir(&dir) {
+            return Err(failed("list", &dir, Errno::NOENT));
+        }
+        let prefix = if dir.is_empty() { dir } else { format!("{dir}/") };
+        let below = state.tree.live.range(prefix.clone()..);
+        Ok(below
+            .map_while(|(path, _)| path.strip_prefix(&prefix))
+            .filter(|name| !name.contains('/'))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let path = self.path(name)?;
+        let mut state = self.state();
+        state.check()?;
+        let id = match state.tree.live.get(&path) {
+            Some(Entry::File(id)) => *id,
+            Some(Entry::Dir) => return Err(failed("remove", &path, Errno::ISDIR)),
+            None => return Err(failed("remove", &path, Errno::NOENT)),
+        };
+        state.point()?;
+        state.tree.change(Operation::Remove(path));
+        state.unlink(id);
+        Ok(())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (self.path(from)?, self.path(to)?);
+        let mut state = self.state();
+        state.check()?;
+        let id = match state.tree.live.get(&from) {
+            Some(Entry::File(id)) => *id,
+            Some(Entry::Dir) => return Err(failed("rename", &from, Errno::ISDIR)),
+            None => return Err(failed("rename", &from, Errno::NOENT)),
+        };
+        if !state.tree.is_dir(name::parent(&to)) {
+            return Err(failed("rename", &from, Errno::NOENT));
+        }
+        let replaced = match state.tree.live.get(&to) {
+            Some(Entry::Dir) => return Err(failed("rename", &from, Errno::ISDIR)),
+            Some(Entry::File(replaced)) if *replaced != id => Some(*replaced),
+            _ => None,
+        };
+        state.point()?;
+        state.tree.change(Operation::Rename(from, to));
+        if let Some(replaced) = replaced {
+            state.unlink(replaced);
+        }
+        Ok(())
+    }
+
+    fn create_dir(&self, name: &str) -> Result<()> {
+        let path = self.path(name)?;
+        let mut state = self.state();
+        state.check()?;
+        match state.tree.live.get(&path) {
+            Some(Entry::Dir) => return Ok(()),
+            Some(Entry::File(_)) => return Err(failed("create directory", &path, Errno::EXIST)),
+            None if !state.tree.is_dir(name::parent(&path)) => {
+                return Err(failed("create directory", &path, Errno::NOENT));
+            }
+            None => {}
+        }
+        state.point()?;
+        state.tree.change(Operation::Create(path, Entry::Dir));
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<()> {
+        name::check_dir(dir)?;
+        let dir = name::join(&self.dir, dir);
+        let mut state = self.state();
+        state.check()?;
+        if !state.tree.is_dir(&dir) {
+            return Err(failed("sync directory", &dir, Errno::NOENT));
+        }
+        state.point()?;
+        state.tree.sync(&dir);
+        state.forget_unreachable();
+        Ok(())
+    }
+
+    fn lock(&self, name: &str) -> Result<DeviceLock> {
+        let path = self.path(name)?;
+        let mut state = self.state();
+        state.check()?;
+        if !state.locks.insert(path.clone()) {
+            let message = format!("{} is in use by pid {}", self.describe(), std::process::id());
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
+        if !state.tree.live.contains_key(&path) {
+            let id = state.next_inode;
+            state.next_inode += 1;
+            state.inodes.insert(id, Inode::durable(Content::default()));
+            state.tree.add_durable(&path, Entry::File(id));
+        }
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        Ok(DeviceLock::new(name, MemoryLock { shared, path }))
+    }
+
+    fn free_bytes(&self) -> Result<u64> {
+        let state = self.state();
+        state.check()?;
+        Ok(state.capacity.saturating_sub(state.used))
+    }
+
+    fn describe(&self) -> String {
+        format!("memory:{}", self.dir)
+    }
+
+    fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
+        self.create_dir(dir)?;
+        Ok(Arc::new(Self { shared: Arc::clone(&self.shared), dir: self.path(dir)? }))
+    }
+}
+
+/// A held lock.
+struct MemoryLock {
+    shared: Arc<Mutex<State>>,
+    path: String,
+}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        self.shared.lock().locks.remove(&self.path);
+    }
+}
+
+/// An open file of a [`MemoryDevice`].
+struct MemoryFile {
+    shared: Arc<Mutex<State>>,
+    id: InodeId,
+    name: String,
+    path: String,
+    writes: bool,
+}
+
+impl MemoryFile {
+    /// Counts a change and makes it if there is space for the range it takes.
+    fn change(&self, takes: Option<(u64, u64)>, change: Change) -> Result<()> {
+        let mut state = self.shared.lock();
+        state.check()?;
+        if !self.writes {
+            return Err(failed("write", &self.path, Errno::BADF));
+        }
+        let cost = match takes {
+            Some((offset, len)) => {
+                if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+                    return Err(failed("write", &self.path, Errno::FBIG));
+                }
+                state.inode(self.id)?.live.cost(offset, len)
+            }
+            None => 0,
+        };
+        if cost > state.capacity.saturating_sub(state.used) {
+            return Err(failed("write", &self.path, Errno::NOSPC));
+        }
+        state.change(self.id, change)
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        self.shared.lock().close(self.id);
+    }
+}
+
+impl fmt::Debug for MemoryFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryFile({})", self.path)
+    }
+}
+
+impl File for MemoryFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let state = self.shared.lock();
+        state.check()?;
+        Ok(state.inode(self.id)?.live.read(offset, buf))
+    }
+
+    fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
+        self.write_vectored_at(offset, &[buf])
+    }
+
+    fn write_vectored_at(&self, offset: u64, bufs: &[&[u8]]) -> Result<()> {
+        let bytes = bufs.concat();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.change(Some((offset, bytes.len() as u64)), Change::Write(offset, bytes))
+    }
+
+    fn sync(&self) -> Result<()> {
+        let mut state = self.shared.lock();
+        state.point()?;
+        if let Some(inode) = state.inodes.get_mut(&self.id) {
+            inode.sync();
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64> {
+        let state = self.shared.lock();
+        state.check()?;
+        Ok(state.inode(self.id)?.live.len())
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.change(None, Change::SetLen(len))
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        self.change(Some((offset, len)), Change::Allocate(offset, len))
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        self.change(None, Change::Punch(offset, len))
+    }
+
+    fn allocated_bytes(&self) -> Result<u64> {
+        let state = self.shared.lock();
+        state.check()?;
+        Ok(state.inode(self.id)?.live.allocated_bytes())
+    }
+
+    fn is_direct(&self) -> bool {
+        false
+    }
+
+    fn start_writeback(&self, _offset: u64, _len: u64) -> Result<()> {
+        self.shared.lock().check()
+    }
+}

@@ -1,0 +1,414 @@
+//! The operating system's files, through `openat` and its kin relative to one open directory: the
+//! device stays where it is even if the process changes its directory or the path is renamed.
+//!
+//! Direct I/O is asked for by setting `O_DIRECT` on a file that is already open. Passing it to `open`
+//! would do the same, except that a file system that refuses it may have made the file by then.
+//!
+//! Calls that a signal interrupts are repeated; short reads and writes are continued. Thread-safe:
+//! only positioned reads and writes are used, so no file has a cursor to share.
+
+use std::fmt;
+use std::io::IoSlice;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    self, Advice, AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags,
+};
+use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr};
+
+use frondb_core::limits::PAGE_BYTES;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+
+use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::name;
+
+/// The kernel takes at most this many buffers in one vectored write (IOV_MAX).
+const VECTORS_MAX: usize = 1024;
+
+/// New files are readable and writable as the umask allows, as those of any program are.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// A directory of the operating system.
+pub struct PosixDevice {
+    dir: OwnedFd,
+    path: PathBuf,
+}
+
+impl PosixDevice {
+    /// The existing directory at `path`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, `Io` if it is not a directory or may not be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = retry_on_intr(|| fs::open(path, flags, Mode::empty()))
+            .map_err(|errno| os_error("open directory", &path.display().to_string(), errno))?;
+        Ok(Self { dir, path: path.to_owned() })
+    }
+
+    /// The directory at `path`, made with its parents if it does not exist.
+    ///
+    /// The parents of a directory that is made here are not synced: whoever needs the directory
+    /// itself to survive power loss syncs its parent.
+    ///
+    /// # Errors
+    /// As [`PosixDevice::open`], and `NoSpace`.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        std::fs::create_dir_all(path).map_err(|source| {
+            Error::io("create directory", &path.display().to_string(), &source)
+        })?;
+        Self::open(path)
+    }
+
+    /// The directory's path, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn full(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+
+    fn error(&self, action: &str, name: &str, errno: Errno) -> Error {
+        os_error(action, &self.full(name), errno)
+    }
+
+    fn open_dir(&self, dir: &str) -> Result<OwnedFd> {
+        name::check_dir(dir)?;
+        let path = if dir.is_empty() { "." } else { dir };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        retry_on_intr(|| fs::openat(&self.dir, path, flags, Mode::empty()))
+            .map_err(|errno| self.error("open directory", dir, errno))
+    }
+}
+
+impl fmt::Debug for PosixDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PosixDevice({})", self.path.display())
+    }
+}
+
+impl Device for PosixDevice {
+    fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile> {
+        name::check(name)?;
+        let mut flags = OFlags::CLOEXEC;
+        flags |= if options.writes() { OFlags::RDWR } else { OFlags::RDONLY };
+        if options.create_new {
+            flags |= OFlags::CREATE | OFlags::EXCL;
+        } else if options.create {
+            flags |= OFlags::CREATE;
+        }
+        let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, FILE_MODE))
+            .map_err(|errno| self.error("open", name, errno))?;
+        let direct = options.direct && set_direct(&fd);
+        Ok(Arc::new(PosixFile { fd, name: name.to_owned(), path: self.full(name), direct }))
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        name::check(name)?;
+        match retry_on_intr(|| fs::statat(&self.dir, name, AtFlags::empty())) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(self.error("look for", name, errno)),
+        }
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        let fd = self.open_dir(dir)?;
+        let failed = |errno| self.error("list", dir, errno);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            // A name that is not UTF-8 is not ours; its replacement characters keep it visible.
+            let name = entry.file_name().to_string_lossy();
+            if name != "." && name != ".." {
+                names.push(name.into_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        name::check(name)?;
+        retry_on_intr(|| fs::unlinkat(&self.dir, name, AtFlags::empty()))
+            .map_err(|errno| self.error("remove", name, errno))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        name::check(from)?;
+        name::check(to)?;
+        retry_on_intr(|| fs::renameat(&self.dir, from, &self.dir, to))
+            .map_err(|errno| self.error(&format!("rename to {to}"), from, errno))
+    }
+
+    fn create_dir(&self, name: &str) -> Result<()> {
+        name::check(name)?;
+        match retry_on_intr(|| fs::mkdirat(&self.dir, name, DIR_MODE)) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => {
+                let stat = fs::statat(&self.dir, name, AtFlags::empty())
+                    .map_err(|errno| self.error("look for", name, errno))?;
+                match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory => Ok(()),
+                    _ => Err(self.error("create directory", name, Errno::EXIST)),
+                }
+            }
+            Err(errno) => Err(self.error("create directory", name, errno)),
+        }
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<()> {
+        let fd = self.open_dir(dir)?;
+        retry_on_intr(|| fs::fsync(&fd)).map_err(|errno| self.error("sync directory", dir, errno))
+    }
+
+    fn lock(&self, name: &str) -> Result<DeviceLock> {
+        name::check(name)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, FILE_MODE))
+            .map_err(|errno| self.error("open", name, errno))?;
+        // `flock` belongs to the open file: the kernel drops it with the process, and a second open
+        // within this process conflicts as one of another process does.
+        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(self.in_use(&fd)),
+            Err(errno) => return Err(self.error("lock", name, errno)),
+        }
+        let pid = format!("{}\n", std::process::id());
+        retry_on_intr(|| fs::ftruncate(&fd, 0))
+            .and_then(|()| retry_on_intr(|| pwrite(&fd, pid.as_bytes(), 0)))
+            .map_err(|errno| self.error("write", name, errno))?;
+        Ok(DeviceLock::new(self.full(name), LockedFile(fd)))
+    }
+
+    fn free_bytes(&self) -> Result<u64> {
+        let stat = retry_on_intr(|| fs::fstatvfs(&self.dir))
+            .map_err(|errno| self.error("measure free space of", "", errno))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
+        self.create_dir(dir)?;
+        let fd = self.open_dir(dir)?;
+        Ok(Arc::new(Self { dir: fd, path: self.path.join(dir) }))
+    }
+}
+
+impl PosixDevice {
+    /// The error for a lock that another owner holds. The pid is for people: it may be missing for
+    /// the moment between taking the lock and writing the pid.
+    fn in_use(&self, fd: &OwnedFd) -> Error {
+        let mut text = [0_u8; 24];
+        let len = retry_on_intr(|| pread(fd, &mut text[..], 0)).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..len]);
+        let owner = match text.trim().parse::<u32>() {
+            Ok(pid) => format!("pid {pid}"),
+            Err(_) => "another process".to_owned(),
+        };
+        Error::new(ErrorKind::Busy, format!("{} is in use by {owner}", self.path.display()))
+    }
+}
+
+/// A lock file while it is locked; closing it releases the lock.
+struct LockedFile(OwnedFd);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Only so that nobody reads the pid of an owner that is gone: its failure harms nothing.
+        let _ = fs::ftruncate(&self.0, 0);
+    }
+}
+
+/// An open file of the operating system.
+struct PosixFile {
+    fd: OwnedFd,
+    name: String,
+    /// Full path, for messages.
+    path: String,
+    direct: bool,
+}
+
+impl PosixFile {
+    fn error(&self, action: &str, errno: Errno) -> Error {
+        os_error(action, &self.path, errno)
+    }
+
+    /// Misaligned direct I/O would fail with a bare EINVAL on one machine and work on another, so
+    /// it is caught here on all of them.
+    fn assert_aligned(&self, offset: u64, buf: &[u8]) {
+        if !self.direct {
+            return;
+        }
+        let aligned = offset.is_multiple_of(PAGE_BYTES as u64)
+            && buf.len().is_multiple_of(PAGE_BYTES)
+            && buf.as_ptr().addr().is_multiple_of(PAGE_BYTES);
+        assert!(
+            aligned,
+            "direct I/O on {} must be aligned: offset {offset}, {} bytes at {:p}",
+            self.name,
+            buf.len(),
+            buf.as_ptr()
+        );
+    }
+
+    /// How much of a short direct transfer counts: it goes on at a page boundary.
+    fn advance(&self, done: usize) -> usize {
+        if self.direct { done - done % PAGE_BYTES } else { done }
+    }
+}
+
+impl fmt::Debug for PosixFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = if self.direct { "direct" } else { "buffered" };
+        write!(f, "PosixFile({}, {mode})", self.path)
+    }
+}
+
+impl File for PosixFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.assert_aligned(offset, buf);
+        let mut done = 0;
+        while done < buf.len() {
+            let at = checked_end(&self.path, offset, done)?;
+            let read = retry_on_intr(|| pread(&self.fd, &mut buf[done..], at))
+                .map_err(|errno| self.error("read", errno))?;
+            done += read;
+            // A direct read that ends inside a page has met the end of the file; going on from
+            // there would be misaligned.
+            if read == 0 || (self.direct && !done.is_multiple_of(PAGE_BYTES)) {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
+        self.assert_aligned(offset, buf);
+        let mut done = 0;
+        while done < buf.len() {
+            let at = checked_end(&self.path, offset, done)?;
+            let written = retry_on_intr(|| pwrite(&self.fd, &buf[done..], at))
+                .map_err(|errno| self.error("write", errno))?;
+            match self.advance(written) {
+                0 => return Err(self.error("write", Errno::IO)),
+                written => done += written,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_vectored_at(&self, offset: u64, bufs: &[&[u8]]) -> Result<()> {
+        bufs.iter().for_each(|buf| self.assert_aligned(offset, buf));
+        let mut slices: Vec<IoSlice<'_>> =
+            bufs.iter().filter(|buf| !buf.is_empty()).map(|buf| IoSlice::new(buf)).collect();
+        let mut rest = slices.as_mut_slice();
+        let mut done = 0;
+        while !rest.is_empty() {
+            let at = checked_end(&self.path, offset, done)?;
+            let batch = &rest[..rest.len().min(VECTORS_MAX)];
+            let written = retry_on_intr(|| pwritev(&self.fd, batch, at))
+                .map_err(|errno| self.error("write", errno))?;
+            match self.advance(written) {
+                0 => return Err(self.error("write", Errno::IO)),
+                written => {
+                    done += written;
+                    IoSlice::advance_slices(&mut rest, written);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        retry_on_intr(|| fs::fdatasync(&self.fd)).map_err(|errno| self.error("sync", errno))
+    }
+
+    fn len(&self) -> Result<u64> {
+        let stat =
+            retry_on_intr(|| fs::fstat(&self.fd)).map_err(|errno| self.error("measure", errno))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        retry_on_intr(|| fs::ftruncate(&self.fd, len))
+            .map_err(|errno| self.error("set the length of", errno))
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        match retry_on_intr(|| fs::fallocate(&self.fd, FallocateFlags::empty(), offset, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let end = offset.saturating_add(len);
+                if self.len()? < end { self.set_len(end) } else { Ok(()) }
+            }
+            result => result.map_err(|errno| self.error("allocate space for", errno)),
+        }
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match retry_on_intr(|| fs::fallocate(&self.fd, flags, offset, len)) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(self.error("punch a hole into", errno)),
+        }
+    }
+
+    fn allocated_bytes(&self) -> Result<u64> {
+        let stat =
+            retry_on_intr(|| fs::fstat(&self.fd)).map_err(|errno| self.error("measure", errno))?;
+        Ok(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512))
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    fn start_writeback(&self, offset: u64, len: u64) -> Result<()> {
+        // A direct write has reached the device already. For buffered ones Linux starts writing the
+        // dirty pages of a range out when told that they are not needed; it keeps those that are
+        // not clean yet, so nothing is lost by it but clean pages of data just written.
+        if !self.direct
+            && let Some(len) = NonZeroU64::new(len)
+        {
+            let _ = fs::fadvise(&self.fd, offset, Some(len), Advice::DontNeed);
+        }
+        Ok(())
+    }
+}
+
+/// Asks for direct I/O; false if the file system does not have it.
+fn set_direct(fd: &OwnedFd) -> bool {
+    let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
+    asked.is_ok()
+}
+
+/// The offset `done` bytes after `offset`, which only a corrupt caller can push out of range.
+fn checked_end(path: &str, offset: u64, done: usize) -> Result<u64> {
+    offset.checked_add(done as u64).ok_or_else(|| os_error("reach the end of", path, Errno::FBIG))
+}
+
+fn os_error(action: &str, file: &str, errno: Errno) -> Error {
+    let error = Error::io(action, file, &errno.into());
+    if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
+}
