@@ -1,0 +1,365 @@
+//! Where messages lie: append-only chunks of memory, and the 16-byte [`Slot`] that stands for a
+//! message in every ordered array.
+//!
+//! ```text
+//! Slot     prefix: u64   first 8 key bytes, big-endian      most comparisons end here
+//!          word:   u64   chunk:20 | offset:20 | tag:24      tag = hash of the key's other bytes
+//!
+//! message  bytes  field
+//!          8      seq - base:32 | value length:14 | key length:16 | kind:2     (little-endian)
+//!          0|4    value length, if the 14 bits are all ones
+//!          0|8    SeqNo,        if the 32 bits are all ones
+//!          n      key
+//!          n      value
+//!
+//! chunks   1 KiB, 1 KiB, 2 KiB, 4 KiB, ... 1 MiB, 1 MiB, ...   a larger message has its own
+//! ```
+//!
+//! Invariants
+//! - A message never moves and never changes; its chunk lives as long as a [`Chunks`] lists it.
+//! - A [`Slot`] is made by [`Arena::append`] only, after the bytes it points to were written.
+//! - A slot is looked up in a chunk list of its own arena, made after the slot.
+//!
+//! Threads: one writer owns the [`Arena`]; any number of readers hold [`Chunks`]. The writer
+//! writes only bytes that no slot points to yet, and a reader can have got a slot only through
+//! a lock that the writer released afterwards, so no byte is written while it is read.
+
+use std::cmp::Ordering;
+use std::ptr::NonNull;
+
+use frondb_core::checksum::xxh3;
+use frondb_core::chunk::key_prefix;
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::{MessageKind, SeqNo};
+
+/// The first chunk: an idle tree that got a few messages holds no more than this (rule 10).
+const CHUNK_BYTES_MIN: usize = 1 << 10;
+const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
+
+const OFFSET_BITS: u32 = 20;
+const CHUNK_BITS: u32 = 20;
+const TAG_BITS: u32 = 24;
+const _: () = assert!(OFFSET_BITS + CHUNK_BITS + TAG_BITS == u64::BITS);
+
+const HEAD_BYTES: usize = 8;
+const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
+const SEQ_ESCAPE: u64 = u32::MAX as u64;
+
+/// A message's place in an ordered array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    prefix: u64,
+    word: u64,
+}
+
+impl Slot {
+    #[inline]
+    pub(crate) fn prefix(self) -> u64 {
+        self.prefix
+    }
+
+    /// What the filters hash: the prefix and the tag together know the whole key.
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        hash(self.prefix, self.word & ((1 << TAG_BITS) - 1))
+    }
+
+    #[inline]
+    fn chunk(self) -> usize {
+        (self.word >> (OFFSET_BITS + TAG_BITS)) as usize
+    }
+
+    #[inline]
+    fn offset(self) -> usize {
+        (self.word >> TAG_BITS) as usize & ((1 << OFFSET_BITS) - 1)
+    }
+}
+
+/// A key with what searches need of it, computed once.
+#[derive(Clone, Copy)]
+pub(crate) struct Probe<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) prefix: u64,
+}
+
+impl<'a> Probe<'a> {
+    #[inline]
+    pub(crate) fn new(key: &'a [u8]) -> Self {
+        Self { key, prefix: key_prefix(key) }
+    }
+
+    /// Equal to [`Slot::hash`] of a message with this key.
+    #[inline]
+    pub(crate) fn hash(&self) -> u64 {
+        hash(self.prefix, tag(self.key))
+    }
+}
+
+#[inline]
+fn tag(key: &[u8]) -> u64 {
+    match key.get(8..) {
+        // The prefix is padded with zeros, so the length tells "a" from "a\0".
+        None | Some([]) => key.len() as u64,
+        Some(rest) => xxh3(rest) >> (u64::BITS - TAG_BITS),
+    }
+}
+
+#[inline]
+fn hash(prefix: u64, tag: u64) -> u64 {
+    let mixed = (prefix ^ tag.rotate_right(TAG_BITS)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+/// One piece of memory. Never grows, never moves.
+pub(crate) struct Chunk {
+    base: NonNull<u8>,
+    len: usize,
+    /// Owns what `base` points to; not touched until it is dropped.
+    memory: Buf,
+}
+
+// SAFETY: the memory is owned by the chunk. It is written by the one owner of the arena, through
+// `write`, in places that no reader was told of, and read through `read` elsewhere; the module's
+// head says why the two never meet.
+unsafe impl Send for Chunk {}
+// SAFETY: as above.
+unsafe impl Sync for Chunk {}
+
+impl Chunk {
+    fn new(len: usize) -> Self {
+        let mut memory = Buf::packed(len);
+        let base = NonNull::from(&mut memory[..]).cast();
+        Self { base, len, memory }
+    }
+
+    /// Copies `bytes` to `at`.
+    ///
+    /// # Safety
+    /// No slot covers these bytes yet, and nobody else writes to the chunk.
+    #[inline]
+    unsafe fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(at <= self.len && bytes.len() <= self.len - at);
+        // SAFETY: the target lies inside the memory, which `bytes` cannot overlap: nobody has
+        // a reference to it, by the contract of this function.
+        unsafe {
+            let target = self.base.as_ptr().add(at);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
+        }
+    }
+
+    /// The `n` bytes at `at`, which a slot must cover.
+    #[inline]
+    fn read(&self, at: usize, n: usize) -> &[u8] {
+        assert!(at <= self.len && n <= self.len - at);
+        // SAFETY: the bytes lie inside the memory, are initialised and
+        // covered by a slot, so they are not written any more.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at), n) }
+    }
+}
+
+/// A message as it lies in the arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) seq: SeqNo,
+    pub(crate) kind: MessageKind,
+    pub(crate) value: &'a [u8],
+}
+
+/// The lengths in a message's head, and where its key begins.
+struct Head {
+    word: u64,
+    key_at: usize,
+    key_len: usize,
+    value_len: usize,
+    seq: u64,
+}
+
+/// What readers see of an arena: its chunks at one moment. Cloning counts a reference.
+#[derive(Clone)]
+pub(crate) struct Chunks {
+    list: Arc<[Arc<Chunk>]>,
+    /// SeqNo of the first message; the heads hold the distance to it.
+    base_seq: u64,
+}
+
+impl Chunks {
+    /// The key of the message that `slot` stands for.
+    #[inline]
+    pub(crate) fn key(&self, slot: Slot) -> &[u8] {
+        let chunk = &self.list[slot.chunk()];
+        let head = self.head(chunk, slot.offset());
+        chunk.read(head.key_at, head.key_len)
+    }
+
+    /// The SeqNo of the message that `slot` stands for.
+    #[inline]
+    pub(crate) fn seq(&self, slot: Slot) -> SeqNo {
+        SeqNo(self.head(&self.list[slot.chunk()], slot.offset()).seq)
+    }
+
+    /// The message that `slot` stands for.
+    #[inline]
+    pub(crate) fn get(&self, slot: Slot) -> Stored<'_> {
+        let chunk = &self.list[slot.chunk()];
+        let head = self.head(chunk, slot.offset());
+        let body = chunk.read(head.key_at, head.key_len + head.value_len);
+        let (key, value) = body.split_at(head.key_len);
+        Stored { key, seq: SeqNo(head.seq), kind: kind_of(head.word), value }
+    }
+
+    /// Order by key alone: messages of one key are equal.
+    #[inline]
+    pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {
+        a.prefix.cmp(&b.prefix).then_with(|| self.key(a).cmp(self.key(b)))
+    }
+
+    /// Order of `slot`'s key against the probe's.
+    #[inline]
+    pub(crate) fn compare_key(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
+        slot.prefix.cmp(&probe.prefix).then_with(|| self.key(slot).cmp(probe.key))
+    }
+
+    #[inline]
+    fn head(&self, chunk: &Chunk, at: usize) -> Head {
+        let word = read_u64(chunk, at);
+        let mut key_at = at + HEAD_BYTES;
+        let mut value_len = (word >> 18) & VALUE_LEN_ESCAPE;
+        if value_len == VALUE_LEN_ESCAPE {
+            value_len = u64::from(read_u32(chunk, key_at));
+            key_at += 4;
+        }
+        let mut seq = self.base_seq.wrapping_add(word >> 32);
+        if word >> 32 == SEQ_ESCAPE {
+            seq = read_u64(chunk, key_at);
+            key_at += 8;
+        }
+        let key_len = (word >> 2) as usize & 0xffff;
+        Head { word, key_at, key_len, value_len: value_len as usize, seq }
+    }
+}
+
+#[inline]
+fn read_u64(chunk: &Chunk, at: usize) -> u64 {
+    chunk.read(at, 8).first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+#[inline]
+fn read_u32(chunk: &Chunk, at: usize) -> u32 {
+    chunk.read(at, 4).first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+#[inline]
+fn kind_of(word: u64) -> MessageKind {
+    match word & 3 {
+        0 => MessageKind::Put,
+        1 => MessageKind::Delete,
+        2 => MessageKind::Update,
+        _ => MessageKind::PutRef,
+    }
+}
+
+/// The writer's side: appends messages.
+pub(crate) struct Arena {
+    chunks: Vec<Arc<Chunk>>,
+    /// First free byte of the last chunk.
+    used: usize,
+    /// Bytes of all chunks.
+    bytes: usize,
+    base_seq: u64,
+}
+
+impl Arena {
+    /// An arena for messages from `base_seq` on. Allocates nothing.
+    pub(crate) fn new(base_seq: SeqNo) -> Self {
+        Self { chunks: Vec::new(), used: 0, bytes: 0, base_seq: base_seq.get() }
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many chunks there are: when it changes, readers need a new [`Chunks`].
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The chunks there are now.
+    pub(crate) fn chunks(&self) -> Chunks {
+        Chunks { list: self.chunks.as_slice().into(), base_seq: self.base_seq }
+    }
+
+    /// Stores a message and returns the slot that stands for it.
+    ///
+    /// # Panics
+    /// If the key or the value is longer than the format's fields (the engine checks its limits,
+    /// which are far lower), or after a tebibyte.
+    pub(crate) fn append(
+        &mut self,
+        key: &[u8],
+        seq: SeqNo,
+        kind: MessageKind,
+        value: &[u8],
+    ) -> Slot {
+        assert!(key.len() <= usize::from(u16::MAX) && value.len() < u32::MAX as usize / 2);
+        // A memtable that stays active while other trees commit billions of messages, or a SeqNo
+        // below the first one, takes the wide form.
+        let distance = seq.get().checked_sub(self.base_seq).filter(|&d| d < SEQ_ESCAPE);
+        let short_value = (value.len() as u64) < VALUE_LEN_ESCAPE;
+        let head_bytes =
+            HEAD_BYTES + if short_value { 0 } else { 4 } + if distance.is_some() { 0 } else { 8 };
+        let at = self.reserve(head_bytes + key.len() + value.len());
+
+        let mut head = [0u8; HEAD_BYTES + 4 + 8];
+        let value_field = if short_value { value.len() as u64 } else { VALUE_LEN_ESCAPE };
+        let word = distance.unwrap_or(SEQ_ESCAPE) << 32
+            | value_field << 18
+            | (key.len() as u64) << 2
+            | kind as u64;
+        head[..HEAD_BYTES].copy_from_slice(&word.to_le_bytes());
+        let mut end = HEAD_BYTES;
+        if !short_value {
+            head[end..end + 4].copy_from_slice(&(value.len() as u32).to_le_bytes());
+            end += 4;
+        }
+        if distance.is_none() {
+            head[end..end + 8].copy_from_slice(&seq.get().to_le_bytes());
+        }
+
+        let index = self.chunks.len() - 1;
+        let chunk = &self.chunks[index];
+        // SAFETY: `reserve` gave these bytes to this message; its slot does not exist yet, and
+        // `&mut self` makes this the only writer.
+        unsafe {
+            chunk.write(at, &head[..head_bytes]);
+            chunk.write(at + head_bytes, key);
+            chunk.write(at + head_bytes + key.len(), value);
+        }
+        let place = (index as u64) << OFFSET_BITS | at as u64;
+        Slot { prefix: key_prefix(key), word: place << TAG_BITS | tag(key) }
+    }
+
+    /// Makes room for `n` bytes in the last chunk and returns where they begin.
+    #[inline]
+    fn reserve(&mut self, n: usize) -> usize {
+        let free = self.chunks.last().map_or(0, |chunk| chunk.len - self.used);
+        if free < n {
+            self.add_chunk(n);
+        }
+        let at = self.used;
+        self.used += n;
+        at
+    }
+
+    #[cold]
+    fn add_chunk(&mut self, n: usize) {
+        assert!(self.chunks.len() < 1 << CHUNK_BITS, "a memtable holds at most a tebibyte");
+        let len = self.bytes.next_power_of_two().clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX).max(n);
+        let chunk = Chunk::new(len);
+        self.bytes += chunk.memory.footprint() + size_of::<Chunk>();
+        self.chunks.push(Arc::new(chunk));
+        self.used = 0;
+    }
+}

@@ -1,0 +1,49 @@
+//! The filter of one sorted array: whether a key may be in it.
+//!
+//! A point read meets about twenty arrays and a key lies in one or none, so the filter saves
+//! nearly all binary searches. It is a Bloom filter whose bits of one key lie in one 64-bit word:
+//! a probe is one load. With 12 bits a key and 4 set, about 1 probe in 40 is wrong.
+
+use crate::arena::Slot;
+
+const BITS_PER_KEY: usize = 12;
+
+/// Immutable once the array is published.
+pub(crate) struct Filter {
+    words: Box<[u64]>,
+}
+
+impl Filter {
+    /// A filter of the keys of `slots`.
+    pub(crate) fn new(slots: &[Slot]) -> Self {
+        let mut words = vec![0u64; (slots.len() * BITS_PER_KEY).div_ceil(64)].into_boxed_slice();
+        let count = words.len() as u64;
+        for slot in slots {
+            let (word, bits) = place(slot.hash(), count);
+            words[word] |= bits;
+        }
+        Self { words }
+    }
+
+    /// Whether a key with this hash may be there. `false` is certain.
+    #[inline]
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
+        let (word, bits) = place(hash, self.words.len() as u64);
+        self.words.get(word).is_some_and(|w| w & bits == bits)
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>()
+    }
+}
+
+/// The word of a key and its bits in there. The word comes from the upper half of the hash, the
+/// bits from the lower one.
+#[inline]
+fn place(hash: u64, count: u64) -> (usize, u64) {
+    let word = ((hash >> 32) * count) >> 32;
+    let bits =
+        1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63) | 1 << (hash >> 18 & 63);
+    (word as usize, bits)
+}

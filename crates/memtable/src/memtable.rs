@@ -1,0 +1,346 @@
+//! [`Memtable`]: what commits, readers and flushes see.
+
+use std::ops::Bound;
+
+use frondb_core::budget::Budget;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
+use smallvec::SmallVec;
+
+use crate::arena::{Chunks, Probe, Slot};
+use crate::array::{SortedArray, rank_below, rank_visible};
+use crate::cursor::MemCursor;
+use crate::writer::Writer;
+
+/// A message on its way into the memtable.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The key; may be empty. At most `limits::KEY_BYTES_MAX`.
+    pub key: &'a [u8],
+    /// Its own SeqNo, larger than that of everything inserted before this batch.
+    pub seq: SeqNo,
+    /// What the message does.
+    pub kind: MessageKind,
+    /// Value, operand, or reference to a value in extents of its own; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// The newest messages of one tree, ordered, in memory.
+///
+/// # Structure
+///
+/// ```text
+///  Shared (one RwLock)
+///  ├── tail     sorted slots, at most 256: what came in small commits
+///  └── State    immutable, replaced as a whole
+///      ├── arrays   sorted, immutable, newest first; a batch or a full tail becomes one
+///      └── chunks   where keys and values lie; append-only, messages never move
+///
+///  Writer (one Mutex)   arena, merges under way, counters
+/// ```
+///
+/// A message is copied once, to the arena; what is ordered are 16-byte slots: the first 8 bytes
+/// of the key and the place in the arena. A batch is sorted and becomes an array of slots;
+/// arrays of like size are merged in steps that later inserts pay for (`tiers.rs`), so a message
+/// moves as often as there are tiers, 16 bytes at a time, in sequence. A small commit goes into
+/// the tail by insertion. Keys that ascend need no special path: a sorted batch is found sorted,
+/// and arrays that follow one another are merged by copying.
+///
+/// A search looks into the tail and into every array whose filter does not exclude the key, about
+/// one. A scan merges them all (`gather.rs`). Numbers and the structures this was measured
+/// against are in `docs/decisions/0002-memtable.md`.
+///
+/// # Thread safety
+///
+/// Everything may be called from any thread. Writers take turns. A reader holds the lock of
+/// `Shared` while it copies a pointer and searches the tail; a writer holds it while it swaps a
+/// pointer or inserts into the tail; nobody holds it while allocating, merging or calling back.
+/// A reader whose snapshot was published after the commit's insert returned sees all of it;
+/// messages of later commits are filtered by their SeqNo.
+pub struct Memtable {
+    writer: Mutex<Option<Box<Writer>>>,
+    shared: RwLock<Shared>,
+    counters: Counters,
+    budget: Arc<Budget>,
+}
+
+/// What readers share with the writer.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) tail: Vec<Slot>,
+    pub(crate) state: Option<Arc<State>>,
+    pub(crate) range_deletes: Option<Arc<Vec<RangeDelete>>>,
+}
+
+/// Everything but the tail, at one moment.
+pub(crate) struct State {
+    /// Covers the slots of `arrays` and of the tail.
+    pub(crate) chunks: Chunks,
+    /// Newest first.
+    pub(crate) arrays: Vec<Arc<SortedArray>>,
+}
+
+/// Kept by the writer, read by anyone.
+pub(crate) struct Counters {
+    pub(crate) messages: AtomicU64,
+    pub(crate) deletes: AtomicU64,
+    pub(crate) delete_stretch: AtomicU64,
+    pub(crate) data_bytes: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) range_deletes: AtomicU64,
+    /// `u64::MAX` while there is nothing.
+    pub(crate) min_seq: AtomicU64,
+    pub(crate) max_seq: AtomicU64,
+}
+
+/// Numbers about one memtable.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct MemtableStats {
+    /// Messages held, without range deletes.
+    pub messages: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+    /// Range deletes held.
+    pub range_deletes: u64,
+    /// Bytes of keys and values.
+    pub data_bytes: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Sorted arrays that a reader meets.
+    pub arrays: u64,
+}
+
+impl Memtable {
+    /// An empty memtable that will charge `budget`. Takes no memory of its own until the first
+    /// message comes.
+    #[must_use]
+    pub fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            writer: Mutex::new(None),
+            shared: RwLock::new(Shared::default()),
+            counters: Counters {
+                messages: AtomicU64::new(0),
+                deletes: AtomicU64::new(0),
+                delete_stretch: AtomicU64::new(0),
+                data_bytes: AtomicU64::new(0),
+                bytes: AtomicU64::new(0),
+                range_deletes: AtomicU64::new(0),
+                min_seq: AtomicU64::new(u64::MAX),
+                max_seq: AtomicU64::new(0),
+            },
+            budget,
+        }
+    }
+
+    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than all that
+    /// were inserted before; within the batch each has its own.
+    ///
+    /// # Panics
+    /// If a key or value is longer than the engine's limits.
+    pub fn insert_batch(&self, batch: &[Entry<'_>]) {
+        let Some(first) = batch.first() else { return };
+        let mut writer = self.writer.lock();
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first.seq));
+        writer.insert(batch, &self.shared, &self.counters);
+    }
+
+    /// Inserts a range delete. Its SeqNo must be larger than all that were inserted before.
+    pub fn add_range_delete(&self, range: RangeDelete) {
+        let mut writer = self.writer.lock();
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
+        writer.add_range_delete(range, &self.shared, &self.counters);
+    }
+
+    /// The range deletes there are now. The messages they hide are still here; the reader
+    /// applies them.
+    #[must_use]
+    pub fn range_deletes(&self) -> Arc<Vec<RangeDelete>> {
+        self.shared.read().range_deletes.clone().unwrap_or_default()
+    }
+
+    /// Hands the messages of `key` that `snapshot` may see to `visit`, newest first, until it
+    /// returns `false` or there are none left. No lock is held meanwhile.
+    pub fn get(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut dyn FnMut(SeqNo, MessageKind, &[u8]) -> bool,
+    ) {
+        let probe = Probe::new(key);
+        let mut recent: SmallVec<[Slot; 4]> = SmallVec::new();
+        let state = {
+            let shared = self.shared.read();
+            let Some(state) = &shared.state else { return };
+            let at = rank_visible(&shared.tail, &state.chunks, &probe, snapshot);
+            let same = |&&slot: &&Slot| state.chunks.compare_key(slot, &probe).is_eq();
+            recent.extend(shared.tail[at..].iter().take_while(same).copied());
+            Arc::clone(state)
+        };
+        let chunks = &state.chunks;
+        let mut visit = |slot: Slot| {
+            let message = chunks.get(slot);
+            visit(message.seq, message.kind, message.value)
+        };
+        // The tail is newer than every array.
+        if !recent.iter().all(|&slot| visit(slot)) {
+            return;
+        }
+        let hash = probe.hash();
+        for array in &state.arrays {
+            if array.min_seq() > snapshot || array.excludes(&probe, hash) {
+                continue;
+            }
+            let at = rank_visible(array.slots(), chunks, &probe, snapshot);
+            for &slot in &array.slots()[at..] {
+                if chunks.compare_key(slot, &probe).is_ne() {
+                    break;
+                }
+                if !visit(slot) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A cursor over the messages between two keys that `snapshot` may see. It shows the memtable
+    /// as it is now, whatever is inserted later.
+    #[must_use]
+    pub fn cursor(
+        &self,
+        direction: Direction,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        snapshot: SeqNo,
+    ) -> MemCursor {
+        match self.view() {
+            Some((state, tail)) => MemCursor::new(&state, tail, direction, (from, to), snapshot),
+            None => MemCursor::empty(),
+        }
+    }
+
+    /// A cursor over everything, ascending, in large chunks: what a flush reads.
+    #[must_use]
+    pub fn scan_all(&self) -> MemCursor {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        self.cursor(Direction::Forward, all.0, all.1, SeqNo::MAX).in_large_chunks()
+    }
+
+    /// Number of messages, without range deletes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.counters.messages.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are neither messages nor range deletes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.min_seq().is_none()
+    }
+
+    /// Number of deletes among the messages.
+    #[must_use]
+    pub fn deletes(&self) -> u64 {
+        self.counters.deletes.load(Ordering::Relaxed)
+    }
+
+    /// About how many deletes the longest stretch without a put between them has (rule 15).
+    /// Exact when rows are deleted in ascending or descending order.
+    #[must_use]
+    pub fn delete_stretch(&self) -> u64 {
+        self.counters.delete_stretch.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of keys and values, range deletes included.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        self.counters.data_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory, as charged to the budget.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.counters.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Smallest SeqNo of messages and range deletes.
+    #[must_use]
+    pub fn min_seq(&self) -> Option<SeqNo> {
+        let seq = self.counters.min_seq.load(Ordering::Relaxed);
+        (seq != u64::MAX).then_some(SeqNo(seq))
+    }
+
+    /// Largest SeqNo of messages and range deletes.
+    #[must_use]
+    pub fn max_seq(&self) -> Option<SeqNo> {
+        self.min_seq()?;
+        Some(SeqNo(self.counters.max_seq.load(Ordering::Relaxed)))
+    }
+
+    /// The smallest key of any message.
+    #[must_use]
+    pub fn first_key(&self) -> Option<Vec<u8>> {
+        self.extreme_key(|slots| slots.first().copied(), |a, b| a < b)
+    }
+
+    /// The largest key of any message.
+    #[must_use]
+    pub fn last_key(&self) -> Option<Vec<u8>> {
+        self.extreme_key(|slots| slots.last().copied(), |a, b| a > b)
+    }
+
+    /// How many messages have a smaller key.
+    #[must_use]
+    pub fn approximate_rank(&self, key: &[u8]) -> u64 {
+        let probe = Probe::new(key);
+        let Some((state, tail)) = self.view() else { return 0 };
+        let arrays = state.arrays.iter().map(|array| array.slots());
+        let below = arrays.chain([&*tail]).map(|slots| rank_below(slots, &state.chunks, &probe));
+        below.sum::<usize>() as u64
+    }
+
+    /// The numbers of this moment.
+    #[must_use]
+    pub fn stats(&self) -> MemtableStats {
+        let arrays = self.shared.read().state.as_ref().map_or(0, |state| state.arrays.len());
+        MemtableStats {
+            messages: self.len(),
+            deletes: self.deletes(),
+            range_deletes: self.counters.range_deletes.load(Ordering::Relaxed),
+            data_bytes: self.data_bytes(),
+            bytes: self.bytes(),
+            arrays: arrays as u64,
+        }
+    }
+
+    /// The state and a copy of the tail, of one moment.
+    fn view(&self) -> Option<(Arc<State>, Vec<Slot>)> {
+        let shared = self.shared.read();
+        let state = Arc::clone(shared.state.as_ref()?);
+        Some((state, shared.tail.clone()))
+    }
+
+    fn extreme_key(
+        &self,
+        end: impl Fn(&[Slot]) -> Option<Slot>,
+        better: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Option<Vec<u8>> {
+        let shared = self.shared.read();
+        let state = shared.state.as_ref()?;
+        let arrays = state.arrays.iter().map(|array| array.slots());
+        let mut best: Option<&[u8]> = None;
+        for slot in arrays.chain([&*shared.tail]).filter_map(end) {
+            let key = state.chunks.key(slot);
+            if best.is_none_or(|best| better(key, best)) {
+                best = Some(key);
+            }
+        }
+        best.map(<[u8]>::to_vec)
+    }
+}
+
+impl std::fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memtable({:?})", self.stats())
+    }
+}

@@ -1,0 +1,206 @@
+//! The writer's side of the memtable: arena, tail, merges and counters, used under one lock.
+
+use std::cmp::Reverse;
+
+use frondb_core::budget::{Budget, Part as BudgetPart, Reservation};
+use frondb_core::sync::atomic::Ordering::Relaxed;
+use frondb_core::sync::{Arc, RwLock};
+use frondb_core::{MessageKind, RangeDelete, SeqNo};
+
+use crate::arena::{Arena, Chunks, Slot};
+use crate::array::rank_below;
+use crate::gather::sort_stable;
+use crate::memtable::{Counters, Entry, Shared, State};
+use crate::stretch::Stretch;
+use crate::tiers::Tiers;
+
+/// Most slots of the tail: inserting one moves half of 4 KiB on average.
+const TAIL_SLOTS_MAX: usize = 256;
+/// Up to this many slots are inserted one by one; more are merged into a new tail.
+const INSERT_SINGLY_MAX: usize = 4;
+
+pub(crate) struct Writer {
+    arena: Arena,
+    /// The arena's chunks as readers know them.
+    chunks: Chunks,
+    tiers: Tiers,
+    /// Slots of the batch at hand.
+    slots: Vec<Slot>,
+    stretch: Stretch,
+    /// Smallest SeqNo of the tail.
+    tail_min_seq: SeqNo,
+    range_delete_bytes: usize,
+    reservation: Reservation,
+}
+
+impl Writer {
+    pub(crate) fn new(budget: &Arc<Budget>, first: SeqNo) -> Box<Self> {
+        let arena = Arena::new(first);
+        Box::new(Self {
+            chunks: arena.chunks(),
+            arena,
+            tiers: Tiers::new(),
+            slots: Vec::new(),
+            stretch: Stretch::default(),
+            tail_min_seq: SeqNo::MAX,
+            range_delete_bytes: 0,
+            reservation: budget.reserve(BudgetPart::Memtable, 0),
+        })
+    }
+
+    /// Inserts a batch that is not empty and makes it visible.
+    pub(crate) fn insert(&mut self, batch: &[Entry<'_>], shared: &RwLock<Shared>, c: &Counters) {
+        let chunks_before = self.arena.chunk_count();
+        self.slots.clear();
+        let (mut data_bytes, mut deletes) = (0, 0);
+        let (mut min_seq, mut max_seq) = (SeqNo::MAX, SeqNo::MIN);
+        for entry in batch {
+            self.slots.push(self.arena.append(entry.key, entry.seq, entry.kind, entry.value));
+            data_bytes += entry.key.len() + entry.value.len();
+            deletes += u64::from(entry.kind == MessageKind::Delete);
+            min_seq = min_seq.min(entry.seq);
+            max_seq = max_seq.max(entry.seq);
+        }
+        let new_chunks = self.arena.chunk_count() != chunks_before;
+        if new_chunks {
+            self.chunks = self.arena.chunks();
+        }
+        self.sort_slots();
+        if deletes > 0 || self.stretch.is_open() {
+            self.follow_stretch();
+            c.delete_stretch.store(self.stretch.longest(), Relaxed);
+        }
+        // Before the messages, so that whoever sees one sees a memtable that is not empty.
+        add(&c.messages, batch.len() as u64);
+        add(&c.deletes, deletes);
+        add(&c.data_bytes, data_bytes as u64);
+        note_seqs(c, min_seq, max_seq);
+
+        let tail_len = shared.read().tail.len();
+        if tail_len + batch.len() <= TAIL_SLOTS_MAX {
+            self.tail_min_seq = self.tail_min_seq.min(min_seq);
+            self.insert_into_tail(shared, new_chunks);
+        } else {
+            self.spill(shared, tail_len, min_seq);
+        }
+        self.charge(shared, c);
+    }
+
+    pub(crate) fn add_range_delete(
+        &mut self,
+        range: RangeDelete,
+        shared: &RwLock<Shared>,
+        c: &Counters,
+    ) {
+        let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
+        self.range_delete_bytes += bytes + size_of::<RangeDelete>();
+        add(&c.data_bytes, bytes as u64);
+        add(&c.range_deletes, 1);
+        note_seqs(c, range.seq, range.seq);
+        let mut list = shared.read().range_deletes.as_deref().cloned().unwrap_or_default();
+        list.push(range);
+        let old = shared.write().range_deletes.replace(Arc::new(list));
+        drop(old);
+        self.charge(shared, c);
+    }
+
+    /// Key order, newest first within a key. A batch that is sorted already costs one pass.
+    fn sort_slots(&mut self) {
+        let chunks = &self.chunks;
+        self.slots.sort_by(|&a, &b| {
+            chunks.compare(a, b).then_with(|| Reverse(chunks.seq(a)).cmp(&Reverse(chunks.seq(b))))
+        });
+    }
+
+    fn follow_stretch(&mut self) {
+        for &slot in &self.slots {
+            let message = self.chunks.get(slot);
+            if message.kind == MessageKind::Delete {
+                self.stretch.delete(message.key);
+            } else {
+                self.stretch.put(message.key);
+            }
+        }
+    }
+
+    fn insert_into_tail(&mut self, shared: &RwLock<Shared>, new_chunks: bool) {
+        let state = new_chunks.then(|| self.state());
+        let merged = (self.slots.len() > INSERT_SINGLY_MAX).then(|| self.merged_with_tail(shared));
+        let retired = {
+            let mut shared = shared.write();
+            let tail = match merged {
+                Some(merged) => std::mem::replace(&mut shared.tail, merged),
+                None => {
+                    self.insert_singly(&mut shared.tail);
+                    Vec::new()
+                }
+            };
+            (tail, state.and_then(|state| shared.state.replace(state)))
+        };
+        // Freed here, outside the lock.
+        drop(retired);
+    }
+
+    fn insert_singly(&self, tail: &mut Vec<Slot>) {
+        // From the oldest of a key to the newest, each before what is older.
+        for &slot in self.slots.iter().rev() {
+            let probe = crate::arena::Probe::new(self.chunks.key(slot));
+            let at = rank_below(tail, &self.chunks, &probe);
+            tail.insert(at, slot);
+        }
+    }
+
+    /// The batch and the tail in one, the batch being newer.
+    fn merged_with_tail(&self, shared: &RwLock<Shared>) -> Vec<Slot> {
+        let shared = shared.read();
+        let mut merged = Vec::with_capacity(self.slots.len() + shared.tail.len());
+        merged.extend_from_slice(&self.slots);
+        merged.extend_from_slice(&shared.tail);
+        if !shared.tail.is_empty() {
+            sort_stable(&mut merged, &self.chunks);
+        }
+        merged
+    }
+
+    /// Makes an array of the batch and the tail.
+    fn spill(&mut self, shared: &RwLock<Shared>, tail_len: usize, min_seq: SeqNo) {
+        let min_seq = if tail_len > 0 { self.tail_min_seq } else { min_seq };
+        let slots = self.merged_with_tail(shared);
+        let inserted = slots.len();
+        self.tiers.push(slots, min_seq, &self.chunks);
+        self.tiers.advance(inserted, &self.chunks);
+        self.tail_min_seq = SeqNo::MAX;
+        let state = self.state();
+        let retired = {
+            let mut shared = shared.write();
+            shared.tail.clear();
+            shared.state.replace(state)
+        };
+        drop(retired);
+    }
+
+    fn state(&self) -> Arc<State> {
+        Arc::new(State { chunks: self.chunks.clone(), arrays: self.tiers.arrays().to_vec() })
+    }
+
+    fn charge(&mut self, shared: &RwLock<Shared>, c: &Counters) {
+        let tail = shared.read().tail.capacity() + self.slots.capacity();
+        let bytes = size_of::<Self>()
+            + tail * size_of::<Slot>()
+            + self.range_delete_bytes
+            + self.arena.bytes()
+            + self.tiers.bytes();
+        c.bytes.store(bytes as u64, Relaxed);
+        self.reservation.resize(bytes as u64);
+    }
+}
+
+/// Adds to a counter that only the writer changes.
+fn add(counter: &frondb_core::sync::atomic::AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed) + n, Relaxed);
+}
+
+fn note_seqs(c: &Counters, min: SeqNo, max: SeqNo) {
+    c.max_seq.store(c.max_seq.load(Relaxed).max(max.get()), Relaxed);
+    c.min_seq.store(c.min_seq.load(Relaxed).min(min.get()), Relaxed);
+}

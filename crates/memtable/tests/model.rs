@@ -1,0 +1,131 @@
+//! Random histories against a `BTreeMap`: point reads, cursors both ways with bounds and
+//! snapshots, counts. Every failure prints its seed.
+
+mod common;
+
+use std::ops::Bound;
+
+use common::{Model, Shape, collect, random_entry, table};
+use frondb_core::prng::Prng;
+use frondb_core::{Direction, SeqNo};
+use frondb_memtable::{Entry, Memtable};
+
+/// Grows a memtable and its model by one batch.
+fn grow(table: &Memtable, model: &mut Model, shape: &Shape, prng: &mut Prng) {
+    let n = shape.batch_len(prng);
+    let mut batch = Vec::new();
+    for i in 0..n {
+        let seq = SeqNo(model.last_seq() + 1 + i as u64);
+        batch.push(random_entry(shape, seq, prng));
+    }
+    if prng.chance(1, 2) {
+        prng.shuffle(&mut batch);
+    }
+    let entries: Vec<Entry<'_>> = batch
+        .iter()
+        .map(|m| Entry { key: &m.key, seq: m.seq, kind: m.kind, value: &m.value })
+        .collect();
+    table.insert_batch(&entries);
+    for message in batch {
+        model.insert(message);
+    }
+}
+
+fn bound<'a>(key: &'a [u8], prng: &mut Prng) -> Bound<&'a [u8]> {
+    match prng.below(4) {
+        0 => Bound::Unbounded,
+        1 => Bound::Excluded(key),
+        _ => Bound::Included(key),
+    }
+}
+
+fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
+    for _ in 0..20 {
+        let key = shape.key(prng);
+        let snapshot = model.some_snapshot(prng);
+        let limit = prng.index(4) + 1;
+        let mut got = Vec::new();
+        table.get(&key, snapshot, &mut |seq, kind, value| {
+            got.push((seq, kind, value.to_vec()));
+            got.len() < limit
+        });
+        assert_eq!(got, model.versions(&key, snapshot, limit));
+        assert_eq!(table.approximate_rank(&key), model.rank(&key));
+    }
+    for _ in 0..4 {
+        let (lo, hi) = (shape.key(prng), shape.key(prng));
+        let (from, to) = (bound(&lo, prng), bound(&hi, prng));
+        let snapshot = model.some_snapshot(prng);
+        let expected = model.range(from, to, snapshot);
+        for direction in [Direction::Forward, Direction::Backward] {
+            let got = collect(table.cursor(direction, from, to, snapshot), direction);
+            assert!(got == expected, "{direction:?} {from:?} {to:?} {snapshot}");
+        }
+    }
+    assert_eq!(table.len(), model.len());
+    assert_eq!(table.deletes(), model.deletes());
+    assert_eq!(table.data_bytes(), model.data_bytes());
+    assert_eq!((table.first_key(), table.last_key()), (model.first_key(), model.last_key()));
+    assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
+}
+
+fn history(seed: u64, shape: &Shape, batches: usize) {
+    println!("seed {seed} shape {shape:?}");
+    let mut prng = Prng::new(seed);
+    let (table, mut model) = (table(), Model::default());
+    for round in 0..batches {
+        grow(&table, &mut model, shape, &mut prng);
+        if round % 8 == 0 || round + 1 == batches {
+            check(&table, &model, shape, &mut prng);
+        }
+    }
+    let all = collect(table.scan_all(), Direction::Forward);
+    assert!(all == model.range(Bound::Unbounded, Bound::Unbounded, SeqNo::MAX));
+}
+
+#[test]
+fn small_commits_match_the_model() {
+    for seed in 0..20 {
+        history(seed, &Shape { keys: 500, batch: 6, ..Shape::default() }, 400);
+    }
+}
+
+#[test]
+fn large_batches_match_the_model() {
+    for seed in 0..6 {
+        history(seed, &Shape { keys: 20_000, batch: 1500, ..Shape::default() }, 60);
+    }
+}
+
+#[test]
+fn batches_of_every_size_match_the_model() {
+    for seed in 0..10 {
+        let shape = Shape { keys: 5_000, batch: 2000, skewed: true, ..Shape::default() };
+        history(seed, &shape, 100);
+    }
+}
+
+/// All keys share their first bytes, so every comparison has to look at the keys themselves.
+#[test]
+fn keys_with_one_prefix_match_the_model() {
+    for seed in 0..6 {
+        let shape = Shape { keys: 3_000, batch: 400, shared_prefix: true, ..Shape::default() };
+        history(seed, &shape, 60);
+    }
+}
+
+/// Few keys with thousands of messages each: they span pieces, chunks and arrays.
+#[test]
+fn hot_keys_match_the_model() {
+    for seed in 0..6 {
+        history(seed, &Shape { keys: 3, batch: 300, ..Shape::default() }, 60);
+    }
+}
+
+#[test]
+fn ascending_keys_match_the_model() {
+    for seed in 0..4 {
+        let shape = Shape { ascending: true, batch: 700, ..Shape::default() };
+        history(seed, &shape, 60);
+    }
+}
