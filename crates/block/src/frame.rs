@@ -101,6 +101,9 @@ pub struct Frame<'a> {
     pub synced: Option<u64>,
     /// The payload, decompressed.
     pub payload: &'a [u8],
+    /// Whether the payload was decompressed into the caller's scratch memory. Otherwise it is the
+    /// end of the record itself.
+    pub in_scratch: bool,
     /// Bytes the record takes in the file, header included.
     pub frame_bytes: usize,
 }
@@ -279,7 +282,8 @@ pub fn decode<'a>(
     }
     let (synced, payload) =
         open(header, &frame[HEADER_BYTES..], place, scratch).ok_or(Fault::Content)?;
-    Ok(Frame { kind: header.kind, synced, payload, frame_bytes })
+    let in_scratch = header.flags & FLAG_LZ4 != 0;
+    Ok(Frame { kind: header.kind, synced, payload, in_scratch, frame_bytes })
 }
 
 /// Takes apart the stored bytes of a record whose checksum fits.

@@ -7,7 +7,7 @@
 
 use frondb_core::Result;
 
-use super::{Fault, Frame, HEADER_BYTES, Place, decode, find, peek};
+use super::{Fault, HEADER_BYTES, Place, decode, find, peek};
 
 /// Bytes read at once.
 pub const WINDOW_BYTES: usize = 256 * 1024;
@@ -48,18 +48,24 @@ impl Extent {
     }
 }
 
+/// A record the scanner stands on; [`Scanner::payload`] has what it carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Its offset in the file.
+    pub offset: u64,
+    /// Its position.
+    pub position: u64,
+    /// Its owner's kind.
+    pub kind: u8,
+    /// Bytes it takes in the file.
+    pub frame_bytes: usize,
+}
+
 /// What the next step of a [`Scanner`] found.
-#[derive(Debug)]
-pub enum Step<'a> {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
     /// A valid record.
-    Record {
-        /// Its offset in the file.
-        offset: u64,
-        /// Its position.
-        position: u64,
-        /// What it carries.
-        frame: Frame<'a>,
-    },
+    Record(Record),
     /// No valid record here; there will be no further step.
     Stop(Stop),
 }
@@ -104,42 +110,77 @@ impl Stop {
 pub struct Scanner<R> {
     read: R,
     extent: Extent,
+    /// Where the next record is.
     offset: u64,
     window: Window,
     scratch: Vec<u8>,
+    payload: Payload,
+}
+
+/// Where the payload of the current record is.
+#[derive(Clone, Copy, Debug)]
+enum Payload {
+    Window { offset: u64, bytes: usize },
+    Scratch,
 }
 
 impl<R: ReadAt> Scanner<R> {
     /// A reader of the records in `extent`.
     pub fn new(read: R, extent: Extent) -> Self {
-        let offset = extent.offset;
-        Self { read, extent, offset, window: Window::default(), scratch: Vec::new() }
-    }
-
-    /// The next record, or why there is none.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn step(&mut self) -> Result<Step<'_>> {
-        let offset = self.offset;
-        let place = self.extent.place(offset);
-        match self.load()? {
-            Ok(frame_bytes) => {
-                let bytes = self.window.bytes(offset, frame_bytes);
-                match decode(bytes, place, &mut self.scratch) {
-                    Ok(frame) => {
-                        self.offset += frame_bytes as u64;
-                        Ok(Step::Record { offset, position: place.position, frame })
-                    }
-                    Err(fault) => stop(&mut self.read, self.extent, offset, fault).map(Step::Stop),
-                }
-            }
-            Err(fault) => stop(&mut self.read, self.extent, offset, fault).map(Step::Stop),
+        Self {
+            read,
+            extent,
+            offset: extent.offset,
+            window: Window::default(),
+            scratch: Vec::new(),
+            payload: Payload::Window { offset: extent.offset, bytes: 0 },
         }
     }
 
+    /// Goes to the next record, or says why there is none.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn step(&mut self) -> Result<Step> {
+        match self.load()? {
+            Ok(record) => Ok(Step::Record(record)),
+            Err(fault) => stop(&mut self.read, self.extent, self.offset, fault).map(Step::Stop),
+        }
+    }
+
+    /// What the record of the last step carries.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        match self.payload {
+            Payload::Window { offset, bytes } => self.window.bytes(offset, bytes),
+            Payload::Scratch => &self.scratch,
+        }
+    }
+
+    fn load(&mut self) -> Result<Result<Record, Fault>> {
+        let frame_bytes = match self.fill()? {
+            Ok(frame_bytes) => frame_bytes,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let (offset, place) = (self.offset, self.extent.place(self.offset));
+        let frame =
+            match decode(self.window.bytes(offset, frame_bytes), place, &mut self.scratch) {
+                Ok(frame) => frame,
+                Err(fault) => return Ok(Err(fault)),
+            };
+        self.offset += frame_bytes as u64;
+        let bytes = frame.payload.len();
+        let record =
+            Record { offset, position: place.position, kind: frame.kind, frame_bytes };
+        self.payload = match frame.in_scratch {
+            true => Payload::Scratch,
+            false => Payload::Window { offset: self.offset - bytes as u64, bytes },
+        };
+        Ok(Ok(record))
+    }
+
     /// Gets the record at the current offset into the window; returns its length.
-    fn load(&mut self) -> Result<Result<usize, Fault>> {
+    fn fill(&mut self) -> Result<Result<usize, Fault>> {
         let rest = self.extent.end.saturating_sub(self.offset);
         self.window.fill(&mut self.read, self.offset, HEADER_BYTES, self.extent.end)?;
         let head = self.window.bytes(self.offset, HEADER_BYTES);

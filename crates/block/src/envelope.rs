@@ -1,0 +1,194 @@
+//! The frame around a block on disk: header, codec, checksum.
+//!
+//! Self-describing: kind, codec and lengths are in the header, and one checksum covers header and
+//! compressed bytes, so that a damaged length is noticed before it is used. The checksum comes
+//! first because what it covers is then one contiguous stretch, hashed in one call. All functions
+//! are pure apart from the thread's codec contexts, and may run on any thread.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
+use frondb_core::mem::{Buf, Bytes};
+use frondb_core::{Error, ErrorKind, Result};
+
+use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, Codec};
+use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
+
+/// Where a block lies, for error messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place<'a> {
+    /// File, relative to the database directory.
+    pub file: &'a str,
+    /// Byte offset of the frame in that file.
+    pub offset: u64,
+}
+
+impl Place<'_> {
+    /// A corruption of a block of `kind` here.
+    pub(crate) fn corruption(&self, kind: BlockKind, message: impl Into<String>) -> Error {
+        Error::corruption(self.file, self.offset, kind.name(), message)
+    }
+}
+
+/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller.
+///
+/// # Errors
+/// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]; Internal if the codec fails. `out` is
+/// then as it was.
+pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    if raw.len() > BLOCK_RAW_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "a {} of {} bytes is longer than the limit of {BLOCK_RAW_BYTES_MAX}",
+            kind.name(),
+            raw.len()
+        )));
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
+    let smaller = codec::compress(codec, raw, out).inspect_err(|_| out.truncate(start))?;
+    let codec_byte = if smaller {
+        codec.byte()
+    } else {
+        out.extend_from_slice(raw);
+        CODEC_NONE
+    };
+    seal(&mut out[start..], kind, codec_byte, raw.len());
+    Ok(())
+}
+
+/// Fills in the header of a frame whose compressed bytes are in place.
+fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize) {
+    let compressed_len = frame.len() - FRAME_HEADER_BYTES;
+    frame[8..12].copy_from_slice(&[VERSION, kind as u8, codec_byte, 0]);
+    frame[12..16].copy_from_slice(&0u32.to_le_bytes());
+    frame[16..20].copy_from_slice(&(compressed_len as u32).to_le_bytes());
+    frame[20..24].copy_from_slice(&(raw_len as u32).to_le_bytes());
+    let checksum = xxh3(&frame[CHECKSUM_BYTES..]);
+    frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// The checksum a frame carries, or 0 if it is cut short. An index that keeps it notices a block
+/// that is sound but not the one written there last.
+#[must_use]
+pub fn frame_checksum(frame: &[u8]) -> u64 {
+    frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A frame whose header and checksum are right: its codec byte, body and raw length.
+pub(crate) struct Opened<'a> {
+    pub(crate) codec: u8,
+    pub(crate) body: &'a [u8],
+    pub(crate) raw_len: usize,
+}
+
+/// Verifies a frame that must fill `frame` exactly and hold a block of `kind`.
+pub(crate) fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opened<'a>> {
+    let Some((header, body)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
+        let message = format!("{} bytes are too few for a block", frame.len());
+        return Err(place.corruption(kind, message));
+    };
+    let expected = frame_checksum(frame);
+    let found = xxh3(&frame[CHECKSUM_BYTES..]);
+    if expected != found {
+        let message = format!("checksum {expected:016x} expected, {found:016x} found");
+        return Err(place.corruption(kind, message));
+    }
+    let u32_at = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let [version, kind_byte, codec, flags] = [header[8], header[9], header[10], header[11]];
+    if version != VERSION || flags != 0 || u32_at(12) != 0 || codec > CODEC_BYTE_MAX {
+        let message = format!(
+            "{} at offset {} of {} has version {version}, codec {codec}, flags {flags}, \
+             dictionary {}: written by a newer version",
+            kind.name(),
+            place.offset,
+            place.file,
+            u32_at(12)
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    if kind_byte != kind as u8 {
+        let found = BlockKind::from_u8(kind_byte).map_or("block of unknown kind", BlockKind::name);
+        return Err(place.corruption(kind, format!("a {found} lies here")));
+    }
+    let (compressed_len, raw_len) = (u32_at(16) as usize, u32_at(20) as usize);
+    if compressed_len != body.len() || raw_len > BLOCK_RAW_BYTES_MAX {
+        let message = format!(
+            "the header claims {compressed_len} compressed and {raw_len} raw bytes, \
+             {} are there",
+            body.len()
+        );
+        return Err(place.corruption(kind, message));
+    }
+    Ok(Opened { codec, body, raw_len })
+}
+
+/// Verifies and decompresses one frame that must fill `frame` exactly and hold a block of `kind`.
+///
+/// # Errors
+/// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
+/// wrote it.
+pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Bytes> {
+    let opened = open(frame, kind, place)?;
+    let mut raw = Buf::zeroed(opened.raw_len);
+    codec::decompress(opened.codec, opened.body, &mut raw)
+        .map_err(|message| place.corruption(kind, format!("cannot decompress: {message}")))?;
+    Ok(raw.freeze())
+}
+
+/// The length of the frame that begins with `header`, so that a reader of consecutive frames finds
+/// the next; nothing is verified. `None` if the header is cut short.
+#[must_use]
+pub fn frame_len(header: &[u8]) -> Option<usize> {
+    let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;
+    let compressed = u32::from_le_bytes([header[16], header[17], header[18], header[19]]);
+    Some(FRAME_HEADER_BYTES + compressed as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'static> = Place { file: "data/1", offset: 4096 };
+
+    #[test]
+    fn any_flipped_bit_is_a_corruption_with_its_place() {
+        let raw: Vec<u8> = (0..600u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let mut frame = Vec::new();
+        encode_frame(BlockKind::Index, Codec::Zstd(1), &raw, &mut frame).unwrap();
+        assert_eq!(frame_len(&frame), Some(frame.len()));
+        assert_eq!(&*decode_frame(&frame, BlockKind::Index, &PLACE).unwrap(), &raw[..]);
+        for bit in 0..frame.len() * 8 {
+            frame[bit / 8] ^= 1 << (bit % 8);
+            let error = decode_frame(&frame, BlockKind::Index, &PLACE).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "bit {bit}");
+            assert_eq!(error.place().map(|place| place.offset), Some(4096));
+            frame[bit / 8] ^= 1 << (bit % 8);
+        }
+        for cut in 0..frame.len() {
+            assert!(decode_frame(&frame[..cut], BlockKind::Index, &PLACE).is_err(), "cut {cut}");
+        }
+        let error = decode_frame(&frame, BlockKind::Filter, &PLACE).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn a_newer_version_with_a_right_checksum_is_unsupported() {
+        let mut frame = Vec::new();
+        encode_frame(BlockKind::Meta, Codec::None, b"abc", &mut frame).unwrap();
+        frame[8] = VERSION + 1;
+        let checksum = xxh3(&frame[CHECKSUM_BYTES..]);
+        frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        let error = decode_frame(&frame, BlockKind::Meta, &PLACE).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_stored() {
+        let raw = [3u8, 141, 59, 26, 53, 58, 97, 93];
+        let mut frame = Vec::new();
+        encode_frame(BlockKind::Blob, Codec::Zstd(3), &raw, &mut frame).unwrap();
+        assert_eq!(frame.len(), FRAME_HEADER_BYTES + raw.len());
+        assert_eq!(&*decode_frame(&frame, BlockKind::Blob, &PLACE).unwrap(), &raw);
+    }
+}

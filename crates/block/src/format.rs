@@ -1,0 +1,207 @@
+//! Every byte of a block on disk. All integers are little-endian.
+//!
+//! Frame: what lies on disk, 24 bytes and the compressed payload.
+//!
+//! ```text
+//!  0  u64  checksum      XXH3-64 of everything behind it, up to the end of the frame
+//!  8  u8   version       1; a block of a higher version with a right checksum is Unsupported
+//!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta
+//! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)
+//! 11  u8   flags         0 (reserved)
+//! 12  u32  dictionary    0 (reserved)
+//! 16  u32  compressed length
+//! 20  u32  raw length    at most limits::BLOCK_RAW_BYTES_MAX
+//! 24       compressed payload
+//! ```
+//!
+//! Payload of a data block, after decompression: 40 bytes of header, then areas without gaps.
+//!
+//! ```text
+//!  0  u8   key layout    0 rows, 1 planes
+//!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length
+//!  2  u8   restart interval (rows; 16), 0 in planes
+//!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 in planes
+//!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length
+//!  5  u8   width of the SeqNo deltas: 0 to 8
+//!  6  u8   kind of every message, unless kinds are stored
+//!  7  u8   1 if SeqNos are stored; else every message has the SeqNo of its run
+//!  8  u32  count         at least 1
+//! 12  u32  key length    if all have one, else 0
+//! 16  u32  key bytes     of the suffix area (rows) or of the planes (planes)
+//! 20  u32  value length  if all have one, else 0
+//! 24  u32  value bytes   of the value area
+//! 28  u32  0 (reserved)
+//! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
+//! 40       areas, in this order:
+//!    rows    shared lengths     count x width: bytes a key shares with the one before;
+//!                               0 at every restart (index divisible by the interval)
+//!    rows    suffix lengths     count x width; absent if keys have one length
+//!            kinds              count bytes; absent unless stored
+//!            SeqNo deltas       count x width, above the base
+//!            value lengths      count x width; absent if values have one length
+//!    rows    suffixes           the rest of each key
+//!    planes  first key          key-length bytes
+//!    planes  varying            key-length bytes: 1 if the byte at this position differs
+//!                               anywhere in the block, else 0
+//!    planes  planes             for each varying position count bytes, one a key
+//!            values             one after the other
+//! ```
+//!
+//! Rows are for keys of many lengths, planes for keys of one length. A plane holds the bytes of
+//! one key position, so positions that do not vary (the zeros of big-endian integers) cost
+//! nothing, like bytes stand together for the codec, a key is found by index without decoding the
+//! ones before it, and the search is a binary search in one plane after the other.
+//!
+//! ```text
+//!  keys        00 07 1a     first key  00 07 1a     planes  07 07 08
+//!              00 07 5c     varying     0  1  1             1a 5c 03
+//!              00 08 03
+//! ```
+
+/// Bytes of a frame's header.
+pub const FRAME_HEADER_BYTES: usize = 24;
+
+/// Version written, and the highest one read.
+pub(crate) const VERSION: u8 = 1;
+
+/// Offset from which a frame is checksummed.
+pub(crate) const CHECKSUM_BYTES: usize = 8;
+
+/// Bytes of a data payload's header.
+pub(crate) const PAYLOAD_HEADER_BYTES: usize = 40;
+
+/// Key layout: prefix-delta rows.
+pub(crate) const LAYOUT_ROWS: u8 = 0;
+/// Key layout: byte planes.
+pub(crate) const LAYOUT_PLANES: u8 = 1;
+
+/// Payload flag: each message has its own kind.
+pub(crate) const FLAG_KINDS: u8 = 1;
+/// Payload flag: all keys have one length.
+pub(crate) const FLAG_KEYS_FIXED: u8 = 2;
+/// Payload flag: all values have one length.
+pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
+/// All payload flags.
+pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS | FLAG_KEYS_FIXED | FLAG_VALUES_FIXED;
+
+/// Longest key that the planes layout takes, bytes.
+pub(crate) const PLANES_KEY_BYTES_MAX: usize = 64;
+
+/// What a block holds. The numbers are on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum BlockKind {
+    /// Sorted messages.
+    Data = 1,
+    /// A run's block index.
+    Index = 2,
+    /// A run's filter.
+    Filter = 3,
+    /// Values kept apart from their keys.
+    Blob = 4,
+    /// Anything else a run or a trunk keeps in a block.
+    Meta = 5,
+}
+
+impl BlockKind {
+    /// What an error calls a block of this kind.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data block",
+            Self::Index => "index block",
+            Self::Filter => "filter block",
+            Self::Blob => "blob block",
+            Self::Meta => "meta block",
+        }
+    }
+
+    /// Decodes the byte on disk.
+    #[must_use]
+    pub const fn from_u8(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Data),
+            2 => Some(Self::Index),
+            3 => Some(Self::Filter),
+            4 => Some(Self::Blob),
+            5 => Some(Self::Meta),
+            _ => None,
+        }
+    }
+}
+
+/// The header of a data payload as numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PayloadHeader {
+    pub(crate) layout: u8,
+    pub(crate) flags: u8,
+    pub(crate) restart_interval: u8,
+    pub(crate) length_width: u8,
+    pub(crate) value_width: u8,
+    pub(crate) seq_width: u8,
+    pub(crate) kind: u8,
+    pub(crate) seqs_stored: u8,
+    pub(crate) count: u32,
+    pub(crate) key_len: u32,
+    pub(crate) key_bytes: u32,
+    pub(crate) value_len: u32,
+    pub(crate) value_bytes: u32,
+    pub(crate) seq_base: u64,
+}
+
+impl PayloadHeader {
+    /// Appends the header's bytes.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[
+            self.layout,
+            self.flags,
+            self.restart_interval,
+            self.length_width,
+            self.value_width,
+            self.seq_width,
+            self.kind,
+            self.seqs_stored,
+        ]);
+        for number in
+            [self.count, self.key_len, self.key_bytes, self.value_len, self.value_bytes, 0]
+        {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.seq_base.to_le_bytes());
+    }
+
+    /// Overwrites the header at the front of `payload`.
+    pub(crate) fn write(&self, payload: &mut [u8]) {
+        let mut bytes = Vec::with_capacity(PAYLOAD_HEADER_BYTES);
+        self.encode(&mut bytes);
+        payload[..PAYLOAD_HEADER_BYTES].copy_from_slice(&bytes);
+    }
+
+    /// Decodes the header at the front of `payload`; `None` if it is cut short or the reserved
+    /// bytes are not zero.
+    pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
+        let bytes: &[u8; PAYLOAD_HEADER_BYTES] = payload.first_chunk()?;
+        let u32_at = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        if u32_at(28) != 0 {
+            return None;
+        }
+        Some(Self {
+            layout: bytes[0],
+            flags: bytes[1],
+            restart_interval: bytes[2],
+            length_width: bytes[3],
+            value_width: bytes[4],
+            seq_width: bytes[5],
+            kind: bytes[6],
+            seqs_stored: bytes[7],
+            count: u32_at(8),
+            key_len: u32_at(12),
+            key_bytes: u32_at(16),
+            value_len: u32_at(20),
+            value_bytes: u32_at(24),
+            seq_base: u64::from(u32_at(32)) | u64::from(u32_at(36)) << 32,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Entry points for fuzzing: any bytes may come in, and nothing may panic.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::mem::Bytes;
+use frondb_core::{Chunk, SeqNo};
+
+use crate::format::CHECKSUM_BYTES;
+use crate::{Block, BlockKind, Place, decode_frame, frame_len};
+
+const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
+
+/// Any bytes as a frame of each kind, as they are and with the checksum made right.
+pub fn frame(data: &[u8]) {
+    let _ = frame_len(data);
+    for kind in [BlockKind::Data, BlockKind::Index, BlockKind::Filter] {
+        let _ = decode_frame(data, kind, &PLACE);
+    }
+    if data.len() < CHECKSUM_BYTES {
+        return;
+    }
+    let mut sealed = data.to_vec();
+    let checksum = xxh3(&sealed[CHECKSUM_BYTES..]);
+    sealed[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    let _ = decode_frame(&sealed, BlockKind::Index, &PLACE);
+    if let Ok(block) = Block::decode(&sealed, &PLACE) {
+        read_all(&block);
+    }
+}
+
+/// Any bytes as the payload of a data block.
+pub fn payload(data: &[u8]) {
+    if let Ok(block) = Block::from_payload(Bytes::copy_from(data)) {
+        read_all(&block);
+    }
+}
+
+fn read_all(block: &Block) {
+    let n = block.len();
+    let mut chunk = Chunk::new();
+    let mut key = Vec::new();
+    block.fill(0..n, SeqNo(7), &mut chunk);
+    for i in [0, n / 3, n / 2, n - 1] {
+        block.key_into(i, &mut key);
+        assert_eq!(key, chunk.key(i));
+        assert_eq!(block.value(i), chunk.value(i));
+        assert_eq!(block.seq(i, SeqNo(7)), chunk.seqs[i]);
+        assert_eq!(block.kind(i), chunk.kinds[i]);
+        let _ = block.lower_bound(&key);
+        let _ = block.find(&key);
+        let mut part = Chunk::new();
+        block.fill(i..n, SeqNo(7), &mut part);
+        assert_eq!(part.key(0), key);
+    }
+    let _ = block.lower_bound(b"");
+    let _ = block.find(&[0xff; 40]);
+    let _ = (block.first_key(), block.memory_bytes());
+}

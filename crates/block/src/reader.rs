@@ -1,0 +1,443 @@
+//! Reading data blocks.
+//!
+//! [`Block::decode`] verifies, decompresses and validates: afterwards every length and offset in
+//! the payload is known to lie inside it, so searching and filling need no error path. Content that
+//! passes the checksum but is not sorted gives wrong answers, never a panic.
+
+use std::ops::Range;
+
+use frondb_core::chunk::Values;
+use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
+use frondb_core::mem::Bytes;
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, MessageKind, Result, SeqNo};
+
+use crate::envelope::{Place, decode_frame};
+use crate::format::{
+    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_VALUES_FIXED, FLAGS_ALL, LAYOUT_PLANES,
+    LAYOUT_ROWS, PAYLOAD_HEADER_BYTES, PLANES_KEY_BYTES_MAX, PayloadHeader,
+};
+use crate::planes::{Planes, ROW_SLACK};
+use crate::rows::{Restart, Rows, read_uint};
+
+/// Every how many entries the position of a value is remembered, where values differ in length.
+const VALUE_MARK_INTERVAL: usize = 16;
+
+/// A decoded and verified data block. Immutable; cloning counts a reference, any thread may read.
+#[derive(Clone, Debug)]
+pub struct Block(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    payload: Bytes,
+    /// The values, at the end of the payload.
+    values: Bytes,
+    header: PayloadHeader,
+    areas: Areas,
+    /// Rows: one an interval. Planes: none.
+    restarts: Box<[Restart]>,
+    /// Where every [`VALUE_MARK_INTERVAL`]-th value begins; empty if values have one length.
+    value_marks: Box<[u32]>,
+}
+
+/// Where each area begins in the payload; an absent one is empty.
+#[derive(Debug, Default)]
+struct Areas {
+    shared: usize,
+    suffix_lens: usize,
+    kinds: usize,
+    seqs: usize,
+    value_lens: usize,
+    keys: usize,
+    values: usize,
+}
+
+impl Block {
+    /// Verifies and decodes the frame that must fill `frame` exactly.
+    ///
+    /// # Errors
+    /// Corruption with `place` if anything is not what was written; Unsupported if a newer version
+    /// wrote it.
+    pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
+        let payload = decode_frame(frame, BlockKind::Data, place)?;
+        Self::from_payload(payload)
+            .map_err(|what| place.corruption(BlockKind::Data, format!("malformed: {what}")))
+    }
+
+    /// Validates a decompressed payload.
+    pub(crate) fn from_payload(payload: Bytes) -> Result<Self, &'static str> {
+        let header = PayloadHeader::decode(&payload).ok_or("header")?;
+        check_header(&header)?;
+        let areas = lay_out(&header, payload.len())?;
+        let values = payload.slice(areas.values..payload.len());
+        let mut inner = Inner {
+            payload,
+            values,
+            header,
+            areas,
+            restarts: Box::default(),
+            value_marks: Box::default(),
+        };
+        if header.layout == LAYOUT_ROWS {
+            inner.restarts = inner.rows().validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?;
+        } else {
+            let planes = inner.planes();
+            let varying = planes.varying.iter().filter(|&&varies| varies == 1).count();
+            let marks_right = planes.varying.iter().all(|&varies| varies <= 1);
+            if !marks_right || planes.area.len() != varying * planes.count {
+                return Err("planes");
+            }
+        }
+        if header.flags & FLAG_KINDS != 0
+            && inner.kinds().iter().any(|&kind| MessageKind::from_u8(kind).is_none())
+        {
+            return Err("kinds");
+        }
+        if header.flags & FLAG_VALUES_FIXED == 0 {
+            inner.value_marks = inner.mark_values().ok_or("value lengths")?;
+        }
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Number of messages, at least one.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.count()
+    }
+
+    /// Never: a block has a message.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Memory it takes, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let inner = &*self.0;
+        size_of::<Inner>()
+            + inner.payload.len().next_multiple_of(frondb_core::limits::PAGE_BYTES)
+            + size_of_val(&*inner.restarts)
+            + size_of_val(&*inner.value_marks)
+    }
+
+    /// Key of the first message.
+    #[must_use]
+    pub fn first_key(&self) -> &[u8] {
+        let inner = &*self.0;
+        match inner.restarts.first() {
+            Some(first) => &inner.rows().suffixes[..first.key_len as usize],
+            None => inner.planes().first_key,
+        }
+    }
+
+    /// Replaces `out` by the key of message `index`.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    pub fn key_into(&self, index: usize, out: &mut Vec<u8>) {
+        let inner = &*self.0;
+        assert!(index < inner.count());
+        if inner.header.layout == LAYOUT_PLANES {
+            inner.planes().key_into(index, out);
+        } else {
+            out.clear();
+            let (mut prefixes, mut ends) = (Vec::new(), Vec::new());
+            inner.rows().keys(&inner.restarts, index, index + 1, &mut prefixes, &mut ends, out);
+        }
+    }
+
+    /// The first message whose key is not below `key`; [`len`](Self::len) if there is none.
+    #[must_use]
+    pub fn lower_bound(&self, key: &[u8]) -> usize {
+        let inner = &*self.0;
+        if inner.header.layout == LAYOUT_PLANES {
+            inner.planes().equal_range(key).0
+        } else {
+            inner.rows().lower_bound(&inner.restarts, key).0
+        }
+    }
+
+    /// The messages of `key`, newest first; empty, and where they would be, if it has none.
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> Range<usize> {
+        let inner = &*self.0;
+        if inner.header.layout == LAYOUT_PLANES {
+            let (start, end) = inner.planes().equal_range(key);
+            return start..end;
+        }
+        let rows = inner.rows();
+        match rows.lower_bound(&inner.restarts, key) {
+            (row, false) => row..row,
+            (row, true) => row..rows.end_of_equal(&inner.restarts, row, key),
+        }
+    }
+
+    /// Kind of message `index`.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self, index: usize) -> MessageKind {
+        assert!(index < self.len());
+        let kinds = self.0.kinds();
+        kind_of(if kinds.is_empty() { self.0.header.kind } else { kinds[index] })
+    }
+
+    /// SeqNo of message `index`, or `run_seq` if the block stores none.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    #[inline]
+    #[must_use]
+    pub fn seq(&self, index: usize, run_seq: SeqNo) -> SeqNo {
+        assert!(index < self.len());
+        let header = &self.0.header;
+        if header.seqs_stored == 0 {
+            return run_seq;
+        }
+        let delta = read_uint(self.0.seqs(), usize::from(header.seq_width), index);
+        SeqNo(header.seq_base.wrapping_add(delta))
+    }
+
+    /// Value of message `index`.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    #[must_use]
+    pub fn value(&self, index: usize) -> &[u8] {
+        assert!(index < self.len());
+        let start = self.0.value_start(index);
+        &self.0.values[start..start + self.0.value_len(index)]
+    }
+
+    /// Replaces `chunk` by the messages of `entries`. Cheapest when the range begins at a multiple
+    /// of the restart interval; the values are shared with the block, not copied.
+    ///
+    /// # Panics
+    /// If the range is not inside the block.
+    pub fn fill(&self, entries: Range<usize>, run_seq: SeqNo, chunk: &mut Chunk) {
+        let inner = &*self.0;
+        assert!(entries.start <= entries.end && entries.end <= inner.count());
+        chunk.clear();
+        if entries.is_empty() {
+            return;
+        }
+        inner.fill_keys(&entries, chunk);
+        inner.fill_kinds(&entries, &mut chunk.kinds);
+        inner.fill_seqs(&entries, run_seq, &mut chunk.seqs);
+        inner.fill_values(&entries, chunk);
+    }
+}
+
+/// A kind byte that was validated.
+#[inline]
+fn kind_of(byte: u8) -> MessageKind {
+    MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
+}
+
+/// Checks that the header's fields agree with each other.
+fn check_header(header: &PayloadHeader) -> Result<(), &'static str> {
+    let keys_fixed = header.flags & FLAG_KEYS_FIXED != 0;
+    let values_fixed = header.flags & FLAG_VALUES_FIXED != 0;
+    let layout_right = match header.layout {
+        LAYOUT_ROWS => matches!(header.length_width, 1 | 2) && header.restart_interval > 0,
+        LAYOUT_PLANES => {
+            header.length_width == 0
+                && header.restart_interval == 0
+                && keys_fixed
+                && (1..=PLANES_KEY_BYTES_MAX as u32).contains(&header.key_len)
+        }
+        _ => false,
+    };
+    let value_width_right = if values_fixed {
+        header.value_width == 0
+    } else {
+        matches!(header.value_width, 1 | 2 | 4)
+    };
+    if !layout_right || header.flags & !FLAGS_ALL != 0 {
+        return Err("key layout");
+    }
+    if !value_width_right {
+        return Err("width of value lengths");
+    }
+    if header.seq_width > 8 || header.seqs_stored > 1 {
+        return Err("width of SeqNos");
+    }
+    if header.seqs_stored == 0 && header.seq_width != 0 {
+        return Err("SeqNos that are not stored");
+    }
+    if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
+        return Err("count or kind");
+    }
+    Ok(())
+}
+
+/// Finds the areas and checks that they fill the payload exactly.
+fn lay_out(header: &PayloadHeader, payload_len: usize) -> Result<Areas, &'static str> {
+    // Lengths fit 32 bits and there are few areas, so u64 sums cannot wrap; one above the
+    // payload's length is refused at the end, before anything is read.
+    let count = u64::from(header.count);
+    let keys_fixed = header.flags & FLAG_KEYS_FIXED != 0;
+    let rows = header.layout == LAYOUT_ROWS;
+    let length_width = u64::from(header.length_width);
+    let mut at = PAYLOAD_HEADER_BYTES as u64;
+    let mut area = |bytes: u64| {
+        let start = at;
+        at += bytes;
+        start as usize
+    };
+    let areas = Areas {
+        shared: area(if rows { count * length_width } else { 0 }),
+        suffix_lens: area(if rows && !keys_fixed { count * length_width } else { 0 }),
+        kinds: area(if header.flags & FLAG_KINDS != 0 { count } else { 0 }),
+        seqs: area(count * u64::from(header.seq_width)),
+        value_lens: area(count * u64::from(header.value_width)),
+        keys: area(
+            u64::from(header.key_bytes) + if rows { 0 } else { 2 * u64::from(header.key_len) },
+        ),
+        values: area(u64::from(header.value_bytes)),
+    };
+    if at != payload_len as u64 {
+        return Err("lengths of the areas");
+    }
+    // A message takes at least a byte somewhere, and keys spelled out are bounded like the block.
+    let expanded = count * u64::from(header.key_len);
+    if (count > 1 && count > payload_len as u64) || expanded > BLOCK_RAW_BYTES_MAX as u64 {
+        return Err("count");
+    }
+    if header.flags & FLAG_VALUES_FIXED != 0
+        && count * u64::from(header.value_len) != u64::from(header.value_bytes)
+    {
+        return Err("length of the values");
+    }
+    Ok(areas)
+}
+
+impl Inner {
+    #[inline]
+    fn count(&self) -> usize {
+        self.header.count as usize
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        let (payload, areas) = (&*self.payload, &self.areas);
+        Rows {
+            shared: &payload[areas.shared..areas.suffix_lens],
+            suffix_lens: &payload[areas.suffix_lens..areas.kinds],
+            width: usize::from(self.header.length_width),
+            key_len: (self.header.flags & FLAG_KEYS_FIXED != 0)
+                .then_some(self.header.key_len as usize),
+            suffixes: &payload[areas.keys..areas.values],
+            count: self.count(),
+            interval: usize::from(self.header.restart_interval),
+        }
+    }
+
+    fn planes(&self) -> Planes<'_> {
+        let keys = &self.payload[self.areas.keys..self.areas.values];
+        let (first_key, rest) = keys.split_at(self.header.key_len as usize);
+        let (varying, area) = rest.split_at(first_key.len());
+        Planes { first_key, varying, area, count: self.count() }
+    }
+
+    fn kinds(&self) -> &[u8] {
+        &self.payload[self.areas.kinds..self.areas.seqs]
+    }
+
+    fn seqs(&self) -> &[u8] {
+        &self.payload[self.areas.seqs..self.areas.value_lens]
+    }
+
+    fn value_lens(&self) -> &[u8] {
+        &self.payload[self.areas.value_lens..self.areas.keys]
+    }
+
+    fn value_len(&self, index: usize) -> usize {
+        match self.header.value_width {
+            0 => self.header.value_len as usize,
+            width => read_uint(self.value_lens(), usize::from(width), index) as usize,
+        }
+    }
+
+    fn value_start(&self, index: usize) -> usize {
+        if self.header.value_width == 0 {
+            return index * self.header.value_len as usize;
+        }
+        let mark = index / VALUE_MARK_INTERVAL;
+        let rest: usize =
+            (mark * VALUE_MARK_INTERVAL..index).map(|before| self.value_len(before)).sum();
+        self.value_marks[mark] as usize + rest
+    }
+
+    /// Checks that the value lengths add up to the value bytes and remembers where some begin.
+    fn mark_values(&self) -> Option<Box<[u32]>> {
+        let mut marks = Vec::with_capacity(self.count().div_ceil(VALUE_MARK_INTERVAL));
+        let mut at = 0u64;
+        for index in 0..self.count() {
+            if index % VALUE_MARK_INTERVAL == 0 {
+                marks.push(u32::try_from(at).ok()?);
+            }
+            at += self.value_len(index) as u64;
+        }
+        (at == self.values.len() as u64).then(|| marks.into_boxed_slice())
+    }
+
+    fn fill_keys(&self, entries: &Range<usize>, chunk: &mut Chunk) {
+        if self.header.layout == LAYOUT_PLANES {
+            let planes = self.planes();
+            planes.rows(entries.start, entries.end, &mut chunk.prefixes, &mut chunk.keys);
+            let key_len = self.header.key_len;
+            chunk.key_ends.extend((1..=entries.len() as u32).map(|i| i * key_len));
+            debug_assert_eq!(chunk.keys.len(), entries.len() * key_len as usize + ROW_SLACK);
+        } else {
+            self.rows().keys(
+                &self.restarts,
+                entries.start,
+                entries.end,
+                &mut chunk.prefixes,
+                &mut chunk.key_ends,
+                &mut chunk.keys,
+            );
+        }
+    }
+
+    fn fill_kinds(&self, entries: &Range<usize>, kinds: &mut Vec<MessageKind>) {
+        let stored = self.kinds();
+        if stored.is_empty() {
+            kinds.resize(entries.len(), kind_of(self.header.kind));
+        } else {
+            kinds.extend(stored[entries.clone()].iter().map(|&byte| kind_of(byte)));
+        }
+    }
+
+    fn fill_seqs(&self, entries: &Range<usize>, run_seq: SeqNo, seqs: &mut Vec<SeqNo>) {
+        if self.header.seqs_stored == 0 {
+            seqs.resize(entries.len(), run_seq);
+            return;
+        }
+        let (stored, base) = (self.seqs(), self.header.seq_base);
+        let width = usize::from(self.header.seq_width);
+        seqs.extend(entries.clone().map(|i| SeqNo(base.wrapping_add(read_uint(stored, width, i)))));
+    }
+
+    fn fill_values(&self, entries: &Range<usize>, chunk: &mut Chunk) {
+        let start = self.value_start(entries.start);
+        chunk.values_start = start as u32;
+        if self.header.value_width == 0 {
+            let (start, len) = (start as u32, self.header.value_len);
+            chunk.value_ends.extend((1..=entries.len() as u32).map(|i| start + i * len));
+        } else {
+            let mut end = start;
+            chunk.value_ends.extend(entries.clone().map(|i| {
+                end += self.value_len(i);
+                end as u32
+            }));
+        }
+        if !self.values.is_empty() {
+            chunk.values = Values::Shared(self.values.clone());
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The rows key layout: each key as the bytes it shares with the one before and the rest.
+//!
+//! For keys of many lengths. Every `interval`-th key is a restart: it shares nothing, so a reader
+//! can begin there. Lengths and suffixes stand in areas of their own; where a restart's suffix
+//! begins is derived when the block is validated.
+
+use frondb_core::chunk::key_prefix;
+use frondb_core::limits::KEY_BYTES_MAX;
+
+/// Length of the common prefix of two byte strings, eight bytes at a time.
+#[inline]
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let (a_words, a_rest) = a.as_chunks::<8>();
+    let (b_words, b_rest) = b.as_chunks::<8>();
+    for (i, (x, y)) in a_words.iter().zip(b_words).enumerate() {
+        let differ = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differ != 0 {
+            return i * 8 + (differ.trailing_zeros() / 8) as usize;
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).take_while(|(x, y)| x == y).count();
+    a_words.len() * 8 + rest
+}
+
+/// Reads the little-endian number of `width` bytes (0 to 8; 0 reads zero) at `index` of an array.
+#[inline]
+pub(crate) fn read_uint(array: &[u8], width: usize, index: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(&array[index * width..(index + 1) * width]);
+    u64::from_le_bytes(word)
+}
+
+/// Appends the low `width` bytes of `number`.
+#[inline]
+pub(crate) fn push_uint(out: &mut Vec<u8>, width: usize, number: u64) {
+    out.extend_from_slice(&number.to_le_bytes()[..width]);
+}
+
+/// Bytes needed for `number`, 0 to 8.
+pub(crate) fn uint_width(number: u64) -> usize {
+    8 - number.leading_zeros() as usize / 8
+}
+
+/// Where a reader may begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Restart {
+    /// Prefix of the restart's key.
+    pub(crate) prefix: u64,
+    /// Where its suffix, the whole key, begins.
+    pub(crate) suffix_at: u32,
+    /// Its length.
+    pub(crate) key_len: u32,
+}
+
+/// Length arrays of a key area in rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    /// Shared lengths.
+    pub(crate) shared: &'a [u8],
+    /// Suffix lengths; empty if keys have one length.
+    pub(crate) suffix_lens: &'a [u8],
+    /// Bytes of a number in both arrays, 1 or 2.
+    pub(crate) width: usize,
+    /// The length of every key, if they have one.
+    pub(crate) key_len: Option<usize>,
+    /// The suffixes.
+    pub(crate) suffixes: &'a [u8],
+    /// Number of keys.
+    pub(crate) count: usize,
+    /// Distance of restarts.
+    pub(crate) interval: usize,
+}
+
+impl Rows<'_> {
+    /// Shared and suffix length of key `row`.
+    #[inline]
+    pub(crate) fn lengths(&self, row: usize) -> (usize, usize) {
+        let number = |array: &[u8]| {
+            if self.width == 1 {
+                usize::from(array[row])
+            } else {
+                usize::from(u16::from_le_bytes([array[row * 2], array[row * 2 + 1]]))
+            }
+        };
+        let shared = number(self.shared);
+        let suffix = match self.key_len {
+            // Validated, but a wrong subtraction must not panic on the way there.
+            Some(key_len) => key_len.wrapping_sub(shared),
+            None => number(self.suffix_lens),
+        };
+        (shared, suffix)
+    }
+
+    /// Checks that the lengths describe keys that fit the suffix area exactly, and finds the
+    /// restarts. `None` if they do not.
+    /// All keys spelled out must not have more than `expanded_max` bytes, so that a few hostile
+    /// bytes cannot fill the memory of a reader.
+    pub(crate) fn validate(&self, expanded_max: usize) -> Option<Box<[Restart]>> {
+        let mut restarts = Vec::with_capacity(self.count.div_ceil(self.interval));
+        let mut at = 0usize;
+        let mut previous = 0usize;
+        let mut expanded = 0usize;
+        for row in 0..self.count {
+            let (shared, suffix) = self.lengths(row);
+            let restart = row % self.interval == 0;
+            if shared > previous || (restart && shared != 0) || suffix > KEY_BYTES_MAX {
+                return None;
+            }
+            let key_len = shared + suffix;
+            let end = at + suffix;
+            expanded += key_len;
+            if key_len > KEY_BYTES_MAX || end > self.suffixes.len() || expanded > expanded_max {
+                return None;
+            }
+            if restart {
+                restarts.push(Restart {
+                    prefix: key_prefix(&self.suffixes[at..end]),
+                    suffix_at: at as u32,
+                    key_len: key_len as u32,
+                });
+            }
+            (at, previous) = (end, key_len);
+        }
+        (at == self.suffixes.len()).then(|| restarts.into_boxed_slice())
+    }
+
+    fn restart_key(&self, restart: &Restart) -> &[u8] {
+        &self.suffixes[restart.suffix_at as usize..][..restart.key_len as usize]
+    }
+
+    /// The first row whose key is not below `key`, and whether it equals it.
+    pub(crate) fn lower_bound(&self, restarts: &[Restart], key: &[u8]) -> (usize, bool) {
+        let prefix = key_prefix(key);
+        // The last restart below the key; equal keys may begin in the interval before an equal
+        // restart, hence strictly below.
+        let after = restarts.partition_point(|restart| {
+            restart.prefix < prefix || (restart.prefix == prefix && self.restart_key(restart) < key)
+        });
+        let Some(begin) = after.checked_sub(1) else {
+            let equal = restarts.first().is_some_and(|first| self.restart_key(first) == key);
+            return (0, equal);
+        };
+        let first = begin * self.interval;
+        let mut at = restarts[begin].suffix_at as usize + restarts[begin].key_len as usize;
+        // Every key passed is below `key`; `matched` is how much of it the last one shares. A
+        // next key that shares more with its neighbour than that is below too; one that shares
+        // less is above; only an equal share needs a look at bytes.
+        let mut matched = common_prefix(self.restart_key(&restarts[begin]), key);
+        let end = (first + self.interval).min(self.count);
+        for row in first + 1..end {
+            let (shared, suffix_len) = self.lengths(row);
+            let suffix = &self.suffixes[at..at + suffix_len];
+            at += suffix_len;
+            if shared > matched {
+                continue;
+            }
+            if shared < matched {
+                return (row, false);
+            }
+            let rest = &key[matched..];
+            let same = common_prefix(suffix, rest);
+            matched += same;
+            match (suffix.get(same), rest.get(same)) {
+                (Some(a), Some(b)) if a < b => {}
+                (None, Some(_)) => {}
+                (None, None) => return (row, true),
+                _ => return (row, false),
+            }
+        }
+        let equal = restarts.get(after).is_some_and(|next| self.restart_key(next) == key);
+        (end, equal)
+    }
+
+    /// The first row behind those that begin at `row` and equal `key`, which row `row` does.
+    pub(crate) fn end_of_equal(&self, restarts: &[Restart], row: usize, key: &[u8]) -> usize {
+        let mut end = row + 1;
+        while end < self.count {
+            let equal = if end % self.interval == 0 {
+                self.restart_key(&restarts[end / self.interval]) == key
+            } else {
+                self.lengths(end) == (key.len(), 0)
+            };
+            if !equal {
+                break;
+            }
+            end += 1;
+        }
+        end
+    }
+
+    /// Appends keys `start..end` to `keys`, their ends and prefixes to the others.
+    pub(crate) fn keys(
+        &self,
+        restarts: &[Restart],
+        start: usize,
+        end: usize,
+        prefixes: &mut Vec<u64>,
+        key_ends: &mut Vec<u32>,
+        keys: &mut Vec<u8>,
+    ) {
+        let begin = start / self.interval;
+        let mut at = restarts[begin].suffix_at as usize;
+        // Keys before `start` are built in place, each over the one before.
+        for row in begin * self.interval..start {
+            let (shared, suffix_len) = self.lengths(row);
+            keys.truncate(shared);
+            keys.extend_from_slice(&self.suffixes[at..at + suffix_len]);
+            at += suffix_len;
+        }
+        let mut previous = 0;
+        for row in start..end {
+            let (shared, suffix_len) = self.lengths(row);
+            let key_at = if row == start {
+                keys.truncate(shared);
+                0
+            } else {
+                let key_at = keys.len();
+                keys.extend_from_within(previous..previous + shared);
+                key_at
+            };
+            keys.extend_from_slice(&self.suffixes[at..at + suffix_len]);
+            at += suffix_len;
+            prefixes.push(key_prefix(&keys[key_at..]));
+            key_ends.push(keys.len() as u32);
+            previous = key_at;
+        }
+    }
+}
+
+/// Appends shared lengths, suffix lengths (unless `key_len` says that all have one) and suffixes
+/// of `count` keys given by `key`; returns the width of a length and the bytes of the suffixes.
+pub(crate) fn encode<'a>(
+    key: impl Fn(usize) -> &'a [u8],
+    count: usize,
+    fixed: bool,
+    interval: usize,
+    lengths: &mut Vec<u8>,
+    suffixes: &mut Vec<u8>,
+) -> usize {
+    let longest = (0..count).map(|row| key(row).len()).max().unwrap_or(0);
+    let width = if longest <= usize::from(u8::MAX) { 1 } else { 2 };
+    let mut suffix_lens = Vec::with_capacity(if fixed { 0 } else { count * width });
+    let mut previous: &[u8] = &[];
+    for row in 0..count {
+        let this = key(row);
+        let shared = if row % interval == 0 { 0 } else { common_prefix(previous, this) };
+        push_uint(lengths, width, shared as u64);
+        if !fixed {
+            push_uint(&mut suffix_lens, width, (this.len() - shared) as u64);
+        }
+        suffixes.extend_from_slice(&this[shared..]);
+        previous = this;
+    }
+    lengths.extend_from_slice(&suffix_lens);
+    width
+}
