@@ -1,1 +1,380 @@
-//! Being written.
+//! Sets of range deletes, and what they hide.
+//!
+//! A range delete at SeqNo `d` hides every message with a smaller SeqNo whose key is in its range
+//! (rule 14); a reader at snapshot `s` honours those with `d <= s`. Ranges overlap freely, so a set
+//! is cut into fragments, disjoint and sorted, each with the SeqNos that cover it:
+//!
+//! ```text
+//!   deletes     [b .......... m) 5
+//!                     [f ............. s) 9
+//!   points      b     f       m        s
+//!   fragments   [5]   [9 5]   [9]      []         before b: none
+//! ```
+//!
+//! A question is then one binary search among the points, or, for a merge, a step of a
+//! [`RangeDeleteCursor`], and one in a short descending list. Memory is the number of fragments
+//! times how many deletes overlap. A set is immutable, cheap to clone and readable by any thread.
+
+use std::collections::BTreeSet;
+
+use crate::sync::Arc;
+use crate::{RangeDelete, SeqNo};
+
+/// An immutable set of range deletes. Empty and inverted ranges hide nothing and are left out.
+#[derive(Clone, Default)]
+pub struct RangeDeletes(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    /// The deletes, by `lo`, then newest first; without duplicates.
+    deletes: Vec<RangeDelete>,
+    /// Where fragments begin, ascending; each ends where the next begins, the last at the end of
+    /// the tree.
+    points: Vec<Box<[u8]>>,
+    /// Fragment `i` has the SeqNos from `starts[i]` up to `starts[i + 1]`.
+    starts: Vec<usize>,
+    /// SeqNos of the fragments, descending within each.
+    seqs: Vec<SeqNo>,
+}
+
+impl RangeDeletes {
+    /// The set of nothing.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self(None)
+    }
+
+    /// The set of `deletes`, in any order.
+    #[must_use]
+    pub fn new(deletes: impl IntoIterator<Item = RangeDelete>) -> Self {
+        let mut deletes: Vec<RangeDelete> = deletes
+            .into_iter()
+            .filter(|delete| delete.hi.as_ref().is_none_or(|hi| delete.lo < *hi))
+            .collect();
+        if deletes.is_empty() {
+            return Self::empty();
+        }
+        deletes.sort_by(|a, b| (&a.lo, b.seq, &a.hi).cmp(&(&b.lo, a.seq, &b.hi)));
+        deletes.dedup();
+        Self(Some(Arc::new(Inner::fragment(deletes))))
+    }
+
+    /// How many deletes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The deletes, by their first key.
+    pub fn iter(&self) -> std::slice::Iter<'_, RangeDelete> {
+        self.0.as_ref().map_or(&[][..], |inner| &inner.deletes).iter()
+    }
+
+    /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
+    #[must_use]
+    pub fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
+        let Some(inner) = &self.0 else { return SeqNo(0) };
+        newest(inner.seqs_of(inner.fragment_of(key)), snapshot)
+    }
+
+    /// Whether a message of `key` at `seq` is hidden from a reader at `snapshot`.
+    #[must_use]
+    pub fn hides(&self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
+        seq < self.newest_covering(key, snapshot)
+    }
+
+    /// If everything in `[lo, hi)` is covered by deletes visible at `snapshot`: the SeqNo below
+    /// which all of it is hidden. `None` for an empty range.
+    #[must_use]
+    pub fn covers_wholly(&self, lo: &[u8], hi: Option<&[u8]>, snapshot: SeqNo) -> Option<SeqNo> {
+        let inner = self.0.as_ref()?;
+        if hi.is_some_and(|hi| hi <= lo) {
+            return None;
+        }
+        let mut least = SeqNo::MAX;
+        let first = inner.fragment_of(lo)?;
+        for fragment in first..inner.points.len() {
+            if fragment > first && hi.is_some_and(|hi| hi <= &*inner.points[fragment]) {
+                break;
+            }
+            least = least.min(newest(inner.seqs_of(Some(fragment)), snapshot));
+        }
+        (least > SeqNo(0)).then_some(least)
+    }
+
+    /// The parts of the deletes that lie in `[lo, hi)`.
+    #[must_use]
+    pub fn clip(&self, lo: &[u8], hi: Option<&[u8]>) -> Self {
+        let inside =
+            |delete: &RangeDelete| lo <= &*delete.lo && upper_not_above(delete.hi.as_deref(), hi);
+        if self.iter().all(inside) {
+            return self.clone();
+        }
+        Self::new(self.iter().map(|delete| {
+            let hi =
+                if upper_not_above(delete.hi.as_deref(), hi) { delete.hi.as_deref() } else { hi };
+            RangeDelete {
+                lo: (&*delete.lo).max(lo).into(),
+                hi: hi.map(Into::into),
+                seq: delete.seq,
+            }
+        }))
+    }
+
+    /// The deletes of both sets.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        if self.is_empty() {
+            return other.clone();
+        }
+        if other.is_empty() {
+            return self.clone();
+        }
+        Self::new(self.iter().chain(other.iter()).cloned())
+    }
+}
+
+/// Whether upper bound `a` is not above upper bound `b`; `None` is the end of the tree.
+fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
+    match (a, b) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(a), Some(b)) => a <= b,
+    }
+}
+
+/// The first of the descending `seqs` that is not above `snapshot`; 0 if there is none.
+#[inline]
+fn newest(seqs: &[SeqNo], snapshot: SeqNo) -> SeqNo {
+    match seqs.first() {
+        None => SeqNo(0),
+        // Nearly always the newest delete of all is visible.
+        Some(&first) if first <= snapshot => first,
+        Some(_) => {
+            let at = seqs.partition_point(|&seq| seq > snapshot);
+            seqs.get(at).copied().unwrap_or(SeqNo(0))
+        }
+    }
+}
+
+impl Inner {
+    /// Sweeps over the sorted deletes and notes, from each bound to the next, which are open.
+    fn fragment(deletes: Vec<RangeDelete>) -> Self {
+        let mut points: Vec<Box<[u8]>> = deletes
+            .iter()
+            .flat_map(|delete| std::iter::once(&delete.lo).chain(&delete.hi).cloned())
+            .collect();
+        points.sort();
+        points.dedup();
+        let mut ends: Vec<(&[u8], SeqNo, usize)> = deletes
+            .iter()
+            .enumerate()
+            .filter_map(|(i, delete)| Some((delete.hi.as_deref()?, delete.seq, i)))
+            .collect();
+        ends.sort();
+        let mut ends = ends.into_iter().peekable();
+        let mut begins = deletes.iter().enumerate().peekable();
+        let mut open = BTreeSet::new();
+        let (mut starts, mut seqs) = (vec![0], Vec::new());
+        for point in &points {
+            while let Some((_, seq, i)) = ends.next_if(|(hi, ..)| *hi == &**point) {
+                open.remove(&(seq, i));
+            }
+            while let Some((i, delete)) = begins.next_if(|(_, delete)| delete.lo == *point) {
+                open.insert((delete.seq, i));
+            }
+            let start = seqs.len();
+            for &(seq, _) in open.iter().rev() {
+                if seqs[start..].last() != Some(&seq) {
+                    seqs.push(seq);
+                }
+            }
+            starts.push(seqs.len());
+        }
+        Self { deletes, points, starts, seqs }
+    }
+
+    /// The fragment that holds `key`; `None` before the first.
+    fn fragment_of(&self, key: &[u8]) -> Option<usize> {
+        self.points.partition_point(|point| **point <= *key).checked_sub(1)
+    }
+
+    #[inline]
+    fn seqs_of(&self, fragment: Option<usize>) -> &[SeqNo] {
+        fragment.map_or(&[], |i| &self.seqs[self.starts[i]..self.starts[i + 1]])
+    }
+}
+
+impl std::fmt::Debug for RangeDeletes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl FromIterator<RangeDelete> for RangeDeletes {
+    fn from_iter<I: IntoIterator<Item = RangeDelete>>(deletes: I) -> Self {
+        Self::new(deletes)
+    }
+}
+
+/// Walks a set along with a merge: keys that ascend, or descend, cost one comparison each and a
+/// step now and then. Any other order is answered too, by as many steps as lie between.
+#[derive(Clone, Debug, Default)]
+pub struct RangeDeleteCursor {
+    set: RangeDeletes,
+    /// Fragments that begin at or before the last key asked for.
+    passed: usize,
+}
+
+impl RangeDeleteCursor {
+    /// A cursor before the first key.
+    #[must_use]
+    pub fn new(set: RangeDeletes) -> Self {
+        Self { set, passed: 0 }
+    }
+
+    /// The set it walks.
+    #[must_use]
+    pub fn set(&self) -> &RangeDeletes {
+        &self.set
+    }
+
+    /// Whether the set is empty, so that nothing needs to be asked.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
+    #[inline]
+    pub fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {
+        match &self.set.0 {
+            None => SeqNo(0),
+            Some(inner) => {
+                while inner.points.get(self.passed).is_some_and(|point| **point <= *key) {
+                    self.passed += 1;
+                }
+                while self.passed > 0 && *inner.points[self.passed - 1] > *key {
+                    self.passed -= 1;
+                }
+                newest(inner.seqs_of(self.passed.checked_sub(1)), snapshot)
+            }
+        }
+    }
+
+    /// Whether a message of `key` at `seq` is hidden from a reader at `snapshot`.
+    #[inline]
+    pub fn hides(&mut self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
+        !self.is_empty() && seq < self.newest_covering(key, snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delete(lo: &str, hi: Option<&str>, seq: u64) -> RangeDelete {
+        RangeDelete {
+            lo: lo.as_bytes().into(),
+            hi: hi.map(|hi| hi.as_bytes().into()),
+            seq: SeqNo(seq),
+        }
+    }
+
+    fn xorshift(state: &mut u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state
+    }
+
+    fn random_set(state: &mut u64) -> Vec<RangeDelete> {
+        let count = xorshift(state) % 9;
+        (0..count)
+            .map(|_| {
+                let key = |state: &mut u64| vec![b'a' + (xorshift(state) % 9) as u8];
+                let lo = if xorshift(state) % 6 == 0 { Vec::new() } else { key(state) };
+                let hi = (xorshift(state) % 6 != 0).then(|| key(state).into());
+                RangeDelete { lo: lo.into(), hi, seq: SeqNo(xorshift(state) % 12 + 1) }
+            })
+            .collect()
+    }
+
+    fn model(deletes: &[RangeDelete], key: &[u8], snapshot: SeqNo) -> SeqNo {
+        let visible = deletes.iter().filter(|delete| delete.covers(key) && delete.seq <= snapshot);
+        visible.map(|delete| delete.seq).max().unwrap_or(SeqNo(0))
+    }
+
+    #[test]
+    fn the_picture_above() {
+        let set = RangeDeletes::new([delete("f", Some("s"), 9), delete("b", Some("m"), 5)]);
+        let newest = |key: &str, at| set.newest_covering(key.as_bytes(), SeqNo(at)).get();
+        assert_eq!([newest("a", 9), newest("b", 9), newest("ezz", 9)], [0, 5, 5]);
+        assert_eq!([newest("f", 9), newest("f", 8), newest("f", 4)], [9, 5, 0]);
+        assert_eq!([newest("m", 9), newest("m", 8), newest("s", 9)], [9, 0, 0]);
+        assert!(set.hides(b"f", SeqNo(8), SeqNo(9)) && !set.hides(b"f", SeqNo(9), SeqNo(9)));
+    }
+
+    #[test]
+    fn all_keys_can_be_covered_and_empty_ranges_hide_nothing() {
+        let set = RangeDeletes::new([
+            delete("", None, 3),
+            delete("x", Some("x"), 9),
+            delete("z", Some("a"), 9),
+        ]);
+        assert_eq!(set.len(), 1);
+        for key in ["", "a", "x", "y", "\u{7f}"] {
+            assert_eq!(set.newest_covering(key.as_bytes(), SeqNo::MAX), SeqNo(3), "{key}");
+        }
+        assert_eq!(set.covers_wholly(b"", None, SeqNo::MAX), Some(SeqNo(3)));
+        assert_eq!(set.covers_wholly(b"", None, SeqNo(2)), None);
+        assert_eq!(set.covers_wholly(b"b", Some(b"b"), SeqNo::MAX), None);
+    }
+
+    #[test]
+    fn sets_agree_with_a_list_searched_naively() {
+        let mut state = 0x5eed_0001;
+        let keys: Vec<Vec<u8>> = std::iter::once(vec![])
+            .chain((b'a'..=b'k').flat_map(|b| [vec![b], vec![b, 1]]))
+            .collect();
+        for round in 0..400 {
+            let (a, b) = (random_set(&mut state), random_set(&mut state));
+            let both: Vec<RangeDelete> = a.iter().chain(&b).cloned().collect();
+            let set = RangeDeletes::new(a).union(&RangeDeletes::new(b));
+            let mut forward = RangeDeleteCursor::new(set.clone());
+            let mut backward = RangeDeleteCursor::new(set.clone());
+            for snapshot in [0, 3, 7, 12].map(SeqNo) {
+                for key in &keys {
+                    let expected = model(&both, key, snapshot);
+                    assert_eq!(set.newest_covering(key, snapshot), expected, "round {round}");
+                    assert_eq!(forward.newest_covering(key, snapshot), expected, "round {round}");
+                }
+                for key in keys.iter().rev() {
+                    let expected = model(&both, key, snapshot);
+                    assert_eq!(backward.newest_covering(key, snapshot), expected, "round {round}");
+                }
+                let (lo, hi) = (&keys[1 + round % 9], &keys[1 + round % 9 + round % 11]);
+                let clipped = set.clip(lo, Some(hi));
+                let mut least = SeqNo::MAX;
+                for key in &keys {
+                    let inside = lo <= key && key < hi;
+                    let expected = if inside { model(&both, key, snapshot) } else { SeqNo(0) };
+                    assert_eq!(clipped.newest_covering(key, snapshot), expected);
+                    if inside {
+                        least = least.min(expected);
+                    }
+                }
+                let wholly = (lo < hi && least > SeqNo(0)).then_some(least);
+                assert_eq!(set.covers_wholly(lo, Some(hi), snapshot), wholly, "round {round}");
+            }
+        }
+    }
+}
