@@ -1,0 +1,196 @@
+//! The pages of one data file: which are free, and what the file system has promised about those.
+//!
+//! ```text
+//!   page      0          40     60        100      120        160 = pages (the file's length)
+//!             | in use   | free | in use  | free   | in use   |
+//!   unbacked               xx                xxxx                  writing there may meet a full disk
+//!   holes                                    xxxx                  takes no disk space
+//! ```
+//!
+//! A free page is *backed* (the file system has set space aside for it), a *hole* (punched), or
+//! of unknown state: what was free when the database was opened. `unbacked` has the holes and the
+//! unknown pages, `holes` the holes; both are within the free ranges.
+
+use std::ops::Range;
+
+use crate::free::FreeMap;
+use crate::ranges::RangeSet;
+
+/// What is known of pages that become free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Backing {
+    /// The file system has set space aside.
+    Backed,
+    /// It may have, or not.
+    Unknown,
+    /// It has not: they were punched.
+    Hole,
+}
+
+/// See the module's head.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct FileSpace {
+    /// Pages of the file, up to its end.
+    pages: u32,
+    free: FreeMap,
+    unbacked: RangeSet,
+    holes: RangeSet,
+}
+
+impl FileSpace {
+    /// A file of `pages` pages, all of them in use.
+    pub(crate) fn with_pages(pages: u32) -> Self {
+        Self { pages, ..Self::default() }
+    }
+
+    /// Pages up to the file's end.
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// The free ranges.
+    pub(crate) fn free(&self) -> &FreeMap {
+        &self.free
+    }
+
+    /// Free pages.
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.free.ranges().pages()
+    }
+
+    /// Free pages that the file system has set space aside for.
+    pub(crate) fn backed_pages(&self) -> u64 {
+        self.free_pages() - self.unbacked.pages()
+    }
+
+    /// Free pages that may take disk space.
+    pub(crate) fn warm_pages(&self) -> u64 {
+        self.free_pages() - self.holes.pages()
+    }
+
+    /// Pages known to take no disk space.
+    pub(crate) fn hole_pages(&self) -> u64 {
+        self.holes.pages()
+    }
+
+    /// How many pages of a free range may take disk space.
+    pub(crate) fn warm_in(&self, range: &Range<u32>) -> u32 {
+        range.end - range.start - self.holes.overlap(range)
+    }
+
+    /// How many pages of a free range are not backed.
+    pub(crate) fn unbacked_in(&self, range: &Range<u32>) -> u32 {
+        self.unbacked.overlap(range)
+    }
+
+    /// The parts of a free range that are not backed.
+    pub(crate) fn unbacked_parts(&self, range: &Range<u32>) -> Vec<Range<u32>> {
+        self.unbacked.parts_in(range).collect()
+    }
+
+    /// Takes a free range.
+    pub(crate) fn take(&mut self, range: &Range<u32>) {
+        self.free.remove(range);
+        self.unbacked.cut(range);
+        self.holes.cut(range);
+    }
+
+    /// Makes a range free.
+    ///
+    /// # Panics
+    /// If a page of it is free already or lies behind the end of the file: it was released twice,
+    /// or was never acquired.
+    pub(crate) fn give(&mut self, range: Range<u32>, backing: Backing) {
+        assert!(range.end <= self.pages, "pages {range:?} lie behind the end at {}", self.pages);
+        self.free.insert(range.clone());
+        if backing != Backing::Backed {
+            self.unbacked.insert(range.clone());
+        }
+        if backing == Backing::Hole {
+            self.holes.insert(range);
+        }
+    }
+
+    /// Moves the end of the file; what is new is in use until it is given.
+    ///
+    /// # Panics
+    /// If a page that is cut off is free.
+    pub(crate) fn set_pages(&mut self, pages: u32) {
+        let free_end = self.free.ranges().last().map_or(0, |last| last.end);
+        assert!(free_end <= pages, "free pages are cut off");
+        self.pages = pages;
+    }
+
+    /// The free range at the end of the file.
+    pub(crate) fn tail(&self) -> Option<Range<u32>> {
+        self.free.ranges().last().filter(|last| last.end == self.pages)
+    }
+
+    /// The backed part of the free space: its longest stretch up to `pages` pages.
+    pub(crate) fn backed_range(&self, pages: u32) -> Option<Range<u32>> {
+        let mut best: Option<Range<u32>> = None;
+        for free in self.free.ranges().iter() {
+            for backed in gaps(&free, self.unbacked.parts_in(&free)) {
+                let backed = backed.start..backed.end.min(backed.start.saturating_add(pages));
+                if best.as_ref().is_none_or(|best| backed.len() > best.len()) {
+                    best = Some(backed);
+                }
+            }
+            if best.as_ref().is_some_and(|best| best.len() as u64 == u64::from(pages)) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The last free stretch that may take disk space, cut to its last `pages` pages.
+    pub(crate) fn last_warm_range(&self, pages: u32) -> Option<Range<u32>> {
+        for free in self.free.ranges().iter().rev() {
+            if let Some(warm) = gaps(&free, self.holes.parts_in(&free)).last() {
+                return Some(warm.start.max(warm.end.saturating_sub(pages))..warm.end);
+            }
+        }
+        None
+    }
+}
+
+/// The stretches of `whole` between `parts`, which ascend and lie in it.
+fn gaps(
+    whole: &Range<u32>,
+    parts: impl Iterator<Item = Range<u32>>,
+) -> impl Iterator<Item = Range<u32>> {
+    let mut from = whole.start;
+    let end = whole.end;
+    parts
+        .chain(std::iter::once(end..end))
+        .map(move |part| std::mem::replace(&mut from, part.end)..part.start)
+        .filter(|gap| gap.start < gap.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_free_pages_are_told_apart() {
+        let mut file = FileSpace::with_pages(100);
+        file.give(0..10, Backing::Backed);
+        file.give(10..30, Backing::Hole);
+        file.give(30..35, Backing::Unknown);
+        file.give(90..100, Backing::Backed);
+        assert_eq!(file.free_pages(), 45);
+        assert_eq!(file.backed_pages(), 20);
+        assert_eq!(file.warm_pages(), 25);
+        assert_eq!(file.unbacked_in(&(5..32)), 22);
+        assert_eq!(file.tail(), Some(90..100));
+        assert_eq!(file.backed_range(8), Some(0..8));
+        assert_eq!(file.backed_range(50), Some(0..10));
+        assert_eq!(file.last_warm_range(100), Some(90..100));
+        assert_eq!(file.last_warm_range(4), Some(96..100));
+        file.take(&(90..100));
+        assert_eq!(file.last_warm_range(100), Some(30..35));
+        assert_eq!(file.tail(), None);
+        file.take(&(8..33));
+        assert_eq!((file.backed_pages(), file.warm_pages(), file.hole_pages()), (8, 10, 0));
+    }
+}

@@ -1,0 +1,149 @@
+//! The data files: their names, opening and making them, and which were written since the last
+//! sync.
+//!
+//! A file stays open as long as the space does. There is one for each
+//! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so handles stay few
+//! whatever the number of trees is.
+
+use frondb_core::limits::PAGE_BYTES;
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::sync::{Arc, RwLock};
+use frondb_core::{Error, Result};
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+
+use crate::Extent;
+
+/// One open data file.
+pub(crate) struct DataFile {
+    pub(crate) handle: SharedFile,
+    /// Set after each write, cleared before each sync: a write that ends during a sync is seen by
+    /// the next one.
+    written: AtomicBool,
+}
+
+/// All data files by number. A number without a file belongs to one that was lost or never made.
+pub(crate) struct DataFiles {
+    device: SharedDevice,
+    direct: bool,
+    files: RwLock<Vec<Option<Arc<DataFile>>>>,
+}
+
+impl DataFiles {
+    /// Opens every data file of the device.
+    pub(crate) fn open(device: SharedDevice, direct: bool) -> Result<Self> {
+        let mut files = Vec::new();
+        for name in device.list("")? {
+            let Some(number) = parse_name(&name) else { continue };
+            let handle = device.open(&name, OpenOptions::WRITE.direct(direct))?;
+            if files.len() <= number as usize {
+                files.resize_with(number as usize + 1, || None);
+            }
+            files[number as usize] = Some(DataFile::shared(handle));
+        }
+        Ok(Self { device, direct, files: RwLock::new(files) })
+    }
+
+    /// How many numbers are taken.
+    pub(crate) fn count(&self) -> usize {
+        self.files.read().len()
+    }
+
+    /// The open file of that number.
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<DataFile>> {
+        self.files.read().get(number as usize).cloned().flatten()
+    }
+
+    /// Makes the file after the last one; its name is durable when this returns.
+    pub(crate) fn create_next(&self) -> Result<Arc<DataFile>> {
+        let number = self.count();
+        let Ok(number) = u32::try_from(number) else {
+            return Err(Error::new(frondb_core::ErrorKind::NoSpace, "no more data files"));
+        };
+        let handle = self.device.open(&name_of(number), OpenOptions::CREATE.direct(self.direct))?;
+        self.device.sync_dir("")?;
+        let file = DataFile::shared(handle);
+        self.files.write().push(Some(Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Checks that a part of an extent lies in it, and returns its file and offset there.
+    pub(crate) fn locate(&self, extent: Extent, offset: u64, len: usize) -> Result<Located> {
+        let file = self.get(extent.file);
+        let inside = offset.checked_add(len as u64).is_some_and(|end| end <= extent.bytes());
+        match file {
+            Some(file) if inside => Ok(Located { file, offset: extent.offset() + offset }),
+            _ => {
+                // Where to read comes from disk: a block index, a reference to a large value.
+                let name = name_of(extent.file);
+                let message = format!("{len} bytes at {offset} are not in extent {extent}");
+                Err(Error::corruption(name, extent.offset(), "extent", message))
+            }
+        }
+    }
+
+    /// Syncs every file that was written since it was synced last.
+    pub(crate) fn sync_written(&self) -> Result<()> {
+        let files: Vec<Arc<DataFile>> = self.files.read().iter().flatten().cloned().collect();
+        for file in files {
+            if file.written.swap(false, Ordering::AcqRel) {
+                file.handle.sync()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A place in an open data file.
+pub(crate) struct Located {
+    pub(crate) file: Arc<DataFile>,
+    pub(crate) offset: u64,
+}
+
+impl DataFile {
+    fn shared(handle: SharedFile) -> Arc<Self> {
+        Arc::new(Self { handle, written: AtomicBool::new(false) })
+    }
+
+    /// Whole pages the file has.
+    pub(crate) fn pages(&self) -> Result<u32> {
+        let pages = self.handle.len()? / PAGE_BYTES as u64;
+        u32::try_from(pages).map_err(|_| {
+            let message = format!("{pages} pages are more than a data file can have");
+            Error::corruption(self.handle.name(), 0, "data file", message)
+        })
+    }
+
+    /// Notes that it was written to. Called after the write: see [`Self::written`].
+    pub(crate) fn note_written(&self) {
+        self.written.store(true, Ordering::Release);
+    }
+}
+
+/// Name of a data file.
+pub(crate) fn name_of(number: u32) -> String {
+    format!("data-{number:04}.fdb")
+}
+
+/// The number in the name of a data file; `None` for other files, and for names we would not have
+/// written.
+fn parse_name(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("data-")?.strip_suffix(".fdb")?;
+    let number: u32 = digits.parse().ok()?;
+    // A directory is not the place to learn of four billion files.
+    (number <= 1 << 20 && name_of(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_we_write_are_data_files() {
+        for number in [0, 7, 9999, 10_000] {
+            assert_eq!(parse_name(&name_of(number)), Some(number));
+        }
+        for name in ["data-1.fdb", "data-00001.fdb", "data-+001.fdb", "data-0001.fdb.old", "x"] {
+            assert_eq!(parse_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One fsync for all who ask at the same time.
+//!
+//! A flush and a merge that finish together would each sync the same file, and the second sync
+//! would wait for the first in the kernel. Instead one caller leads and the others wait.
+//!
+//! The naive version, "wait for the sync that runs", is wrong: that sync may have begun before the
+//! caller's last write and promises nothing about it. So a caller needs a sync that *starts* after
+//! it called:
+//!
+//! ```text
+//!   A  |--- sync 1 ---|
+//!   B      write, call |--- sync 2 ---|     B leads the next one
+//!   C            write, call ~~~~~~~~~|     C waits for it as well: it started after C called
+//! ```
+//!
+//! A failed sync poisons for ever (design 8): the kernel may have dropped the pages that it could
+//! not write and marked them clean, so a second sync that succeeds proves nothing.
+
+use std::sync::OnceLock;
+
+use frondb_core::sync::{Condvar, Mutex};
+use frondb_core::{Error, ErrorKind, Result};
+
+/// See the module's head.
+#[derive(Default)]
+pub(crate) struct GroupSync {
+    state: Mutex<State>,
+    done: Condvar,
+    /// The error of the sync that failed.
+    poison: OnceLock<Error>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of the last sync that was started.
+    started: u64,
+    /// Number of the last sync that ended.
+    finished: u64,
+    running: bool,
+}
+
+impl GroupSync {
+    /// Returns when a call of `work` that began after this call has ended well. All callers pass
+    /// the same `work`.
+    pub(crate) fn sync(&self, work: impl Fn() -> Result<()>) -> Result<()> {
+        let mut state = self.state.lock();
+        let needed = state.started + 1;
+        loop {
+            self.check()?;
+            if state.finished >= needed {
+                return Ok(());
+            }
+            if state.running {
+                self.done.wait(&mut state);
+                continue;
+            }
+            state.running = true;
+            state.started += 1;
+            let number = state.started;
+            drop(state);
+            let result = work();
+            state = self.state.lock();
+            state.running = false;
+            match result {
+                Ok(()) => state.finished = number,
+                Err(error) => drop(self.poison.set(poisoned(error))),
+            }
+            self.done.notify_all();
+        }
+    }
+
+    /// The error of the sync that failed, if one did.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// How many syncs were made.
+    pub(crate) fn count(&self) -> u64 {
+        self.state.lock().finished
+    }
+}
+
+fn poisoned(error: Error) -> Error {
+    error
+        .with_kind(ErrorKind::Poisoned)
+        .context("a failed sync left the data files in an unknown state; reopen the database")
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_caller_gets_a_sync_that_began_after_its_write() {
+        let group = GroupSync::default();
+        // What a sync makes durable is what was written when it began.
+        let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
+        let work = || {
+            let seen = written.load(Ordering::SeqCst);
+            std::thread::yield_now();
+            durable.fetch_max(seen, Ordering::SeqCst);
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
+                        group.sync(work).unwrap();
+                        assert!(durable.load(Ordering::SeqCst) >= mine);
+                    }
+                });
+            }
+        });
+        assert!(group.count() <= 2000);
+    }
+
+    #[test]
+    fn a_failed_sync_is_never_tried_again() {
+        let group = GroupSync::default();
+        group.sync(|| Ok(())).unwrap();
+        let error = group.sync(|| Err(Error::new(ErrorKind::Io, "bad sector"))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Poisoned);
+        assert!(error.message().contains("bad sector"));
+        let error = group.sync(|| panic!("tried again")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Poisoned);
+        assert_eq!(group.check().unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+}

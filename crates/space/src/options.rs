@@ -1,0 +1,48 @@
+//! Options of this part.
+
+/// Options of [`Space`](crate::Space).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpaceOptions {
+    /// A data file that has reached this many bytes grows no more; the next one is made. Files
+    /// are few and large, so that a handle stays open for each. 1 MiB to 16 TiB, default 1 TiB.
+    pub file_bytes_max: u64,
+    /// Most bytes by which a file grows at a time. The step is a sixteenth of the file between
+    /// 1 MiB and this, so a small database stays small and a large one is not cut up by the file
+    /// system. 1 MiB to 16 GiB, default 64 MiB.
+    pub grow_bytes: u64,
+    /// Bypass the operating system's cache where the file system can. Default true.
+    pub direct: bool,
+    /// Disk space that is kept allocated and is handed out by
+    /// [`acquire_reserved`](crate::Space::acquire_reserved) only, so that deletes and one merge
+    /// work on a full disk (rule 25). Taken at the first acquisition. 0 to 256 MiB, default
+    /// 32 MiB.
+    pub reserve_bytes: u64,
+    /// While the engine is busy, this much free space stays allocated on disk for the extents to
+    /// come (a twentieth of the space in use, if that is more). Default 64 MiB.
+    pub slack_bytes: u64,
+}
+
+impl Default for SpaceOptions {
+    fn default() -> Self {
+        Self {
+            file_bytes_max: 1 << 40,
+            grow_bytes: 64 << 20,
+            direct: true,
+            reserve_bytes: 32 << 20,
+            slack_bytes: 64 << 20,
+        }
+    }
+}
+
+impl SpaceOptions {
+    /// The same within the documented ranges.
+    #[must_use]
+    pub fn clamped(self) -> Self {
+        Self {
+            file_bytes_max: self.file_bytes_max.clamp(1 << 20, (1 << 44) - (1 << 20)),
+            grow_bytes: self.grow_bytes.clamp(1 << 20, 1 << 34),
+            reserve_bytes: self.reserve_bytes.min(256 << 20),
+            ..self
+        }
+    }
+}
