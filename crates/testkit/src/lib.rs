@@ -1,1 +1,18 @@
-//! Being written.
+//! What the tests of all crates share: crash points, temporary directories, fuzz smoke.
+//!
+//! | module | what for |
+//! |---|---|
+//! | [`crash`] | run a history, lose power at every call, check what is found |
+//! | [`dir`](mod@dir) | a directory that goes away |
+//! | [`fuzz`] | random and mutated bytes for decoders, by seed |
+//! | [`seed`] | seeds from the environment, so that a failure can be replayed |
+//!
+//! Only `core` and `device` are known here, so every crate above can use it in its tests.
+
+pub mod crash;
+pub mod dir;
+pub mod fuzz;
+pub mod seed;
+
+pub use crash::{Crash, CrashReport, CrashTest, for_each_crash_point};
+pub use dir::TempDir;

@@ -1,0 +1,164 @@
+//! Losing power at every call of a history.
+//!
+//! A history is any code that works on a device: it opens the store, writes, closes. It is run once
+//! to count its points (calls that change or sync something), then once more for each chosen point
+//! with the device stopping there. What then would be on disk is taken in several [`CrashMode`]s and
+//! handed to a check, which reopens it and compares it with what the history knows was acknowledged.
+//!
+//! ```text
+//! run 0:  ......................      22 points
+//! run k:  ......X  (every call from here on fails; the history unwinds and returns what it knows)
+//!               |-> LoseUnsynced ------> check
+//!               |-> KeepAll -----------> check
+//!               '-> Random(seed) ------> check
+//! ```
+//! A history should be deterministic: one thread, a manual clock, seeds of its own. One that is not
+//! (background threads) still is a good test, because each run stops at a point of its own schedule,
+//! but a failure may not come back at the same point.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::{CrashMode, MemoryDevice};
+
+use crate::seed;
+
+/// Which points to try.
+#[derive(Clone, Copy, Debug)]
+pub struct CrashTest {
+    /// Try at most so many points: all, if the history has no more, else a sample by `seed` that
+    /// always has the first and the last. `FRONDB_CRASH_POINTS` overrides it.
+    pub points_max: u64,
+    /// Seed of the sample and of the random crashes. `FRONDB_CRASH_SEED` overrides it.
+    pub seed: u64,
+    /// Random crashes a point, beside the two others.
+    pub lotteries: u64,
+    /// Try this point only, to replay a failure. `FRONDB_CRASH_POINT` overrides it.
+    pub only: Option<u64>,
+}
+
+impl CrashTest {
+    /// At most `points_max` points, by `seed`, one random crash each.
+    #[must_use]
+    pub fn new(points_max: u64, seed: u64) -> Self {
+        Self { points_max, seed, lotteries: 1, only: None }.with_environment()
+    }
+
+    fn with_environment(self) -> Self {
+        let point = seed::from_env("FRONDB_CRASH_POINT", u64::MAX);
+        Self {
+            points_max: seed::from_env("FRONDB_CRASH_POINTS", self.points_max),
+            seed: seed::from_env("FRONDB_CRASH_SEED", self.seed),
+            only: if point == u64::MAX { self.only } else { Some(point) },
+            ..self
+        }
+    }
+
+    /// The points to try of a history that has `total` (the last means: stopped after all of it).
+    fn choose(&self, total: u64) -> Vec<u64> {
+        if let Some(point) = self.only {
+            return vec![point];
+        }
+        let count = total + 1;
+        if count <= self.points_max {
+            return (0..count).collect();
+        }
+        // One point out of each of `points_max` stretches of equal length: a sample without gaps.
+        let mut prng = Prng::new(self.seed);
+        let stretch = |index: u64| {
+            let at = u128::from(index) * u128::from(count) / u128::from(self.points_max.max(1));
+            u64::try_from(at).unwrap_or(u64::MAX)
+        };
+        let mut points: Vec<u64> = (0..self.points_max)
+            .map(|index| prng.range(stretch(index)..stretch(index + 1)))
+            .collect();
+        if let [first, .., last] = points.as_mut_slice() {
+            (*first, *last) = (0, total);
+        }
+        points
+    }
+}
+
+/// A device after power loss, and how it came to be.
+#[derive(Debug)]
+pub struct Crash {
+    /// What is left. Its points count from zero, so it can be crashed again during recovery.
+    pub device: Arc<MemoryDevice>,
+    /// How many calls took effect before.
+    pub point: u64,
+    /// What became of the unsynced.
+    pub mode: CrashMode,
+}
+
+/// What was tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CrashReport {
+    /// Points of the whole history.
+    pub points: u64,
+    /// Distinct points tried.
+    pub tried: u64,
+    /// Checks made: points times modes.
+    pub checks: u64,
+}
+
+impl fmt::Display for CrashReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { points, tried, checks } = self;
+        write!(f, "{tried} of {} crash points, {checks} checks", points + 1)
+    }
+}
+
+/// Runs `history` on a new device for each chosen point, and `check` on what each crash leaves.
+///
+/// `history` gets an empty device, which at some call starts to fail, and returns what it knows: at
+/// least what was acknowledged. It must return in that case too, so it ends at its first error.
+/// `check` gets the crashed device and that knowledge, and panics if they do not agree.
+///
+/// # Panics
+/// If the history or a check does; the message says the point and the mode, and how to replay them.
+pub fn for_each_crash_point<Known>(
+    test: CrashTest,
+    history: impl Fn(Arc<MemoryDevice>) -> Known,
+    check: impl Fn(Crash, &Known),
+) -> CrashReport {
+    let whole = Arc::new(MemoryDevice::new());
+    history(Arc::clone(&whole));
+    let mut report = CrashReport { points: whole.points(), ..CrashReport::default() };
+    drop(whole);
+    for point in test.choose(report.points) {
+        let device = Arc::new(MemoryDevice::new());
+        device.stop_after(point);
+        let known = explained(&test, point, "the history", || history(Arc::clone(&device)));
+        report.tried += 1;
+        for mode in modes(&test, point) {
+            let crash = Crash { device: Arc::new(device.crash(mode)), point, mode };
+            explained(&test, point, &format!("{mode:?}"), || check(crash, &known));
+            report.checks += 1;
+        }
+    }
+    report
+}
+
+/// The modes of a point. The seed of its lotteries depends on nothing but the test's and the point,
+/// so that a point replayed alone draws the same lots.
+fn modes(test: &CrashTest, point: u64) -> Vec<CrashMode> {
+    let mut prng = Prng::new(test.seed ^ point.rotate_left(32));
+    let lotteries = (0..test.lotteries).map(|_| CrashMode::Random(prng.next_u64()));
+    [CrashMode::LoseUnsynced, CrashMode::KeepAll].into_iter().chain(lotteries).collect()
+}
+
+fn explained<R>(test: &CrashTest, point: u64, what: &str, run: impl FnOnce() -> R) -> R {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let message = seed::panic_message(panic.as_ref());
+            let seed = test.seed;
+            panic!(
+                "crash point {point}, {what}: {message}\n\
+                 replay with FRONDB_CRASH_POINT={point} FRONDB_CRASH_SEED={seed}"
+            );
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A directory for one test, removed when the test is done with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fresh, empty directory; dropping it removes it with all that is in it.
+///
+/// It lies in `FRONDB_TEST_DIR` if that is set (to run on another disk or file system), else in the
+/// system's directory for temporary files.
+#[derive(Debug)]
+pub struct TempDir {
+    path: PathBuf,
+}
+
+impl TempDir {
+    /// A directory whose name contains `label`, so that one left by a killed test says whose it was.
+    ///
+    /// # Panics
+    /// If the directory cannot be made.
+    #[must_use]
+    pub fn new(label: &str) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let base =
+            std::env::var_os("FRONDB_TEST_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let path = base.join(format!("frondb-{label}-{}-{number}", std::process::id()));
+        // A leftover of a killed process that had the same number would not be empty.
+        let _ = std::fs::remove_dir_all(&path);
+        if let Err(error) = std::fs::create_dir_all(&path) {
+            panic!("cannot make {}: {error}", path.display());
+        }
+        Self { path }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsRef<Path> for TempDir {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system; a test must not fail for it.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_empty_and_goes_away() {
+        let (a, b) = (TempDir::new("t"), TempDir::new("t"));
+        assert_ne!(a.path(), b.path());
+        std::fs::write(a.path().join("f"), b"x").unwrap();
+        assert_eq!(std::fs::read_dir(&b).unwrap().count(), 0);
+        let path = a.path().to_owned();
+        drop(a);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,25 @@
+//! Numbers a test takes from the environment, so that what CI found is replayed with one variable.
+
+use std::str::FromStr;
+
+/// The value of the environment variable `name`, or `default` if it is not set.
+///
+/// # Panics
+/// If it is set to something else: a test must not silently run with another seed.
+#[must_use]
+pub fn from_env<T: FromStr>(name: &str, default: T) -> T {
+    match std::env::var(name) {
+        Ok(text) => match text.parse() {
+            Ok(value) => value,
+            Err(_) => panic!("{name}={text} is not a number of the right range"),
+        },
+        Err(_) => default,
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

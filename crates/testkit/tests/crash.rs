@@ -1,0 +1,88 @@
+//! The crash driver on a store small enough to see through: a file replaced by writing a new one,
+//! syncing it, renaming it over the old one and syncing the directory. Left-out steps must be found.
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_device::{Device, MemoryDevice, OpenOptions};
+use frondb_testkit::{Crash, CrashReport, CrashTest, for_each_crash_point};
+
+/// The steps that make the replacement safe, and each of which can be left out.
+#[derive(Clone, Copy, PartialEq)]
+enum LeftOut {
+    Nothing,
+    FileSync,
+    DirSync,
+    NewFile,
+}
+
+fn replace(device: &dyn Device, version: u8, left_out: LeftOut) -> Result<()> {
+    let content = [version; 3000];
+    let name = if left_out == LeftOut::NewFile { "store" } else { "new" };
+    let file = device.open(name, OpenOptions::CREATE)?;
+    file.write_at(0, &content)?;
+    if left_out != LeftOut::FileSync {
+        file.sync()?;
+    }
+    if left_out != LeftOut::NewFile {
+        device.rename("new", "store")?;
+    }
+    if left_out != LeftOut::DirSync {
+        device.sync_dir("")?;
+    }
+    Ok(())
+}
+
+/// Replaces the store until the device stops; knows the last version that was acknowledged.
+fn history(device: Arc<MemoryDevice>, left_out: LeftOut) -> u8 {
+    (1..=10).take_while(|&version| replace(device.as_ref(), version, left_out).is_ok()).count()
+        as u8
+}
+
+fn check(crash: Crash, acknowledged: &u8) {
+    if !crash.device.exists("store").unwrap() {
+        assert_eq!(*acknowledged, 0, "the store is gone");
+        return;
+    }
+    let file = crash.device.open("store", OpenOptions::READ).unwrap();
+    let mut content = [0; 3000];
+    assert_eq!(file.read_at(0, &mut content).unwrap(), 3000, "the store is short");
+    let version = content[0];
+    assert!(content.iter().all(|&byte| byte == version), "the store is torn");
+    assert!((*acknowledged..=acknowledged + 1).contains(&version), "version {version}");
+}
+
+fn run(test: CrashTest, left_out: LeftOut) -> CrashReport {
+    for_each_crash_point(test, |device| history(device, left_out), check)
+}
+
+#[test]
+fn a_correct_store_survives_every_point() {
+    let report = run(CrashTest { lotteries: 5, ..CrashTest::new(1000, 1) }, LeftOut::Nothing);
+    // Five calls a version (the first one makes the file), and the point after all of them.
+    assert_eq!((report.points, report.tried, report.checks), (50, 51, 51 * 7));
+    println!("{report}");
+}
+
+#[test]
+fn a_sample_covers_the_ends() {
+    let report = run(CrashTest::new(10, 1), LeftOut::Nothing);
+    assert_eq!((report.points, report.tried), (50, 10));
+}
+
+#[test]
+#[should_panic(expected = "replay with FRONDB_CRASH_POINT=")]
+fn a_file_that_is_not_synced_is_found() {
+    run(CrashTest::new(1000, 1), LeftOut::FileSync);
+}
+
+#[test]
+#[should_panic(expected = "the store is gone")]
+fn a_directory_that_is_not_synced_is_found() {
+    run(CrashTest::new(1000, 1), LeftOut::DirSync);
+}
+
+#[test]
+#[should_panic(expected = "crash point")]
+fn an_overwrite_in_place_is_found() {
+    run(CrashTest::new(1000, 1), LeftOut::NewFile);
+}
