@@ -3,12 +3,20 @@
 //! The table is the one list of targets; [`crate::tidy`] holds it to the `fuzz` modules of the
 //! crates, to the files in fuzz/fuzz_targets and to fuzz/Cargo.toml.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use crate::step::Cmd;
-use crate::workspace::{read_toml, root};
-use crate::{Result, install, variables};
+use crate::workspace::{read, read_toml, root};
+use crate::{Result, install, tidy, variables};
 
 const CARGO_FUZZ: &str = "0.13.2";
 const SECONDS_DEFAULT: &str = "60";
+/// Longest input of a target that the table does not know yet.
+const MAX_LEN_DEFAULT: i64 = 4096;
+/// What stands in fuzz/Cargo.toml above the written part.
+const WRITTEN_BELOW: &str = "# Written by `cargo xtask fuzz-targets`.\n";
 
 /// One row of fuzz/targets.toml.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,4 +75,103 @@ pub(crate) fn run(args: &[String]) -> Result {
     }
     eprintln!("{} target(s) fuzzed for {seconds} s each, nothing found", selected.len());
     Ok(())
+}
+
+/// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries. The
+/// lengths that the table gives are kept.
+pub(crate) fn write_targets() -> Result {
+    let (entries, _) = tidy::fuzz_entries()?;
+    let known = targets()?;
+    let wanted: Vec<Target> = entries
+        .into_iter()
+        .map(|(name, entry)| {
+            let max_len = known.iter().find(|target| target.name == name);
+            let max_len = max_len.map_or(MAX_LEN_DEFAULT, |target| target.max_len);
+            Target { name, entry, max_len }
+        })
+        .collect();
+    let folder = root().join("fuzz");
+    rewrite(&folder.join("targets.toml"), "", &table_text(&wanted))?;
+    rewrite(&folder.join("Cargo.toml"), WRITTEN_BELOW, &manifest_text(&wanted))?;
+    let sources = folder.join("fuzz_targets");
+    for target in known.iter().filter(|old| wanted.iter().all(|new| new.name != old.name)) {
+        // It may never have been written.
+        let _ = fs::remove_file(sources.join(format!("{}.rs", target.name)));
+    }
+    for target in &wanted {
+        write(&sources.join(format!("{}.rs", target.name)), &source_text(target))?;
+    }
+    Ok(())
+}
+
+/// Keeps a file's text up to and with `marker` (or its leading comment) and replaces the rest.
+fn rewrite(path: &Path, marker: &str, text: &str) -> Result {
+    let old = read(path)?;
+    let head = if marker.is_empty() {
+        let comment = |line: &&str| line.starts_with('#');
+        old.split_inclusive('\n').take_while(comment).collect::<String>()
+    } else {
+        let (head, _) = old.split_once(marker).unwrap_or((&old, ""));
+        format!("{head}{marker}")
+    };
+    write(path, &format!("{head}{text}"))
+}
+
+fn write(path: &Path, text: &str) -> Result {
+    fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+fn table_text(targets: &[Target]) -> String {
+    targets
+        .iter()
+        .map(|Target { name, entry, max_len }| {
+            format!("\n[{name}]\nentry = \"{entry}\"\nmax_len = {max_len}\n")
+        })
+        .collect()
+}
+
+fn manifest_text(targets: &[Target]) -> String {
+    let crates: BTreeSet<&str> =
+        targets.iter().filter_map(|target| target.entry.split("::").next()).collect();
+    let mut text = String::new();
+    for name in crates {
+        let package = name.replace('_', "-");
+        let folder = package.strip_prefix("frondb-").unwrap_or(&package);
+        text += &format!("{package} = {{ path = \"../crates/{folder}\" }}\n");
+    }
+    for Target { name, .. } in targets {
+        text += &format!(
+            "\n[[bin]]\nname = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n\
+             test = false\ndoc = false\nbench = false\n"
+        );
+    }
+    text
+}
+
+fn source_text(target: &Target) -> String {
+    format!(
+        "//! libFuzzer target: hands arbitrary bytes to `{0}`.\n#![no_main]\n\n\
+         libfuzzer_sys::fuzz_target!(|data: &[u8]| {0}(data));\n",
+        target.entry
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_the_table_is_read_from() {
+        let targets = [Target {
+            name: "wal_segment".into(),
+            entry: "frondb_wal::fuzz::segment".into(),
+            max_len: 9,
+        }];
+        let table: toml::Table = table_text(&targets).parse().unwrap();
+        assert_eq!(table["wal_segment"]["max_len"].as_integer(), Some(9));
+        let manifest: toml::Table =
+            format!("[dependencies]\n{}", manifest_text(&targets)).parse().unwrap();
+        assert_eq!(manifest["dependencies"]["frondb-wal"]["path"].as_str(), Some("../crates/wal"));
+        assert_eq!(manifest["bin"][0]["path"].as_str(), Some("fuzz_targets/wal_segment.rs"));
+    }
 }

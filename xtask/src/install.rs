@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::step::Cmd;
-use crate::workspace::root;
+use crate::workspace::target_folder;
 
 /// Whether `program` is on the path.
 pub(crate) fn on_path(program: &str) -> bool {
@@ -78,9 +78,13 @@ pub(crate) fn nightly() -> Result {
     Err("a nightly toolchain is missing; install it with: rustup toolchain install nightly".into())
 }
 
+fn tools() -> PathBuf {
+    target_folder().join("tools")
+}
+
 /// The folder of cargo's own tools that [`cargo_tool`] fills.
-pub(crate) fn tools_bin() -> PathBuf {
-    root().join("target/tools/bin")
+fn tools_bin() -> PathBuf {
+    tools().join("bin")
 }
 
 /// The path with [`tools_bin`] in front, for cargo to find its subcommands there.
@@ -96,10 +100,9 @@ pub(crate) fn cargo_tool(name: &str, version: &str, features: &str) -> Result {
     if on_path(&package) || tools_bin().join(&package).is_file() {
         return Ok(());
     }
-    eprintln!("{package} is missing: building {version} into target/tools (some minutes)");
-    let args =
-        format!("install {package} --version {version} --locked --root target/tools {features}");
-    Cmd::new("cargo", &args).run().map_err(|e| {
+    eprintln!("{package} is missing: building {version} below target/ (some minutes)");
+    let args = format!("install {package} --version {version} --locked {features} --root");
+    Cmd::new("cargo", &args).arg(&tools().to_string_lossy()).run().map_err(|e| {
         format!("{package} {version} could not be installed, so this was NOT checked: {e}")
     })
 }

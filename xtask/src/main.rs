@@ -40,6 +40,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   tidy       house rules on source and documents
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=
   fuzz       TARGET= SECONDS=
+  fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         "tidy" => report("tidy", tidy::check()),
         "bench" => bench::run(&rest),
         "fuzz" => fuzz::run(&rest),
+        "fuzz-targets" => fuzz::write_targets(),
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),

@@ -32,10 +32,7 @@ pub(crate) fn run() -> Result {
 /// `--target` keeps the sanitizer out of build scripts and procedural macros.
 fn address_sanitizer(packages: &str) -> Result {
     let args = format!("+nightly test --lib --tests --target {TARGET} {packages}");
-    Cmd::new("cargo", &args)
-        .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", "target/sanitize")
-        .run()
+    Cmd::new("cargo", &args).env("RUSTFLAGS", "-Zsanitizer=address").target_folder("sanitize").run()
 }
 
 /// Leaks are not errors: a test process may end with its caches full.
@@ -44,7 +41,7 @@ fn valgrind(packages: &str) -> Result {
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";
     Cmd::new("cargo", &format!("test --lib --tests --target {TARGET} {packages}"))
         .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner)
-        .env("CARGO_TARGET_DIR", "target/sanitize")
+        .target_folder("sanitize")
         .run()
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run_counted() -> (Counts, Result) {
         .arg("--")
         .arg("shuttle")
         .env("RUSTFLAGS", format!("{flags} --cfg shuttle").trim())
-        .env("CARGO_TARGET_DIR", "target/shuttle")
+        .target_folder("shuttle")
         .run_tests();
     if result.is_ok() && counts.passed < crates.len() as u64 {
         let message = format!("{} crates have shuttle tests, {} ran", crates.len(), counts.passed);

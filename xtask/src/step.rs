@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use crate::workspace::root;
+use crate::workspace::{root, target_folder};
 
 /// A command with its arguments, run in the checkout's root.
 pub(crate) struct Cmd {
@@ -34,8 +34,17 @@ impl Cmd {
     /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
-        self.shown = format!("{name}='{value}' {}", self.shown);
+        // A search path is long and tells nothing about what is run.
+        if name != "PATH" {
+            self.shown = format!("{name}='{value}' {}", self.shown);
+        }
         self
+    }
+
+    /// Builds into a folder of its own below the build output, for other compiler flags.
+    pub(crate) fn target_folder(self, name: &str) -> Self {
+        let folder = target_folder().join(name);
+        self.env("CARGO_TARGET_DIR", &folder.to_string_lossy())
     }
 
     /// Runs in another folder.

@@ -15,6 +15,13 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> PathBuf {
+    // A relative one is relative to where make was called, which is the root.
+    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    root().join(folder)
+}
+
 /// One crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Member {

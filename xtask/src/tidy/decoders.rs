@@ -15,13 +15,10 @@ use crate::fuzz::{Target, targets};
 use crate::workspace::{Member, members, read_toml, root};
 use crate::{Result, workspace};
 
-/// Decoders without a target, and targets without a decoder.
+/// Decoders without a target, and targets without a decoder. What is found is mended by
+/// `cargo xtask fuzz-targets`, which writes the files from the entries.
 pub(super) fn check() -> Result<Vec<String>> {
-    let mut findings = Vec::new();
-    let mut entries = BTreeMap::new();
-    for member in members()? {
-        findings.extend(check_member(&member, &mut entries)?);
-    }
+    let (entries, mut findings) = collect()?;
     let targets = targets()?;
     findings.extend(compare(&entries, &targets));
     let manifest = read_toml(&root().join("fuzz/Cargo.toml"))?;
@@ -37,6 +34,16 @@ pub(super) fn check() -> Result<Vec<String>> {
         }
     }
     Ok(findings)
+}
+
+/// All entries of all crates as target name -> path of the function; and formats without one.
+pub(crate) fn collect() -> Result<(BTreeMap<String, String>, Vec<String>)> {
+    let mut findings = Vec::new();
+    let mut entries = BTreeMap::new();
+    for member in members()? {
+        findings.extend(check_member(&member, &mut entries)?);
+    }
+    Ok((entries, findings))
 }
 
 /// Collects a crate's entries as target name -> path of the function.

@@ -17,6 +17,7 @@ mod source;
 use crate::Result;
 use crate::workspace::{SourceFile, root, rust_files_below};
 
+pub(crate) use decoders::collect as fuzz_entries;
 pub(crate) use source::code_of_line;
 
 /// Everything that departs from the rules, one sentence each, with file and line.
