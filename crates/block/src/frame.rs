@@ -84,6 +84,12 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
+    /// Most bytes that a record of this takes, header included.
+    #[must_use]
+    pub fn frame_bytes_max(&self) -> u64 {
+        (HEADER_BYTES + PREFIX_BYTES_MAX + self.stored_bytes()) as u64
+    }
+
     fn stored_bytes(&self) -> usize {
         match self {
             Self::Raw(parts) => parts.iter().map(|part| part.len()).sum(),

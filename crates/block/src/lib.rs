@@ -17,6 +17,7 @@ mod builder;
 pub mod codec;
 mod envelope;
 pub mod format;
+pub mod frame;
 mod planes;
 mod reader;
 mod rows;
