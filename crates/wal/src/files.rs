@@ -1,0 +1,154 @@
+//! The files of the log's directory: making a segment, and what becomes of it afterwards.
+//!
+//! # Life of a file
+//! 1. `N.new` is made, its header written and synced (or a spare is given a new header).
+//! 2. It is renamed to `N.wal` and the directory synced. From then on it is a segment, so a
+//!    segment always has a durable header; and since the segment before is synced first, the
+//!    existence of `N.wal` proves that the segment before is durable up to `end before`.
+//! 3. When nothing in it is needed any more it is renamed to `N.spare` and the directory synced, or
+//!    removed. Only behind that sync may the file be written again: else power loss could bring
+//!    back the old name with the new content.
+//!
+//! A failed sync or rename is `Poisoned`. A failed write, for example on a full disk, is not: the
+//! file is then removed or stays a spare.
+
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+
+use crate::format::{FileName, HEADER_BYTES, SegmentHeader};
+use crate::options::WalOptions;
+use crate::segment::END_MARK;
+
+/// What the directory holds.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Numbers of the segments, ascending.
+    pub(crate) segments: Vec<u64>,
+    /// Numbers of the spares, ascending.
+    pub(crate) spares: Vec<u64>,
+}
+
+/// The log's directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    device: SharedDevice,
+}
+
+impl Directory {
+    pub(crate) fn new(device: SharedDevice) -> Self {
+        Self { device }
+    }
+
+    /// What to call it in a message.
+    pub(crate) fn describe(&self) -> String {
+        self.device.describe()
+    }
+
+    /// What is there. Removes segments that were never finished.
+    pub(crate) fn list(&self) -> Result<Listing> {
+        let mut listing = Listing::default();
+        for name in self.device.list("")? {
+            match FileName::parse(&name) {
+                Some(FileName::Segment(number)) => listing.segments.push(number),
+                Some(FileName::Spare(number)) => listing.spares.push(number),
+                Some(FileName::Unfinished(_)) => self.device.remove(&name)?,
+                None => {}
+            }
+        }
+        listing.segments.sort_unstable();
+        listing.spares.sort_unstable();
+        Ok(listing)
+    }
+
+    /// Makes the names durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.device.sync_dir("").map_err(|error| error.with_kind(ErrorKind::Poisoned))
+    }
+
+    /// Opens a segment and reads its header.
+    ///
+    /// # Errors
+    /// `Corruption`, `Unsupported`, or `Invalid` if it belongs to another database.
+    pub(crate) fn open(&self, number: u64, db_id: u128) -> Result<(SharedFile, SegmentHeader)> {
+        let name = FileName::Segment(number).to_string();
+        let file = self.device.open(&name, OpenOptions::WRITE)?;
+        let mut bytes = [0; HEADER_BYTES as usize];
+        let read = file.read_at(0, &mut bytes)?;
+        let header = SegmentHeader::decode(&name, &bytes[..read])?;
+        if header.db_id != db_id {
+            return Err(Error::invalid(format!(
+                "log segment {name} in {} belongs to another database ({:032x}, not {db_id:032x})",
+                self.describe(),
+                header.db_id
+            )));
+        }
+        if header.generation != number {
+            let message = format!("the header is that of segment {}", header.generation);
+            return Err(Error::corruption(name, 0, crate::format::WHAT_HEADER, message));
+        }
+        Ok((file, header))
+    }
+
+    /// Makes a new file a segment; returns it and how much of it has space.
+    pub(crate) fn create(
+        &self,
+        header: &SegmentHeader,
+        options: &WalOptions,
+    ) -> Result<(SharedFile, u64)> {
+        let name = FileName::Unfinished(header.generation).to_string();
+        let file = self.device.open(&name, OpenOptions::CREATE)?;
+        let reserve = options.reserve_bytes.min(options.segment_bytes);
+        let written = file.set_len(0).and_then(|()| file.write_at(0, &header.encode()));
+        if let Err(error) = written {
+            // It takes no space and is no segment; the next try starts from nothing.
+            let _ = self.device.remove(&name);
+            return Err(error);
+        }
+        // Without it the log works too, only not on a full disk.
+        let reserved =
+            if file.allocate(HEADER_BYTES, reserve).is_ok() { HEADER_BYTES + reserve } else { 0 };
+        self.establish(&name, &file, header)?;
+        Ok((file, reserved))
+    }
+
+    /// Makes a spare a segment; returns it and how much of it has space.
+    pub(crate) fn reuse(
+        &self,
+        spare: u64,
+        header: &SegmentHeader,
+    ) -> Result<(SharedFile, u64)> {
+        let name = FileName::Spare(spare).to_string();
+        let file = self.device.open(&name, OpenOptions::WRITE)?;
+        let len = file.len()?;
+        // The end mark, because the former records follow.
+        file.write_vectored_at(0, &[&header.encode(), &END_MARK])?;
+        self.establish(&name, &file, header)?;
+        Ok((file, len))
+    }
+
+    fn establish(&self, name: &str, file: &SharedFile, header: &SegmentHeader) -> Result<()> {
+        let segment = FileName::Segment(header.generation).to_string();
+        file.sync()
+            .and_then(|()| self.device.rename(name, &segment))
+            .and_then(|()| self.device.sync_dir(""))
+            .map_err(|error| error.with_kind(ErrorKind::Poisoned))
+    }
+
+    /// Takes segments out of the log: some become spares, the others are removed.
+    pub(crate) fn retire(&self, spares: &[u64], removed: &[u64]) -> Result<()> {
+        for &number in removed {
+            self.device.remove(&FileName::Segment(number).to_string())?;
+        }
+        for &number in spares {
+            let spare = FileName::Spare(number).to_string();
+            self.device.rename(&FileName::Segment(number).to_string(), &spare)?;
+        }
+        // What was only removed may come back after power loss: it is then removed again.
+        if spares.is_empty() { Ok(()) } else { self.device.sync_dir("") }
+    }
+
+    /// Removes spares.
+    pub(crate) fn remove_spares(&self, spares: &[u64]) -> Result<()> {
+        spares.iter().try_for_each(|&number| self.device.remove(&FileName::Spare(number).to_string()))
+    }
+}

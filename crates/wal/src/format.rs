@@ -1,0 +1,211 @@
+//! The bytes of a segment of the log: its name and its header. Its records are
+//! [`frondb_block::frame`]s whose position is their Lsn.
+//!
+//! ```text
+//!  offset size field
+//!       0    8 magic        "FronWAL\x01"; never changes
+//!       8    4 version      1
+//!      12    4 flags        1 = the file held another segment before
+//!      16   16 database id
+//!      32    8 generation   the number in the file's name; no other segment ever has it
+//!      40    8 first Lsn    of the first record
+//!      48    8 end before   where the segment before ended; below the first Lsn if records
+//!                           between the two were given up
+//!      56    8 checksum     XXH3-64 of bytes 0 .. 56; never changes its place
+//!      64    . records; the Lsn of a record is first Lsn + (its offset - 64)
+//! ```
+//!
+//! All integers are little-endian.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::codec::Reader;
+use frondb_core::{Error, ErrorKind, Lsn, Result};
+
+/// What kind of thing a corruption names here.
+pub(crate) const WHAT_HEADER: &str = "wal segment header";
+/// What kind of thing a corruption names here.
+pub(crate) const WHAT_RECORD: &str = "wal record";
+
+/// Version of the format that this build writes, and the newest it reads.
+///
+/// 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Bytes in front of the first record.
+pub const HEADER_BYTES: u64 = 64;
+
+const MAGIC: [u8; 8] = *b"FronWAL\x01";
+const FLAG_USED_BEFORE: u32 = 1;
+const CHECKED_BYTES: usize = 56;
+
+/// The kind of a record that carries a payload of the engine's.
+pub(crate) const KIND_PAYLOAD: u8 = 1;
+
+/// What a segment says about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SegmentHeader {
+    pub(crate) db_id: u128,
+    pub(crate) generation: u64,
+    pub(crate) first: Lsn,
+    pub(crate) end_before: Lsn,
+    pub(crate) used_before: bool,
+}
+
+impl SegmentHeader {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES as usize] {
+        let mut bytes = [0; HEADER_BYTES as usize];
+        let flags = if self.used_before { FLAG_USED_BEFORE } else { 0 };
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&flags.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.db_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.first.get().to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.end_before.get().to_le_bytes());
+        let checksum = xxh3(&bytes[..CHECKED_BYTES]);
+        bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the header of `file`.
+    ///
+    /// # Errors
+    /// `Corruption` if these are not the bytes of a header, `Unsupported` if a newer version wrote
+    /// them.
+    pub(crate) fn decode(file: &str, bytes: &[u8]) -> Result<Self> {
+        let corrupt =
+            |message: &str| Error::corruption(file, 0, WHAT_HEADER, message.to_owned());
+        let (Some(checked), Some(checksum)) =
+            (bytes.get(..CHECKED_BYTES), bytes.get(CHECKED_BYTES..HEADER_BYTES as usize))
+        else {
+            return Err(corrupt("the file is shorter than its header"));
+        };
+        if checksum != xxh3(checked).to_le_bytes() {
+            return Err(corrupt("the checksum of the header does not match"));
+        }
+        if !checked.starts_with(&MAGIC) {
+            return Err(corrupt("this is not a segment of a FronDB log"));
+        }
+        let mut reader = Reader::new(&checked[MAGIC.len()..]);
+        let short = |_| corrupt("the header is too short");
+        let version = reader.u32().map_err(short)?;
+        if version > FORMAT_VERSION {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "log segment {file} has format version {version}; this build reads up to \
+                     {FORMAT_VERSION}: use a newer FronDB"
+                ),
+            ));
+        }
+        let flags = reader.u32().map_err(short)?;
+        let low = u128::from(reader.u64().map_err(short)?);
+        let high = u128::from(reader.u64().map_err(short)?);
+        let header = Self {
+            db_id: high << 64 | low,
+            generation: reader.u64().map_err(short)?,
+            first: Lsn(reader.u64().map_err(short)?),
+            end_before: Lsn(reader.u64().map_err(short)?),
+            used_before: flags & FLAG_USED_BEFORE != 0,
+        };
+        if header.end_before > header.first {
+            return Err(corrupt("the segment before ends behind the first record"));
+        }
+        Ok(header)
+    }
+}
+
+/// What a file in the log's directory is, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum FileName {
+    /// `NNNNNNNNNNNN.wal`: a segment; its header is durable.
+    Segment(u64),
+    /// `NNNNNNNNNNNN.spare`: a former segment, to be used again.
+    Spare(u64),
+    /// `NNNNNNNNNNNN.new`: a segment that was never finished.
+    Unfinished(u64),
+}
+
+impl FileName {
+    /// What `name` stands for; `None` if it is no file of the log.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let (digits, suffix) = name.split_once('.')?;
+        if digits.len() != 12 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let number = digits.parse().ok()?;
+        match suffix {
+            "wal" => Some(Self::Segment(number)),
+            "spare" => Some(Self::Spare(number)),
+            "new" => Some(Self::Unfinished(number)),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for FileName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Segment(number) => write!(f, "{number:012}.wal"),
+            Self::Spare(number) => write!(f, "{number:012}.spare"),
+            Self::Unfinished(number) => write!(f, "{number:012}.new"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: SegmentHeader = SegmentHeader {
+        db_id: 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10,
+        generation: 7,
+        first: Lsn(1000),
+        end_before: Lsn(990),
+        used_before: true,
+    };
+
+    #[test]
+    fn a_header_is_these_bytes() {
+        let bytes = HEADER.encode();
+        let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "46726f6e57414c010100000001000000100f0e0d0c0b0a090807060504030201\
+             0700000000000000e803000000000000de03000000000000"
+        );
+        assert_eq!(SegmentHeader::decode("f", &bytes).unwrap(), HEADER);
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_header_is_seen() {
+        let good = HEADER.encode();
+        for bit in 0..good.len() * 8 {
+            let mut bytes = good;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let error = SegmentHeader::decode("f", &bytes).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_unsupported() {
+        let mut bytes = HEADER.encode();
+        bytes[8] = 2;
+        let checksum = xxh3(&bytes[..56]);
+        bytes[56..].copy_from_slice(&checksum.to_le_bytes());
+        let error = SegmentHeader::decode("f", &bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn names_round_trip_and_others_are_left_alone() {
+        for name in [FileName::Segment(1), FileName::Spare(999_999_999_999), FileName::Unfinished(0)]
+        {
+            assert_eq!(FileName::parse(&name.to_string()), Some(name));
+        }
+        for name in ["", "LOCK", "1.wal", "00000000000a.wal", "000000000001.walx", "000000000001"] {
+            assert_eq!(FileName::parse(name), None);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What the threads of a log share under its lock: positions, the buffer, who leads. Nothing here
+//! does I/O.
+
+use std::collections::VecDeque;
+
+use frondb_block::frame::{self, Body, Place};
+use frondb_core::clock::Nanos;
+use frondb_core::{Error, ErrorKind, Lsn, Result};
+use frondb_device::SharedFile;
+
+use crate::format::{HEADER_BYTES, KIND_PAYLOAD, SegmentHeader};
+use crate::log::Appended;
+use crate::options::WalOptions;
+use crate::segment::Segment;
+use crate::stats::WalStats;
+
+/// Buffers larger than this are given back after use.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+/// See [`Wal`](crate::Wal) for the protocol.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Encoded records, from `buffered` on, that no leader has taken.
+    buffer: Vec<u8>,
+    /// The other buffer, while no leader uses it.
+    idle_buffer: Vec<u8>,
+    /// The Lsn of the buffer's first byte.
+    buffered: Lsn,
+    /// Where in the buffer segments begin.
+    begins: Vec<Begin>,
+    /// Where the next record goes. Beyond `end` only after records were given up.
+    next: Lsn,
+    /// Behind the last record that was not given up.
+    pub(crate) end: Lsn,
+    pub(crate) written: Lsn,
+    pub(crate) durable: Lsn,
+    /// The durable position that the last record told that told one.
+    told: Lsn,
+    /// The segment of the last record; `None` if the next record begins one.
+    tail: Option<SegmentHeader>,
+    last_generation: u64,
+    /// The file that is written, while no leader uses it.
+    current: Option<Segment>,
+    /// The same file, for who syncs it.
+    pub(crate) current_file: Option<SharedFile>,
+    /// Bytes of space taken behind `written`.
+    pub(crate) reserve_left: u64,
+    /// All segments with a file, oldest first. The last one stays for ever: its number is the
+    /// highest.
+    pub(crate) live: VecDeque<SegmentHeader>,
+    /// Numbers of former segments whose files can be written again.
+    pub(crate) spares: Vec<u64>,
+    pub(crate) writing: bool,
+    pub(crate) syncing: bool,
+    failed: Vec<Failed>,
+    poison: Option<Error>,
+    pub(crate) synced_at: Nanos,
+    pub(crate) stats: WalStats,
+}
+
+/// A segment begins in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    pub(crate) at: usize,
+    pub(crate) header: SegmentHeader,
+}
+
+/// Records that were given up: those that end in (from, to].
+#[derive(Debug)]
+struct Failed {
+    from: Lsn,
+    to: Lsn,
+    error: Error,
+}
+
+/// What a writing leader takes.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) start: Lsn,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) begins: Vec<Begin>,
+}
+
+impl State {
+    pub(crate) fn new(
+        end: Lsn,
+        last_generation: u64,
+        live: VecDeque<SegmentHeader>,
+        spares: Vec<u64>,
+        now: Nanos,
+    ) -> Self {
+        Self {
+            buffer: Vec::new(),
+            idle_buffer: Vec::new(),
+            buffered: end,
+            begins: Vec::new(),
+            next: end,
+            end,
+            written: end,
+            durable: end,
+            told: end,
+            tail: None,
+            last_generation,
+            current: None,
+            current_file: None,
+            reserve_left: 0,
+            live,
+            spares,
+            writing: false,
+            syncing: false,
+            failed: Vec::new(),
+            poison: None,
+            synced_at: now,
+            stats: WalStats::default(),
+        }
+    }
+
+    /// Encodes a record at the end of the buffer.
+    pub(crate) fn append(
+        &mut self,
+        body: Body<'_>,
+        db_id: u128,
+        segment_bytes: u64,
+    ) -> Result<Appended> {
+        let start = self.next;
+        let fits = |tail: &SegmentHeader| {
+            let used = start.get() - tail.first.get();
+            used == 0 || used + body.frame_bytes_max() <= segment_bytes
+        };
+        let begun = match &self.tail {
+            Some(tail) if fits(tail) => None,
+            _ => Some(self.next_segment(db_id)),
+        };
+        let generation = begun.or(self.tail).map_or(0, |tail| tail.generation);
+        let at = self.buffer.len();
+        if at == 0 {
+            self.buffered = start;
+        }
+        let synced = (self.durable > self.told).then_some(self.durable.get());
+        let place = Place { generation, position: start.get() };
+        let bytes = frame::append(&mut self.buffer, place, KIND_PAYLOAD, synced, body)?;
+        if let Some(header) = begun {
+            self.begins.push(Begin { at, header });
+            self.tail = Some(header);
+        }
+        self.told = self.durable;
+        self.next = Lsn(start.get() + bytes as u64);
+        self.end = self.next;
+        Ok(Appended { start, end: self.end })
+    }
+
+    /// The segment that begins with the next record.
+    fn next_segment(&self, db_id: u128) -> SegmentHeader {
+        let before = match self.begins.last() {
+            Some(begin) => begin.header.generation,
+            None => self.last_generation,
+        };
+        SegmentHeader {
+            db_id,
+            generation: before + 1,
+            first: self.next,
+            end_before: self.end,
+            used_before: false,
+        }
+    }
+
+    /// Takes all that is buffered; the caller is the writing leader from now on.
+    pub(crate) fn take_batch(&mut self) -> (Batch, Option<Segment>) {
+        assert!(!self.writing, "one leader at a time");
+        self.writing = true;
+        let idle = std::mem::take(&mut self.idle_buffer);
+        let bytes = std::mem::replace(&mut self.buffer, idle);
+        let begins = std::mem::take(&mut self.begins);
+        if let Some(begin) = begins.last() {
+            self.last_generation = begin.header.generation;
+        }
+        (Batch { start: self.buffered, bytes, begins }, self.current.take())
+    }
+
+    /// The writing leader is done with everything it took.
+    pub(crate) fn end_batch(&mut self, mut bytes: Vec<u8>, segment: Option<Segment>) {
+        bytes.clear();
+        if bytes.capacity() <= BUFFER_BYTES_KEPT {
+            self.idle_buffer = bytes;
+        }
+        self.current = segment;
+        self.writing = false;
+    }
+
+    /// Gives up all records that were not written. What was written is durable: the cut made it so.
+    pub(crate) fn give_up(&mut self, error: &Error) {
+        match self.failed.last_mut() {
+            Some(last) if last.from == self.written => {
+                last.to = self.next;
+                last.error = error.clone();
+            }
+            _ => {
+                let (from, to) = (self.written, self.next);
+                self.failed.push(Failed { from, to, error: error.clone() });
+            }
+        }
+        self.end = self.written;
+        self.durable = self.written;
+        self.buffer.clear();
+        self.begins.clear();
+        self.tail = None;
+        // The files of segments that did not come to be were never records' home.
+        self.last_generation = self.highest_generation();
+        self.stats.failed_writes += 1;
+    }
+
+    /// The highest number a segment or spare has ever had.
+    fn highest_generation(&self) -> u64 {
+        self.live.back().map_or(self.last_generation, |header| header.generation)
+    }
+
+    /// From now on nothing can be appended, written or synced. Returns the error that says so.
+    pub(crate) fn poison(&mut self, cause: &Error) {
+        if self.poison.is_none() {
+            let error = cause.clone().with_kind(ErrorKind::Poisoned);
+            self.poison = Some(error.context("the write-ahead log failed and must be reopened"));
+        }
+    }
+
+    pub(crate) fn check_poison(&self) -> Result<()> {
+        self.poison.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether the record that ends at `lsn` can still become safe.
+    pub(crate) fn check(&self, lsn: Lsn) -> Result<()> {
+        self.check_poison()?;
+        if lsn > self.next {
+            let next = self.next;
+            return Err(Error::invalid(format!("lsn {lsn} lies beyond the log's end {next}")));
+        }
+        let failed = self.failed.iter().rev().find(|f| f.from < lsn && lsn <= f.to);
+        failed.map_or(Ok(()), |failed| Err(failed.error.clone()))
+    }
+
+    /// Takes out the segments that lie wholly below `before`: those to keep as spares, and the
+    /// others.
+    pub(crate) fn take_obsolete(
+        &mut self,
+        before: Lsn,
+        options: &WalOptions,
+    ) -> (Vec<u64>, Vec<u64>) {
+        let (mut spares, mut removed) = (Vec::new(), Vec::new());
+        while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
+            && next.end_before <= before
+        {
+            let bytes = next.end_before.get() - oldest.first.get();
+            let wanted = self.spares.len() + spares.len() < options.spares_max;
+            // One that a huge record blew up, or that ended early, is no good spare.
+            let fits = (options.segment_bytes / 2..=options.segment_bytes * 2).contains(&bytes);
+            if wanted && fits { &mut spares } else { &mut removed }.push(oldest.generation);
+            self.live.pop_front();
+        }
+        (spares, removed)
+    }
+
+    pub(crate) fn live_bytes(&self) -> u64 {
+        let first = self.live.front().map_or(self.end, |oldest| oldest.first);
+        self.end.get().saturating_sub(first.get()) + HEADER_BYTES * self.live.len() as u64
+    }
+
+    pub(crate) fn stats(&self) -> WalStats {
+        WalStats {
+            live_bytes: self.live_bytes(),
+            spares: self.spares.len() as u64,
+            buffer_bytes: (self.buffer.capacity() + self.idle_buffer.capacity()) as u64,
+            ..self.stats
+        }
+    }
+}

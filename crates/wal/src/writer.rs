@@ -1,0 +1,140 @@
+//! The leaders of group commit: the only code that writes and syncs segments.
+
+use frondb_core::sync::MutexGuard;
+use frondb_core::{ErrorKind, Lsn, Result};
+use frondb_device::SharedFile;
+
+use crate::format::SegmentHeader;
+use crate::log::Wal;
+use crate::segment::Segment;
+use crate::state::{Batch, State};
+
+impl Wal {
+    /// Writes a batch for all who wait for it; ends the lead that `take_batch` began.
+    pub(crate) fn lead_write(&self, batch: Batch, mut segment: Option<Segment>) {
+        let result = self.write_pieces(&batch, &mut segment);
+        let outcome = result.map_err(|error| match (&mut segment, error.kind()) {
+            (_, ErrorKind::Poisoned) | (None, _) => error,
+            // Before anyone hears of the failure, nothing of it may be left in the file.
+            (Some(segment), _) => match self.cut(segment) {
+                Ok(()) => error,
+                Err(poisoned) => poisoned,
+            },
+        });
+        let mut state = self.state.lock();
+        match outcome {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Poisoned => state.poison(&error),
+            Err(error) => {
+                segment = None;
+                state.give_up(&error);
+            }
+        }
+        state.reserve_left =
+            segment.as_ref().map_or(0, |segment| segment.reserve_left(state.written));
+        state.end_batch(batch.bytes, segment);
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// Writes the records of a batch, each into the segment it was encoded for.
+    fn write_pieces(&self, batch: &Batch, segment: &mut Option<Segment>) -> Result<()> {
+        let mut at = batch.start;
+        let mut from = 0;
+        for begin in &batch.begins {
+            self.write_piece(segment, at, &batch.bytes[from..begin.at])?;
+            self.roll(segment, begin.header)?;
+            (at, from) = (begin.header.first, begin.at);
+        }
+        self.write_piece(segment, at, &batch.bytes[from..])
+    }
+
+    fn write_piece(&self, segment: &mut Option<Segment>, at: Lsn, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let Some(segment) = segment else {
+            // `append` begins a segment whenever there is none.
+            return Err(frondb_core::Error::internal("log records without a segment"));
+        };
+        segment.write(at, bytes, &self.options)?;
+        let mut state = self.state.lock();
+        state.written = Lsn(at.get() + bytes.len() as u64);
+        state.stats.written_bytes += bytes.len() as u64;
+        state.stats.writes += 1;
+        Ok(())
+    }
+
+    /// Ends a segment, durably, and begins the next.
+    fn roll(&self, segment: &mut Option<Segment>, header: SegmentHeader) -> Result<()> {
+        if let Some(old) = segment.take() {
+            self.sync_as_leader(self.state.lock(), || old.file.sync())?;
+        }
+        let spare = self.state.lock().spares.pop();
+        let (file, header, reserved_to) = self.make_file(spare, header)?;
+        let mut state = self.state.lock();
+        state.live.push_back(header);
+        state.current_file = Some(SharedFile::clone(&file));
+        state.stats.segments += 1;
+        state.stats.segments_recycled += u64::from(header.used_before);
+        *segment = Some(Segment::new(header, file, reserved_to));
+        Ok(())
+    }
+
+    /// Cuts what a failed write left behind the last record that was written.
+    fn cut(&self, segment: &Segment) -> Result<()> {
+        let state = self.state.lock();
+        let end = state.written;
+        self.sync_as_leader(state, || segment.cut(end))
+    }
+
+    fn make_file(
+        &self,
+        spare: Option<u64>,
+        header: SegmentHeader,
+    ) -> Result<(SharedFile, SegmentHeader, u64)> {
+        if let Some(number) = spare {
+            let header = SegmentHeader { used_before: true, ..header };
+            match self.directory.reuse(number, &header) {
+                Ok((file, len)) => return Ok((file, header, len)),
+                Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
+                // A spare that cannot be used is no loss; it goes at the next open.
+                Err(_) => {}
+            }
+        }
+        let (file, reserved_to) = self.directory.create(&header, &self.options)?;
+        Ok((file, header, reserved_to))
+    }
+
+    /// Runs `sync`, which makes all that is written durable, as the only sync under way. The
+    /// operating system tells a failure to one of several concurrent callers only.
+    pub(crate) fn sync_as_leader<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        sync: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        while state.syncing {
+            self.progress.wait(&mut state);
+        }
+        state.check_poison()?;
+        state.syncing = true;
+        let target = state.written;
+        drop(state);
+        let synced = sync();
+        let now = self.clock.now();
+        let mut state = self.state.lock();
+        state.syncing = false;
+        state.stats.syncs += 1;
+        match synced {
+            Ok(()) => {
+                state.durable = state.durable.max(target);
+                state.synced_at = now;
+            }
+            Err(error) => state.poison(&error),
+        }
+        let result = state.check_poison();
+        drop(state);
+        self.progress.notify_all();
+        result
+    }
+}
