@@ -266,7 +266,11 @@ impl Fields {
     fn plausible(&self) -> Option<Header> {
         let stored = self.stored as usize;
         // Unknown flags pass: whether they are damage or news the checksum decides.
-        (stored <= PAYLOAD_BYTES_MAX).then_some(Header { stored, flags: self.flags, kind: self.kind })
+        (stored <= PAYLOAD_BYTES_MAX).then_some(Header {
+            stored,
+            flags: self.flags,
+            kind: self.kind,
+        })
     }
 }
 

@@ -177,7 +177,7 @@ impl Rows<'_> {
     pub(crate) fn end_of_equal(&self, restarts: &[Restart], row: usize, key: &[u8]) -> usize {
         let mut end = row + 1;
         while end < self.count {
-            let equal = if end % self.interval == 0 {
+            let equal = if end.is_multiple_of(self.interval) {
                 self.restart_key(&restarts[end / self.interval]) == key
             } else {
                 self.lengths(end) == (key.len(), 0)

@@ -163,15 +163,13 @@ impl<R: ReadAt> Scanner<R> {
             Err(fault) => return Ok(Err(fault)),
         };
         let (offset, place) = (self.offset, self.extent.place(self.offset));
-        let frame =
-            match decode(self.window.bytes(offset, frame_bytes), place, &mut self.scratch) {
-                Ok(frame) => frame,
-                Err(fault) => return Ok(Err(fault)),
-            };
+        let frame = match decode(self.window.bytes(offset, frame_bytes), place, &mut self.scratch) {
+            Ok(frame) => frame,
+            Err(fault) => return Ok(Err(fault)),
+        };
         self.offset += frame_bytes as u64;
         let bytes = frame.payload.len();
-        let record =
-            Record { offset, position: place.position, kind: frame.kind, frame_bytes };
+        let record = Record { offset, position: place.position, kind: frame.kind, frame_bytes };
         self.payload = match frame.in_scratch {
             true => Payload::Scratch,
             false => Payload::Window { offset: self.offset - bytes as u64, bytes },

@@ -1,0 +1,61 @@
+//! Every byte of a filter. All integers are little-endian. The bytes are the payload of a filter
+//! block, which brings checksum and codec.
+//!
+//! Blocked Bloom filter, 16 bytes and the lines:
+//!
+//! ```text
+//!  0  u8   kind       1
+//!  1  u8   probes     bits set a hash, 1 to 16
+//!  2  u16  0
+//!  4  u32  lines      at least 1
+//!  8  u64  0
+//! 16       lines x 64 bytes
+//! ```
+//!
+//! Binary fuse filter with 8-bit fingerprints, 16 bytes, then partitions. A hash belongs to the
+//! partition its highest bits name; each is a filter of its own, so that building one takes little
+//! memory however large the run is.
+//!
+//! ```text
+//!  0  u8   kind       2
+//!  1  u8   bits       2^bits partitions, 0 to 24
+//!  2  u16  0
+//!  4  u32  0
+//!  8  u64  0
+//! 16       partitions x 24 bytes:
+//!            u64  seed
+//!            u32  segment length        a power of two; 0 if the partition holds nothing
+//!            u32  segments' length      of all segments a hash can begin in
+//!            u64  offset                of its fingerprints behind the table
+//!          fingerprints of all partitions: segments' length + 2 x segment length bytes each
+//! ```
+
+/// Kind byte of a blocked Bloom filter.
+pub(crate) const KIND_BLOOM: u8 = 1;
+/// Kind byte of a binary fuse filter.
+pub(crate) const KIND_FUSE: u8 = 2;
+
+/// Bytes of either header.
+pub(crate) const HEADER_BYTES: usize = 16;
+
+/// Bytes of a Bloom line: what one memory access brings.
+pub(crate) const LINE_BYTES: usize = 64;
+
+/// Most probes a Bloom filter may ask for.
+pub(crate) const PROBES_MAX: u8 = 16;
+
+/// Bytes of an entry in the partition table.
+pub(crate) const PARTITION_BYTES: usize = 24;
+
+/// Most partition bits.
+pub(crate) const PARTITION_BITS_MAX: u8 = 24;
+
+/// The little-endian u32 at `at`, if it is there.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The little-endian u64 at `at`, if it is there.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}

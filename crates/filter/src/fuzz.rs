@@ -1,0 +1,17 @@
+//! Entry point for fuzzing: any bytes may come in, and nothing may panic.
+
+use frondb_core::mem::Bytes;
+
+use crate::FilterReader;
+
+/// Any bytes as a filter.
+pub fn filter(data: &[u8]) {
+    if let Ok(filter) = FilterReader::open(Bytes::copy_from(data)) {
+        let mut hash = data.len() as u64;
+        for _ in 0..64 {
+            let _ = filter.may_contain(hash);
+            hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+        }
+        let _ = (filter.may_contain(0), filter.may_contain(u64::MAX), filter.memory_bytes());
+    }
+}
