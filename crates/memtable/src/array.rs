@@ -18,10 +18,9 @@ pub(crate) struct SortedArray {
 }
 
 impl SortedArray {
-    /// An array with a filter, for publishing.
-    pub(crate) fn new(slots: Vec<Slot>, min_seq: SeqNo) -> Self {
-        let filter = Some(Filter::new(&slots));
-        Self { slots, filter, min_seq }
+    /// An array of `slots` for publishing. `filter` knows their keys.
+    pub(crate) fn new(slots: Vec<Slot>, filter: Filter, min_seq: SeqNo) -> Self {
+        Self { slots, filter: Some(filter), min_seq }
     }
 
     /// An array without a filter, for one cursor.

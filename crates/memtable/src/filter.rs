@@ -2,11 +2,11 @@
 //!
 //! A point read meets about twenty arrays and a key lies in one or none, so the filter saves
 //! nearly all binary searches. It is a Bloom filter whose bits of one key lie in one 64-bit word:
-//! a probe is one load. With 12 bits a key and 4 set, about 1 probe in 40 is wrong.
+//! a probe is one load. With 8 bits a key and 4 set, about 1 probe in 15 is wrong.
 
 use crate::arena::Slot;
 
-const BITS_PER_KEY: usize = 12;
+const BITS_PER_KEY: usize = 8;
 
 /// Immutable once the array is published.
 pub(crate) struct Filter {
@@ -14,15 +14,18 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// A filter of the keys of `slots`.
-    pub(crate) fn new(slots: &[Slot]) -> Self {
-        let mut words = vec![0u64; (slots.len() * BITS_PER_KEY).div_ceil(64)].into_boxed_slice();
-        let count = words.len() as u64;
+    /// An empty filter with room for `keys` keys.
+    pub(crate) fn with_capacity(keys: usize) -> Self {
+        Self { words: vec![0; (keys * BITS_PER_KEY).div_ceil(64)].into_boxed_slice() }
+    }
+
+    /// Adds the keys of `slots`.
+    pub(crate) fn add(&mut self, slots: &[Slot]) {
+        let count = self.words.len() as u64;
         for slot in slots {
             let (word, bits) = place(slot.hash(), count);
-            words[word] |= bits;
+            self.words[word] |= bits;
         }
-        Self { words }
     }
 
     /// Whether a key with this hash may be there. `false` is certain.

@@ -1,16 +1,16 @@
 //! Which arrays there are and when they are merged: the writer's list, newest array first.
 //!
-//! Arrays of about the same size form a tier; when one holds [`FAN_IN`] arrays they are merged
-//! into one of the next tier, so a slot is moved once a tier and a reader meets at most about
-//! `FAN_IN` arrays a tier. A merge is not done at once but in steps paid by the inserts that
-//! follow, so no commit waits for a large one: each insert pays [`STEPS_PER_SLOT`] slots for each
-//! of its own in every merge that is going on. A merge of n slots is therefore done when n / 2
-//! more have come, before its tier is full again.
+//! An array has a level, at first by its size. When [`FAN_IN`] arrays of one level stand together
+//! they are merged into one of the next level, so a slot is moved once a level and a reader meets
+//! a few arrays of each. A merge is not done at once but in steps paid by the inserts that
+//! follow, so no commit waits for a large one: each inserted slot pays for [`STEPS_PER_SLOT`]
+//! slots of every merge that is going on. A merge of n slots is therefore done when a fraction of
+//! n more have come, long before its level is full again.
 //!
 //! ```text
 //!   newest                                                        oldest
-//!   [1000] [1000] [1000]   [8000] [8000]{8000 8000 8000 ...}   [64000] [64000]
-//!                                       a merge in steps: readers still see its inputs
+//!   [1000] [1000]   [4000] {4000 4000 4000 4000} [16000]   [64000] [64000]
+//!                          a merge in steps: readers still see its inputs
 //! ```
 //!
 //! Invariants: SeqNos of an array are all larger than those of the arrays behind it; only
@@ -23,35 +23,45 @@ use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Slot};
 use crate::array::SortedArray;
+use crate::filter::Filter;
 use crate::gather::{Part, left, sort_stable, take_first};
 
-/// Arrays of a tier that become one of the next.
-const FAN_IN: usize = 8;
+/// Arrays of a level that become one of the next.
+const FAN_IN: usize = 4;
 /// Slots of a merge that one inserted slot pays for.
-const STEPS_PER_SLOT: usize = 2;
+const STEPS_PER_SLOT: usize = 4;
 /// Smallest step: below it the searches for pivots would cost more than the merging.
 const STEP_SLOTS_MIN: usize = 4096;
 /// Arrays are not merged beyond this size: while a merge runs its slots are there twice.
 const MERGED_SLOTS_MAX: usize = 1 << 20;
-/// The size that tier 0 begins with.
-const TIER_SLOTS_MIN: usize = 256;
+/// Arrays up to `FAN_IN` times this size begin at level 0.
+const LEVEL_SLOTS_MIN: usize = 256;
 
 pub(crate) struct Tiers {
+    /// Newest first.
     arrays: Vec<Arc<SortedArray>>,
+    /// The level of each array; `None` while it is in a merge.
+    levels: Vec<Option<u32>>,
     merges: Vec<Merge>,
 }
 
 struct Merge {
-    inputs: Vec<Arc<SortedArray>>,
+    /// How many neighbours are merged, and the newest of them, to find them by.
+    inputs: usize,
+    first: Arc<SortedArray>,
+    /// Level of the output.
+    level: u32,
     parts: Vec<Part>,
     output: Vec<Slot>,
+    /// Of the slots in `output`.
+    filter: Filter,
     /// Slots paid for and not merged yet.
     credit: usize,
 }
 
 impl Tiers {
     pub(crate) fn new() -> Self {
-        Self { arrays: Vec::new(), merges: Vec::new() }
+        Self { arrays: Vec::new(), levels: Vec::new(), merges: Vec::new() }
     }
 
     /// The arrays that readers are to see, newest first.
@@ -62,30 +72,34 @@ impl Tiers {
     /// Memory of arrays and of merges under way, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let arrays: usize = self.arrays.iter().map(|array| array.bytes()).sum();
-        let merges: usize =
-            self.merges.iter().map(|merge| merge.output.capacity() * size_of::<Slot>()).sum();
+        let merges: usize = self
+            .merges
+            .iter()
+            .map(|m| m.output.capacity() * size_of::<Slot>() + m.filter.bytes())
+            .sum();
         arrays + merges
     }
 
     /// Adds the newest slots, sorted. `min_seq` is their smallest SeqNo.
     ///
-    /// Arrays of lower tiers that stand before a larger new one would never meet their like
+    /// Arrays of lower levels that stand before a larger new one would never meet their like
     /// again, so they go into it at once; together they are hardly larger than it.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut min_seq: SeqNo, chunks: &Chunks) {
-        let tier = tier_of(slots.len());
-        let absorbed = self
-            .arrays
-            .iter()
-            .take_while(|array| tier_of(array.slots().len()) < tier && !self.is_merging(array))
-            .count();
+        let level = level_of(slots.len());
+        let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
+        let absorbed = self.levels.iter().take_while(lower).count();
         if absorbed > 0 {
             for array in self.arrays.drain(..absorbed) {
                 slots.extend_from_slice(array.slots());
                 min_seq = min_seq.min(array.min_seq());
             }
+            self.levels.drain(..absorbed);
             sort_stable(&mut slots, chunks);
         }
-        self.arrays.insert(0, Arc::new(SortedArray::new(slots, min_seq)));
+        let mut filter = Filter::with_capacity(slots.len());
+        filter.add(&slots);
+        self.arrays.insert(0, Arc::new(SortedArray::new(slots, filter, min_seq)));
+        self.levels.insert(0, Some(level));
     }
 
     /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due.
@@ -97,63 +111,65 @@ impl Tiers {
             let merge = self.merges.swap_remove(done);
             self.install(merge);
         }
-        while let Some(inputs) = self.due() {
-            self.merges.push(Merge::new(&self.arrays[inputs]));
+        while let Some((inputs, level)) = self.due() {
+            self.levels[inputs.clone()].fill(None);
+            self.merges.push(Merge::new(&self.arrays[inputs], level + 1));
         }
     }
 
     /// Puts the output of a finished merge in the place of its inputs.
     fn install(&mut self, merge: Merge) {
-        let Some(first) = merge.inputs.first() else { return };
-        let Some(start) = self.arrays.iter().position(|array| Arc::ptr_eq(array, first)) else {
+        let Some(start) = self.arrays.iter().position(|array| Arc::ptr_eq(array, &merge.first))
+        else {
             unreachable!("the inputs of a merge stay in the list until it is done");
         };
-        let end = start + merge.inputs.len();
+        let inputs = start..start + merge.inputs;
         // SeqNos ascend towards the front of the list, so the last input has the smallest.
-        let min_seq = self.arrays[end - 1].min_seq();
-        let output = Arc::new(SortedArray::new(merge.output, min_seq));
-        self.arrays.splice(start..end, [output]);
+        let min_seq = self.arrays[inputs.end - 1].min_seq();
+        let output = Arc::new(SortedArray::new(merge.output, merge.filter, min_seq));
+        self.arrays.splice(inputs.clone(), [output]);
+        self.levels.splice(inputs, [Some(merge.level)]);
     }
 
-    /// The neighbours to be merged next, smallest tier first.
-    fn due(&self) -> Option<Range<usize>> {
-        let tiers: Vec<Option<u32>> = self
-            .arrays
-            .iter()
-            .map(|array| (!self.is_merging(array)).then(|| tier_of(array.slots().len())))
-            .collect();
-        let highest = tiers.iter().flatten().max().copied()?;
-        (0..=highest).find_map(|tier| self.window(&tiers, tier))
+    /// The neighbours to be merged next and their level, the lowest first.
+    fn due(&self) -> Option<(Range<usize>, u32)> {
+        let highest = self.levels.iter().flatten().max().copied()?;
+        (0..=highest).find_map(|level| Some((self.due_at(level)?, level)))
     }
 
-    /// The first stretch of neighbours, none above `tier` and none in a merge, that is long
-    /// enough; a stretch whose sum would be too large is not merged.
-    fn window(&self, tiers: &[Option<u32>], tier: u32) -> Option<Range<usize>> {
-        let mut start = 0;
-        for end in 0..=tiers.len() {
-            let fits = tiers.get(end).is_some_and(|&t| t.is_some_and(|t| t <= tier));
-            if fits {
-                continue;
-            }
+    /// The first stretch of neighbours, none above `level` and none in a merge, with enough
+    /// arrays of `level`. A lower one can stand among them when a large batch came while it was
+    /// being made; it is taken along. Newer arrays of lower levels in front are not.
+    fn due_at(&self, level: u32) -> Option<Range<usize>> {
+        let mut next = 0;
+        while let Some(start) = self.levels[next..].iter().position(|&l| l == Some(level)) {
+            let start = next + start;
+            let fits = |l: &&Option<u32>| l.is_some_and(|l| l <= level);
+            let end = start + self.levels[start..].iter().take_while(fits).count();
+            let full = self.levels[start..end].iter().filter(|&&l| l == Some(level)).count();
             let slots: usize = self.arrays[start..end].iter().map(|a| a.slots().len()).sum();
-            if end - start >= FAN_IN && slots <= MERGED_SLOTS_MAX {
+            if full >= FAN_IN && slots <= MERGED_SLOTS_MAX {
                 return Some(start..end);
             }
-            start = end + 1;
+            next = end;
         }
         None
-    }
-
-    fn is_merging(&self, array: &Arc<SortedArray>) -> bool {
-        self.merges.iter().any(|merge| merge.inputs.iter().any(|input| Arc::ptr_eq(input, array)))
     }
 }
 
 impl Merge {
-    fn new(inputs: &[Arc<SortedArray>]) -> Self {
+    fn new(inputs: &[Arc<SortedArray>], level: u32) -> Self {
         let parts: Vec<Part> = inputs.iter().map(Part::whole).collect();
-        let output = Vec::with_capacity(left(&parts));
-        Self { inputs: inputs.to_vec(), parts, output, credit: 0 }
+        let slots = left(&parts);
+        Self {
+            inputs: inputs.len(),
+            first: Arc::clone(&inputs[0]),
+            level,
+            parts,
+            output: Vec::with_capacity(slots),
+            filter: Filter::with_capacity(slots),
+            credit: 0,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -167,11 +183,13 @@ impl Merge {
         }
         let before = self.output.len();
         take_first(&mut self.parts, self.credit, chunks, &mut self.output);
-        self.credit = self.credit.saturating_sub(self.output.len() - before);
+        let added = &self.output[before..];
+        self.filter.add(added);
+        self.credit = self.credit.saturating_sub(added.len());
     }
 }
 
-/// The tier of an array with this many slots.
-fn tier_of(slots: usize) -> u32 {
-    (slots / TIER_SLOTS_MIN).max(1).ilog(FAN_IN)
+/// The level at which an array with this many slots begins.
+fn level_of(slots: usize) -> u32 {
+    (slots / LEVEL_SLOTS_MIN).max(1).ilog(FAN_IN)
 }

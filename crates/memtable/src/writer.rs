@@ -24,6 +24,8 @@ pub(crate) struct Writer {
     /// The arena's chunks as readers know them.
     chunks: Chunks,
     tiers: Tiers,
+    /// What `tiers` holds, summed up when it changes.
+    tier_bytes: usize,
     /// Slots of the batch at hand.
     slots: Vec<Slot>,
     stretch: Stretch,
@@ -40,6 +42,7 @@ impl Writer {
             chunks: arena.chunks(),
             arena,
             tiers: Tiers::new(),
+            tier_bytes: 0,
             slots: Vec::new(),
             stretch: Stretch::default(),
             tail_min_seq: SeqNo::MAX,
@@ -169,6 +172,7 @@ impl Writer {
         let inserted = slots.len();
         self.tiers.push(slots, min_seq, &self.chunks);
         self.tiers.advance(inserted, &self.chunks);
+        self.tier_bytes = self.tiers.bytes();
         self.tail_min_seq = SeqNo::MAX;
         let state = self.state();
         let retired = {
@@ -189,7 +193,7 @@ impl Writer {
             + tail * size_of::<Slot>()
             + self.range_delete_bytes
             + self.arena.bytes()
-            + self.tiers.bytes();
+            + self.tier_bytes;
         c.bytes.store(bytes as u64, Relaxed);
         self.reservation.resize(bytes as u64);
     }
