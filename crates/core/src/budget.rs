@@ -161,6 +161,29 @@ impl Budget {
         Reservation { budget: Arc::clone(self), part, bytes }
     }
 
+    /// Charges `bytes` to a part that yields by itself, with no reservation and without running
+    /// the callbacks. For the cache: it makes room before it takes some, and a reservation for
+    /// each of its blocks would cost more than the block's lookup. Whoever calls this gives the
+    /// same bytes back by [`uncount`](Self::uncount). Returns the sum of all parts.
+    #[inline]
+    pub fn count(&self, part: Part, bytes: u64) -> u64 {
+        self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed);
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Most charges do not set a record; a load is cheaper than a contended fetch_max.
+        if used > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(used, Ordering::Relaxed);
+        }
+        used
+    }
+
+    /// Gives back what was charged by [`count`](Self::count).
+    #[inline]
+    pub fn uncount(&self, part: Part, bytes: u64) {
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let of_part = self.by_part[part as usize].fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(used >= bytes && of_part >= bytes, "more was given back than charged");
+    }
+
     /// Registers a callback for the life of the budget. Callbacks run in the order they were
     /// registered, until the sum is within the total again.
     pub fn on_pressure(&self, callback: PressureFn) {
@@ -169,22 +192,9 @@ impl Budget {
 
     #[inline]
     fn charge(&self, part: Part, bytes: u64) {
-        self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed);
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        // Most charges do not set a record; a load is cheaper than a contended fetch_max.
-        if used > self.peak.load(Ordering::Relaxed) {
-            self.peak.fetch_max(used, Ordering::Relaxed);
-        }
-        if used > self.total() && bytes > 0 {
+        if self.count(part, bytes) > self.total() && bytes > 0 {
             self.relieve();
         }
-    }
-
-    #[inline]
-    fn give_back(&self, part: Part, bytes: u64) {
-        let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
-        let of_part = self.by_part[part as usize].fetch_sub(bytes, Ordering::Relaxed);
-        debug_assert!(used >= bytes && of_part >= bytes, "more was given back than reserved");
     }
 
     /// Runs the callbacks, unless another thread does already: then that thread runs them once
@@ -264,7 +274,7 @@ impl Reservation {
     pub fn shrink(&mut self, less: u64) {
         assert!(less <= self.bytes, "shrink of {less} bytes from {} reserved", self.bytes);
         self.bytes -= less;
-        self.budget.give_back(self.part, less);
+        self.budget.uncount(self.part, less);
     }
 
     /// Makes it hold exactly `bytes`.
@@ -290,7 +300,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.give_back(self.part, self.bytes);
+        self.budget.uncount(self.part, self.bytes);
     }
 }
 

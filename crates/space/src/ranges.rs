@@ -103,8 +103,8 @@ impl RangeSet {
         let whole = self.range_of(range.start).filter(|whole| range.end <= whole.end);
         let Some(whole) = whole else { panic!("pages {range:?} are not in the set") };
         self.pages -= u64::from(range.end - range.start);
-        let before = (whole.start < range.start).then(|| whole.start..range.start);
-        let after = (range.end < whole.end).then(|| range.end..whole.end);
+        let before = (whole.start < range.start).then_some(whole.start..range.start);
+        let after = (range.end < whole.end).then_some(range.end..whole.end);
         self.ends.remove(&whole.start);
         for rest in [&before, &after].into_iter().flatten() {
             self.ends.insert(rest.start, rest.end);
@@ -142,10 +142,11 @@ mod tests {
 
     #[test]
     fn removing_leaves_what_is_on_either_side() {
-        let mut set = set(&[0..9]);
+        let mut set = set(&[0..5, 5..9]);
         assert_eq!(set.remove(&(2..7)), (0..9, [Some(0..2), Some(7..9)]));
         assert_eq!(set.remove(&(0..2)), (0..2, [None, None]));
-        assert_eq!(listed(&set), [7..9]);
+        assert_eq!(set.last(), Some(7..9));
+        assert_eq!(set.len(), 1);
         assert_eq!(set.pages(), 2);
     }
 
@@ -164,12 +165,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "in the set already")]
     fn a_page_cannot_be_added_twice() {
-        set(&[0..4]).insert(3..5);
+        set(&[0..4, 8..9]).insert(3..5);
     }
 
     #[test]
     #[should_panic(expected = "not in the set")]
     fn a_page_that_is_not_there_cannot_be_removed() {
-        set(&[0..4]).remove(&(3..5));
+        set(&[0..4, 8..9]).remove(&(3..5));
     }
 }

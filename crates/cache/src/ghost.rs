@@ -1,0 +1,143 @@
+//! The ghost: which keys left the small queue a short time ago, without their values.
+//!
+//! A key that misses and is in the ghost has come back within about one turnover of the cache, so
+//! it goes to the main queue at once. The textbook's queue of keys with a map beside it takes some
+//! 60 bytes an entry; this is a table of fingerprints with the time they came in, eight bytes each:
+//!
+//! ```text
+//!   bucket = print mod buckets: | print time | print time | print time | print time |
+//! ```
+//!
+//! Time counts insertions. An entry older than the ghost is long is not there any more, although
+//! nothing was done to remove it; in a full bucket the oldest gives way. A fingerprint of 32 bits
+//! in a bucket of four errs once in a billion lookups, and then a block lives longer than it should.
+
+/// Entries in a bucket.
+const WAYS: usize = 4;
+/// Fewest keys it remembers.
+const LENGTH_MIN: u32 = 64;
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    /// 0: empty.
+    print: u32,
+    time: u32,
+}
+
+/// See the module's head.
+#[derive(Default)]
+pub(crate) struct Ghost {
+    buckets: Vec<[Entry; WAYS]>,
+    time: u32,
+    /// How many keys it remembers.
+    length: u32,
+}
+
+impl Ghost {
+    /// Makes it remember about `keys` keys; as many as the shard holds is right for S3-FIFO.
+    pub(crate) fn resize(&mut self, keys: usize) {
+        self.length = u32::try_from(keys).unwrap_or(u32::MAX / 2).clamp(LENGTH_MIN, u32::MAX / 2);
+        // A quarter more slots than keys, so that few buckets overflow early.
+        let buckets = (self.length as usize + self.length as usize / 4) / WAYS;
+        let buckets = buckets.next_power_of_two();
+        // Small changes of the cache's size are no reason to build the table anew.
+        if buckets > self.buckets.len() || buckets < self.buckets.len() / 4 {
+            let old = std::mem::replace(&mut self.buckets, vec![Default::default(); buckets]);
+            // The fingerprint alone chooses the bucket, so no key is needed for this.
+            for entry in old.into_iter().flatten().filter(|entry| entry.print != 0) {
+                self.place(entry);
+            }
+        }
+    }
+
+    /// Remembers a key.
+    pub(crate) fn insert(&mut self, hash: u64) {
+        self.time = self.time.wrapping_add(1);
+        if !self.buckets.is_empty() {
+            self.place(Entry { print: print_of(hash), time: self.time });
+        }
+    }
+
+    /// Forgets a key; returns whether it was remembered.
+    pub(crate) fn take(&mut self, hash: u64) -> bool {
+        if self.buckets.is_empty() {
+            return false;
+        }
+        let (print, time, length) = (print_of(hash), self.time, self.length);
+        let bucket = self.bucket(print);
+        let Some(entry) = bucket.iter_mut().find(|entry| entry.print == print) else {
+            return false;
+        };
+        let fresh = time.wrapping_sub(entry.time) < length;
+        *entry = Entry::default();
+        fresh
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.buckets.capacity() * size_of::<[Entry; WAYS]>()
+    }
+
+    fn place(&mut self, new: Entry) {
+        let time = self.time;
+        let bucket = self.bucket(new.print);
+        let age = |entry: &Entry| {
+            if entry.print == 0 { u32::MAX } else { time.wrapping_sub(entry.time) }
+        };
+        let oldest = (0..WAYS).max_by_key(|&way| age(&bucket[way])).unwrap_or(0);
+        let same = bucket.iter().position(|entry| entry.print == new.print);
+        bucket[same.unwrap_or(oldest)] = new;
+    }
+
+    fn bucket(&mut self, print: u32) -> &mut [Entry; WAYS] {
+        let at = print as usize & (self.buckets.len() - 1);
+        &mut self.buckets[at]
+    }
+}
+
+/// The upper half of the hash: the lower one chose the shard and the map's bucket.
+fn print_of(hash: u64) -> u32 {
+    ((hash >> 32) as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frondb_core::prng::Prng;
+
+    #[test]
+    fn remembers_the_last_keys_and_forgets_the_others() {
+        let mut ghost = Ghost::default();
+        assert!(!ghost.take(1 << 40), "an unsized ghost remembers nothing");
+        ghost.resize(1000);
+        let mut prng = Prng::new(1);
+        let hashes: Vec<u64> = (0..5000).map(|_| prng.next_u64()).collect();
+        for &hash in &hashes {
+            ghost.insert(hash);
+        }
+        let old = hashes[..4000].iter().filter(|&&hash| ghost.take(hash)).count();
+        assert_eq!(old, 0);
+        let recent = hashes[4000..].iter().filter(|&&hash| ghost.take(hash)).count();
+        assert!(recent > 850, "{recent} of the last 1000");
+        assert!(!ghost.take(hashes[4999]), "taking forgets");
+    }
+
+    #[test]
+    fn resizing_keeps_what_it_can() {
+        let mut ghost = Ghost::default();
+        ghost.resize(100);
+        let mut prng = Prng::new(2);
+        let hashes: Vec<u64> = (0..80).map(|_| prng.next_u64()).collect();
+        for &hash in &hashes {
+            ghost.insert(hash);
+        }
+        ghost.resize(10_000);
+        let kept = hashes.iter().filter(|&&hash| ghost.take(hash)).count();
+        assert!(kept > 60, "{kept} of 80");
+        let bytes = ghost.bytes();
+        ghost.resize(9000);
+        assert_eq!(ghost.bytes(), bytes);
+        ghost.resize(64);
+        assert!(ghost.bytes() < bytes / 16);
+    }
+}

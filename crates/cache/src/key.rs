@@ -1,0 +1,106 @@
+//! [`CacheKey`]: what names a block.
+
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use frondb_core::RunId;
+
+/// A block of a run. Run ids are never reused (rule 7), so a key never means two things, and
+/// nothing needs to be removed from the cache for the sake of correctness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CacheKey {
+    /// The run.
+    pub run: RunId,
+    /// Number of the block in the run, or one of the constants for what has no number.
+    pub block: u32,
+}
+
+impl CacheKey {
+    /// Block number that stands for the run's index.
+    pub const INDEX: u32 = u32::MAX;
+    /// Block number that stands for the run's filter.
+    pub const FILTER: u32 = u32::MAX - 1;
+
+    /// The key of a block.
+    #[inline]
+    #[must_use]
+    pub const fn block(run: RunId, block: u32) -> Self {
+        Self { run, block }
+    }
+
+    /// The key of the run's index.
+    #[must_use]
+    pub const fn index(run: RunId) -> Self {
+        Self { run, block: Self::INDEX }
+    }
+
+    /// The key of the run's filter.
+    #[must_use]
+    pub const fn filter(run: RunId) -> Self {
+        Self { run, block: Self::FILTER }
+    }
+
+    /// A hash whose every bit depends on every bit of the key: the shard, the map's bucket and tag
+    /// and the ghost's fingerprint are cut out of it. Two multiplications; the keys are numbers of
+    /// our own, so nobody can choose them to collide.
+    #[inline]
+    pub(crate) fn hash64(self) -> u64 {
+        let mixed = u128::from(self.run.get() ^ 0x9e37_79b9_7f4a_7c15)
+            * u128::from(u64::from(self.block) << 1 | 0xa076_1d64_0000_0001);
+        let folded = (mixed >> 64) as u64 ^ mixed as u64;
+        let again = u128::from(folded ^ u64::from(self.block)) * 0xe703_7ed1_a0b4_28db;
+        (again >> 64) as u64 ^ again as u64
+    }
+}
+
+impl Hash for CacheKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash64());
+    }
+}
+
+/// Passes [`CacheKey`]'s own hash through.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // A key writes one word; this is here for the trait.
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+pub(crate) type KeyState = BuildHasherDefault<KeyHasher>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neighbouring blocks and runs, as a scan reads them, spread evenly over any few bits.
+    #[test]
+    fn neighbours_spread() {
+        for shift in [0, 7, 32, 57] {
+            let mut counts = [0u32; 64];
+            for run in 0..64 {
+                for block in (0..256).chain([CacheKey::INDEX, CacheKey::FILTER]) {
+                    let hash = CacheKey::block(RunId(run), block).hash64();
+                    counts[(hash >> shift) as usize & 63] += 1;
+                }
+            }
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert!(*least > 180 && *most < 340, "bits {shift}..: {least} to {most} of 258");
+        }
+    }
+}

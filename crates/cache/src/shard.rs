@@ -1,0 +1,318 @@
+//! One shard: a map from keys to entries, and the two queues of S3-FIFO.
+//!
+//! ```text
+//!                    not in the ghost            read again while there
+//!   a miss inserts ────────────────▶ small (10 %) ────────────────▶ main (90 %)
+//!                  │                   │ not                          │  ▲ read since it was last
+//!                  │                   ▼                              │  │ here: once more round
+//!                  │                 ghost (keys only)                ├──┘
+//!                  └── in the ghost, or metadata ──▶ main             ▼ else evicted
+//! ```
+//!
+//! A hit adds one to a counter of the entry (at most 3) and moves nothing, which is why hits share
+//! the lock. "Read again" means twice or more after the insertion: a scan reads each block at most
+//! once after it was read ahead.
+//!
+//! Threads: a shard is used under its lock; hits under the shared side, hence the atomic counter.
+
+use std::collections::HashMap;
+
+use frondb_core::sync::atomic::{AtomicU8, Ordering};
+
+use crate::CacheKey;
+use crate::ghost::Ghost;
+use crate::key::KeyState;
+use crate::list::{Link, Links, List};
+
+/// Most reads that are counted.
+const READS_MAX: u8 = 3;
+/// So many reads in the small queue make an entry move to the main one.
+const READS_TO_MAIN: u8 = 2;
+
+/// What an entry is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Priority {
+    /// A block of data: has to earn its place.
+    Data,
+    /// An index or a filter: many blocks' lookups need it, so it starts where a block that was
+    /// read again would be.
+    Meta,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    Small,
+    Main,
+}
+
+struct Entry<V> {
+    key: CacheKey,
+    /// `None` in a vacant slot.
+    value: Option<V>,
+    bytes: u64,
+    reads: AtomicU8,
+    queue: Queue,
+    link: Link,
+}
+
+struct Entries<V>(Vec<Entry<V>>);
+
+impl<V> Links for Entries<V> {
+    fn link(&mut self, at: u32) -> &mut Link {
+        &mut self.0[at as usize].link
+    }
+}
+
+/// See the module's head.
+pub(crate) struct Shard<V> {
+    map: HashMap<CacheKey, u32, KeyState>,
+    entries: Entries<V>,
+    vacant: Vec<u32>,
+    small: List,
+    main: List,
+    ghost: Ghost,
+    small_bytes: u64,
+    bytes: u64,
+}
+
+/// What left the shard; the value is dropped by the caller, outside the lock.
+pub(crate) struct Removed<V> {
+    pub(crate) value: V,
+    pub(crate) bytes: u64,
+}
+
+impl<V> Shard<V> {
+    /// Bytes that an entry takes besides its value: its slot, its place in the map (a key, an
+    /// index and a tag in a table that is three quarters full on average) and in the ghost.
+    pub(crate) const ENTRY_BYTES: u64 = (size_of::<Entry<V>>() + 32 + 12) as u64;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            map: HashMap::default(),
+            entries: Entries(Vec::new()),
+            vacant: Vec::new(),
+            small: List::default(),
+            main: List::default(),
+            ghost: Ghost::default(),
+            small_bytes: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Entries in the shard.
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Bytes of all its entries.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The value of a key, counting the read.
+    #[inline]
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<&V> {
+        let entry = &self.entries.0[*self.map.get(key)? as usize];
+        // A read that is lost between load and store costs nothing; a locked add would.
+        let reads = entry.reads.load(Ordering::Relaxed);
+        if reads < READS_MAX {
+            entry.reads.store(reads + 1, Ordering::Relaxed);
+        }
+        entry.value.as_ref()
+    }
+
+    /// Adds an entry, or replaces the value of its key; returns the old one.
+    pub(crate) fn insert(
+        &mut self,
+        key: CacheKey,
+        value: V,
+        bytes: u64,
+        priority: Priority,
+    ) -> Option<Removed<V>> {
+        let old = self.remove(&key);
+        let returned = old.is_some() || self.ghost.take(key.hash64());
+        let (queue, reads) = match priority {
+            Priority::Meta => (Queue::Main, READS_MAX),
+            Priority::Data if returned => (Queue::Main, 0),
+            Priority::Data => (Queue::Small, 0),
+        };
+        let link = Link::default();
+        let entry =
+            Entry { key, value: Some(value), bytes, reads: AtomicU8::new(reads), queue, link };
+        let at = self.place(entry);
+        self.map.insert(key, at);
+        self.enqueue(at, queue);
+        self.bytes += bytes;
+        old
+    }
+
+    /// Removes a key.
+    pub(crate) fn remove(&mut self, key: &CacheKey) -> Option<Removed<V>> {
+        let at = self.map.remove(key)?;
+        self.vacate(at)
+    }
+
+    /// Evicts one entry. Entries that were read are given another round on the way, so this ends
+    /// after at most `READS_MAX` rounds. `None` if the shard is empty.
+    pub(crate) fn evict(&mut self) -> Option<Removed<V>> {
+        loop {
+            let small = self.small.oldest().filter(|_| self.small_bytes * 10 >= self.bytes);
+            let oldest = small.or_else(|| self.main.oldest()).or_else(|| self.small.oldest())?;
+            let entry = &mut self.entries.0[oldest as usize];
+            let reads = *entry.reads.get_mut();
+            let key = entry.key;
+            match entry.queue {
+                Queue::Small if reads >= READS_TO_MAIN => {
+                    *entry.reads.get_mut() = 0;
+                    self.requeue(oldest, Queue::Main);
+                }
+                Queue::Main if reads > 0 => {
+                    *entry.reads.get_mut() = reads - 1;
+                    self.requeue(oldest, Queue::Main);
+                }
+                queue => {
+                    if queue == Queue::Small {
+                        self.ghost.resize(self.map.len());
+                        self.ghost.insert(key.hash64());
+                    }
+                    self.map.remove(&key);
+                    return self.vacate(oldest);
+                }
+            }
+        }
+    }
+
+    /// Gives back the memory of slots and buckets that are not needed any more.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        if self.map.is_empty() {
+            self.map.shrink_to_fit();
+            self.entries.0 = Vec::new();
+            self.vacant = Vec::new();
+            self.ghost = Ghost::default();
+        }
+    }
+
+    /// Bytes of the tables, by what they hold room for.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.map.capacity() * (size_of::<(CacheKey, u32)>() + 1) * 8 / 7
+            + self.entries.0.capacity() * size_of::<Entry<V>>()
+            + self.vacant.capacity() * size_of::<u32>()
+            + self.ghost.bytes()
+    }
+
+    fn place(&mut self, entry: Entry<V>) -> u32 {
+        match self.vacant.pop() {
+            Some(at) => {
+                self.entries.0[at as usize] = entry;
+                at
+            }
+            None => {
+                self.entries.0.push(entry);
+                self.entries.0.len() as u32 - 1
+            }
+        }
+    }
+
+    fn enqueue(&mut self, at: u32, queue: Queue) {
+        self.entries.0[at as usize].queue = queue;
+        match queue {
+            Queue::Small => {
+                self.small_bytes += self.entries.0[at as usize].bytes;
+                self.small.push(&mut self.entries, at);
+            }
+            Queue::Main => self.main.push(&mut self.entries, at),
+        }
+    }
+
+    fn dequeue(&mut self, at: u32) {
+        match self.entries.0[at as usize].queue {
+            Queue::Small => {
+                self.small_bytes -= self.entries.0[at as usize].bytes;
+                self.small.remove(&mut self.entries, at);
+            }
+            Queue::Main => self.main.remove(&mut self.entries, at),
+        }
+    }
+
+    fn requeue(&mut self, at: u32, queue: Queue) {
+        self.dequeue(at);
+        self.enqueue(at, queue);
+    }
+
+    /// Takes an entry that left the map out of its queue and out of its slot.
+    fn vacate(&mut self, at: u32) -> Option<Removed<V>> {
+        self.dequeue(at);
+        self.vacant.push(at);
+        let entry = &mut self.entries.0[at as usize];
+        self.bytes -= entry.bytes;
+        entry.value.take().map(|value| Removed { value, bytes: entry.bytes })
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use frondb_core::RunId;
+
+    fn key(block: u32) -> CacheKey {
+        CacheKey::block(RunId(1), block)
+    }
+
+    /// Keeps the shard within ten entries of ten bytes.
+    fn insert(shard: &mut Shard<u32>, block: u32, priority: Priority) -> Vec<u32> {
+        shard.insert(key(block), block, 10, priority);
+        let mut evicted = Vec::new();
+        while shard.bytes() > 100 {
+            evicted.push(shard.evict().unwrap().value);
+        }
+        evicted
+    }
+
+    #[test]
+    fn what_is_read_once_leaves_first_and_returns_to_the_main_queue() {
+        let mut shard = Shard::new();
+        for block in 0..10 {
+            assert_eq!(insert(&mut shard, block, Priority::Data), []);
+        }
+        for _ in 0..2 {
+            shard.get(&key(0)).unwrap();
+        }
+        shard.get(&key(1)).unwrap();
+        assert_eq!(insert(&mut shard, 10, Priority::Data), [1], "one read is what a scan does");
+        assert_eq!(insert(&mut shard, 11, Priority::Data), [2]);
+        assert_eq!(insert(&mut shard, 2, Priority::Data), [3], "2 is in main now, with 0");
+        for block in 100..150 {
+            insert(&mut shard, block, Priority::Data);
+        }
+        assert!(shard.get(&key(0)).is_some() && shard.get(&key(2)).is_some());
+        assert!(shard.get(&key(4)).is_none());
+    }
+
+    #[test]
+    fn metadata_outlives_many_blocks_and_not_all() {
+        let mut shard = Shard::new();
+        insert(&mut shard, 7, Priority::Meta);
+        for block in 100..140 {
+            insert(&mut shard, block, Priority::Data);
+        }
+        assert!(shard.get(&key(7)).is_some());
+        while shard.len() > 0 {
+            shard.evict().unwrap();
+        }
+        assert!(shard.evict().is_none());
+        assert_eq!((shard.bytes(), shard.small_bytes), (0, 0));
+    }
+
+    #[test]
+    fn an_entry_is_replaced_and_removed() {
+        let mut shard = Shard::new();
+        assert!(shard.insert(key(1), 1, 10, Priority::Data).is_none());
+        let old = shard.insert(key(1), 2, 30, Priority::Data).unwrap();
+        assert_eq!((old.value, old.bytes), (1, 10));
+        assert_eq!((shard.len(), shard.bytes()), (1, 30));
+        assert_eq!(shard.remove(&key(1)).unwrap().value, 2);
+        assert!(shard.remove(&key(1)).is_none());
+        assert_eq!((shard.len(), shard.bytes()), (0, 0));
+        assert_eq!(shard.entries.0.len(), 1, "its slot is used again");
+    }
+}
