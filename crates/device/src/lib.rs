@@ -11,15 +11,23 @@
 //! | [`faults`] | any device, with errors, flipped bits and a full disk by script |
 //! | [`throttle`] | any device, with a limit on bytes and calls a second |
 //! | [`trace`] | any device, with every call written down as a line of text |
+//! | [`intercept`] | the plumbing under the last three |
 //!
 //! Every device and file may be used from many threads at once. Reads and writes of ranges that
 //! overlap at the same time are the caller's mistake: what is read is then unspecified.
 
 pub mod device;
+pub mod faults;
+pub mod intercept;
 pub mod memory;
 pub mod name;
 pub mod posix;
+pub mod throttle;
+pub mod trace;
 
 pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+pub use faults::FaultDevice;
 pub use memory::{CrashMode, MemoryDevice};
 pub use posix::PosixDevice;
+pub use throttle::ThrottleDevice;
+pub use trace::TraceDevice;

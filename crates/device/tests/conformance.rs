@@ -1,9 +1,20 @@
 //! What every device must do: the same script of calls runs on the operating system's files, buffered
 //! and direct, on the in-memory device, and through each wrapper.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
 use frondb_core::ErrorKind;
+use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::mem::Buf;
-use frondb_device::{Device, MemoryDevice, OpenOptions, PosixDevice};
+use frondb_device::faults::Script;
+use frondb_device::throttle::Limits;
+use frondb_device::trace::Detail;
+use frondb_device::{
+    Device, FaultDevice, MemoryDevice, OpenOptions, PosixDevice, SharedDevice, ThrottleDevice,
+    TraceDevice,
+};
 
 /// A directory that is removed again. (`frondb_testkit` has one for everybody else; it depends on
 /// this crate.)
@@ -32,6 +43,18 @@ fn on_all(test: &str, check: impl Fn(&dyn Device)) {
     check(&PosixDevice::create(scratch.0.join("a")).unwrap());
     let outer = PosixDevice::create(scratch.0.join("b")).unwrap();
     check(outer.subdevice("inner").unwrap().as_ref());
+    check(wrapped().as_ref());
+    check(wrapped().subdevice("inner").unwrap().as_ref());
+}
+
+/// A device in every wrapper, none of which changes anything.
+fn wrapped() -> SharedDevice {
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let limits = Limits { bytes_per_second: 1 << 20, calls_per_second: 1000 };
+    let slow = ThrottleDevice::new(Arc::new(MemoryDevice::new()), limits, clock);
+    let script: Script = "fail any no-such-file count=all".parse().unwrap();
+    let faulty = FaultDevice::new(Arc::new(slow), &script);
+    Arc::new(TraceDevice::new(Arc::new(faulty), Detail::All))
 }
 
 fn write(device: &dyn Device, name: &str, bytes: &[u8]) {

@@ -1,6 +1,8 @@
 //! The crash driver on a store small enough to see through: a file replaced by writing a new one,
 //! syncing it, renaming it over the old one and syncing the directory. Left-out steps must be found.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_device::{Device, MemoryDevice, OpenOptions};

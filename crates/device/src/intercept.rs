@@ -1,0 +1,320 @@
+//! A device that shows every call to an [`Interceptor`] before it is made.
+//!
+//! Faults, throttle and trace differ only in what they do with a call, so each is an interceptor of
+//! some lines and the plumbing of both traits is here once.
+//!
+//! ```text
+//!   engine -> Intercepted<I> -> I::before(call) -> inner device -> I::after_read(...)
+//!                                    '-> an error, or how much of a write to let through
+//! ```
+//! Names in calls are relative to the outermost intercepted device, also through a subdevice.
+
+use std::fmt;
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+
+use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::name;
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[allow(missing_docs, reason = "each is the method of `Device` or `File` of its name")]
+pub enum Operation {
+    Open,
+    Exists,
+    List,
+    Remove,
+    Rename,
+    CreateDir,
+    SyncDir,
+    Lock,
+    Read,
+    Write,
+    Sync,
+    SetLen,
+    Allocate,
+    Punch,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::Open,
+        Self::Exists,
+        Self::List,
+        Self::Remove,
+        Self::Rename,
+        Self::CreateDir,
+        Self::SyncDir,
+        Self::Lock,
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::SetLen,
+        Self::Allocate,
+        Self::Punch,
+    ];
+
+    /// Its name in scripts and traces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Exists => "exists",
+            Self::List => "list",
+            Self::Remove => "remove",
+            Self::Rename => "rename",
+            Self::CreateDir => "create_dir",
+            Self::SyncDir => "sync_dir",
+            Self::Lock => "lock",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Sync => "sync",
+            Self::SetLen => "set_len",
+            Self::Allocate => "allocate",
+            Self::Punch => "punch",
+        }
+    }
+
+    /// The operation of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// Whether it changes what is on the device or makes it durable (an open only if it makes the file).
+    #[must_use]
+    pub const fn mutates(self) -> bool {
+        !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)
+    }
+}
+
+/// A call before it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What it does.
+    pub operation: Operation,
+    /// The file or directory, relative to the outermost intercepted device.
+    pub name: &'a str,
+    /// The new name of a rename, else empty.
+    pub to: &'a str,
+    /// Where in the file; the new length of a `set_len`.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u64,
+    /// How to open, for an open.
+    pub options: OpenOptions,
+}
+
+impl Call<'_> {
+    fn on(operation: Operation, name: &str) -> Call<'_> {
+        Call { operation, name, to: "", offset: 0, len: 0, options: OpenOptions::READ }
+    }
+}
+
+/// What is to become of a call.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Make it.
+    Pass,
+    /// Do not make it, and return this.
+    Fail(frondb_core::Error),
+    /// Of a write make only the first so many bytes, then return this.
+    Tear(usize, frondb_core::Error),
+}
+
+/// Sees every call. Called from any thread, several at a time.
+pub trait Interceptor: Send + Sync + fmt::Debug + 'static {
+    /// Decides about a call before it is made.
+    fn before(&self, call: &Call<'_>) -> Verdict;
+
+    /// May change what a read brought: `bytes` came from `offset` of the file `name`.
+    fn after_read(&self, _name: &str, _offset: u64, _bytes: &mut [u8]) {}
+}
+
+/// A device whose calls an interceptor sees.
+#[derive(Debug)]
+pub struct Intercepted<I> {
+    inner: SharedDevice,
+    interceptor: Arc<I>,
+    dir: String,
+}
+
+impl<I: Interceptor> Intercepted<I> {
+    /// `inner` as `interceptor` lets one see it.
+    pub fn wrap(inner: SharedDevice, interceptor: I) -> Self {
+        Self { inner, interceptor: Arc::new(interceptor), dir: String::new() }
+    }
+
+    /// The interceptor.
+    #[must_use]
+    pub fn interceptor(&self) -> &I {
+        &self.interceptor
+    }
+
+    fn before(&self, operation: Operation, name: &str) -> Result<()> {
+        pass(self.interceptor.before(&Call::on(operation, &name::join(&self.dir, name))))
+    }
+}
+
+/// What a verdict means for a call that is made whole or not at all.
+fn pass(verdict: Verdict) -> Result<()> {
+    match verdict {
+        Verdict::Pass => Ok(()),
+        Verdict::Fail(error) | Verdict::Tear(_, error) => Err(error),
+    }
+}
+
+impl<I: Interceptor> Device for Intercepted<I> {
+    fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile> {
+        let path = name::join(&self.dir, name);
+        let call = Call { options, ..Call::on(Operation::Open, &path) };
+        pass(self.interceptor.before(&call))?;
+        let inner = self.inner.open(name, options)?;
+        let interceptor = Arc::clone(&self.interceptor);
+        Ok(Arc::new(InterceptedFile { inner, interceptor, path }))
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        self.before(Operation::Exists, name)?;
+        self.inner.exists(name)
+    }
+
+    fn list(&self, dir: &str) -> Result<Vec<String>> {
+        self.before(Operation::List, dir)?;
+        self.inner.list(dir)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.before(Operation::Remove, name)?;
+        self.inner.remove(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let (path, new) = (name::join(&self.dir, from), name::join(&self.dir, to));
+        let call = Call { to: &new, ..Call::on(Operation::Rename, &path) };
+        pass(self.interceptor.before(&call))?;
+        self.inner.rename(from, to)
+    }
+
+    fn create_dir(&self, name: &str) -> Result<()> {
+        self.before(Operation::CreateDir, name)?;
+        self.inner.create_dir(name)
+    }
+
+    fn sync_dir(&self, dir: &str) -> Result<()> {
+        self.before(Operation::SyncDir, dir)?;
+        self.inner.sync_dir(dir)
+    }
+
+    fn lock(&self, name: &str) -> Result<DeviceLock> {
+        self.before(Operation::Lock, name)?;
+        self.inner.lock(name)
+    }
+
+    fn free_bytes(&self) -> Result<u64> {
+        self.inner.free_bytes()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
+        self.before(Operation::CreateDir, dir)?;
+        Ok(Arc::new(Self {
+            inner: self.inner.subdevice(dir)?,
+            interceptor: Arc::clone(&self.interceptor),
+            dir: name::join(&self.dir, dir),
+        }))
+    }
+}
+
+/// An open file of an [`Intercepted`] device.
+#[derive(Debug)]
+struct InterceptedFile<I> {
+    inner: SharedFile,
+    interceptor: Arc<I>,
+    path: String,
+}
+
+impl<I: Interceptor> InterceptedFile<I> {
+    fn before(&self, operation: Operation, offset: u64, len: u64) -> Verdict {
+        let call = Call { offset, len, ..Call::on(operation, &self.path) };
+        self.interceptor.before(&call)
+    }
+}
+
+impl<I: Interceptor> File for InterceptedFile<I> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        pass(self.before(Operation::Read, offset, buf.len() as u64))?;
+        let read = self.inner.read_at(offset, buf)?;
+        self.interceptor.after_read(&self.path, offset, &mut buf[..read]);
+        Ok(read)
+    }
+
+    fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
+        match self.before(Operation::Write, offset, buf.len() as u64) {
+            Verdict::Pass => self.inner.write_at(offset, buf),
+            Verdict::Fail(error) => Err(error),
+            Verdict::Tear(len, error) => {
+                self.inner.write_at(offset, &buf[..len.min(buf.len())])?;
+                Err(error)
+            }
+        }
+    }
+
+    fn write_vectored_at(&self, offset: u64, bufs: &[&[u8]]) -> Result<()> {
+        let len = bufs.iter().map(|buf| buf.len() as u64).sum();
+        match self.before(Operation::Write, offset, len) {
+            Verdict::Pass => self.inner.write_vectored_at(offset, bufs),
+            Verdict::Fail(error) => Err(error),
+            Verdict::Tear(len, error) => {
+                let bytes = bufs.concat();
+                self.inner.write_at(offset, &bytes[..len.min(bytes.len())])?;
+                Err(error)
+            }
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        pass(self.before(Operation::Sync, 0, 0))?;
+        self.inner.sync()
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        pass(self.before(Operation::SetLen, len, 0))?;
+        self.inner.set_len(len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        pass(self.before(Operation::Allocate, offset, len))?;
+        self.inner.allocate(offset, len)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        pass(self.before(Operation::Punch, offset, len))?;
+        self.inner.punch(offset, len)
+    }
+
+    fn allocated_bytes(&self) -> Result<u64> {
+        self.inner.allocated_bytes()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.inner.is_direct()
+    }
+
+    fn start_writeback(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.start_writeback(offset, len)
+    }
+}

@@ -1,0 +1,84 @@
+//! Any device, slowed down to so many bytes and calls a second.
+//!
+//! The device is modelled as one queue: a call takes the longer of its bytes over the bandwidth and
+//! one over the calls a second, and begins when the one before it has ended. The caller sleeps until
+//! its call would have ended. So many threads share the limits fairly, pauses earn no credit, and on
+//! a manual clock the times are exact. Time that a sleep overshoots is not lost: the queue is kept in
+//! clock time, and the next call waits less.
+
+use std::fmt;
+use std::time::Duration;
+
+use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::sync::Mutex;
+
+use crate::device::SharedDevice;
+use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+
+/// A device with limits.
+pub type ThrottleDevice = Intercepted<Throttle>;
+
+/// What the device can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// Bytes read and written a second; zero for no limit.
+    pub bytes_per_second: u64,
+    /// Reads, writes and syncs a second; zero for no limit.
+    pub calls_per_second: u64,
+}
+
+/// The queue of a [`ThrottleDevice`].
+pub struct Throttle {
+    limits: Limits,
+    clock: SharedClock,
+    /// When the last call in the queue ends.
+    busy_until: Mutex<Nanos>,
+}
+
+impl ThrottleDevice {
+    /// `inner` within `limits` by `clock`.
+    #[must_use]
+    pub fn new(inner: SharedDevice, limits: Limits, clock: SharedClock) -> Self {
+        let busy_until = Mutex::new(clock.now());
+        Self::wrap(inner, Throttle { limits, clock, busy_until })
+    }
+}
+
+impl Throttle {
+    fn cost(&self, bytes: u64) -> Duration {
+        let per = |amount: u64, limit: u64| match limit {
+            0 => Duration::ZERO,
+            limit => {
+                let nanos = u128::from(amount) * 1_000_000_000 / u128::from(limit);
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        };
+        per(bytes, self.limits.bytes_per_second).max(per(1, self.limits.calls_per_second))
+    }
+}
+
+impl fmt::Debug for Throttle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Throttle({:?})", self.limits)
+    }
+}
+
+impl Interceptor for Throttle {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let bytes = match call.operation {
+            Operation::Read | Operation::Write => call.len,
+            Operation::Sync | Operation::SyncDir => 0,
+            _ => return Verdict::Pass,
+        };
+        let now = self.clock.now();
+        let end = {
+            let mut busy_until = self.busy_until.lock();
+            *busy_until = (*busy_until).max(now) + self.cost(bytes);
+            *busy_until
+        };
+        if end > now {
+            self.clock.sleep(end - now);
+        }
+        Verdict::Pass
+    }
+}

@@ -1,0 +1,98 @@
+//! Any device with its calls written down, one a line, for tests whose expectation is a sequence.
+//!
+//! ```text
+//! open wal/000001.wal create
+//! write wal/000001.wal 0+512
+//! sync wal/000001.wal
+//! rename manifest.new manifest
+//! sync_dir /
+//! ```
+//! Lines are in the order in which the calls began.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use frondb_core::sync::Mutex;
+
+use crate::device::{OpenOptions, SharedDevice};
+use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
+
+/// A device that writes its calls down.
+pub type TraceDevice = Intercepted<Trace>;
+
+/// Which calls are written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// Those that change something or make it durable.
+    #[default]
+    Mutations,
+    /// All.
+    All,
+}
+
+/// The lines so far.
+pub struct Trace {
+    detail: Detail,
+    lines: Mutex<String>,
+}
+
+impl TraceDevice {
+    /// `inner`, traced.
+    #[must_use]
+    pub fn new(inner: SharedDevice, detail: Detail) -> Self {
+        Self::wrap(inner, Trace { detail, lines: Mutex::default() })
+    }
+
+    /// The lines since the last call of this.
+    #[must_use]
+    pub fn take(&self) -> String {
+        std::mem::take(&mut *self.interceptor().lines.lock())
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trace({:?})", self.detail)
+    }
+}
+
+impl Interceptor for Trace {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let makes = call.options.create || call.options.create_new;
+        if self.detail == Detail::All || call.operation.mutates() || makes {
+            let mut lines = self.lines.lock();
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "{call}");
+        }
+        Verdict::Pass
+    }
+}
+
+impl fmt::Display for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.name.is_empty() { "/" } else { self.name };
+        write!(f, "{} {name}", self.operation.name())?;
+        match self.operation {
+            Operation::Open => {
+                let OpenOptions { create, create_new, write, direct } = self.options;
+                let flags = [(create, "create"), (create_new, "create_new"), (direct, "direct")];
+                for (_, flag) in flags.iter().filter(|(set, _)| *set) {
+                    write!(f, " {flag}")?;
+                }
+                if write && !create && !create_new { f.write_str(" write") } else { Ok(()) }
+            }
+            Operation::Rename => write!(f, " {}", self.to),
+            Operation::Read | Operation::Write | Operation::Allocate | Operation::Punch => {
+                write!(f, " {}+{}", self.offset, self.len)
+            }
+            Operation::SetLen => write!(f, " {}", self.offset),
+            Operation::Exists
+            | Operation::List
+            | Operation::Remove
+            | Operation::CreateDir
+            | Operation::SyncDir
+            | Operation::Lock
+            | Operation::Sync => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The lock of a directory across processes: refused while the owner lives, free when it was killed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use frondb_core::ErrorKind;
+use frondb_device::{Device, PosixDevice};
+
+/// Where the child is to take the lock; set in the child only.
+const DIR: &str = "FRONDB_TEST_LOCK_DIR";
+
+/// Not a test of its own: the child's part of the test below, which runs this binary again.
+#[test]
+fn child() {
+    let Ok(dir) = std::env::var(DIR) else { return };
+    let _lock = PosixDevice::open(dir).unwrap().lock("LOCK").unwrap();
+    println!("\nlocked");
+    // Until the parent kills it, or goes away and closes the pipe.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[test]
+fn a_lock_dies_with_its_process() {
+    let name = format!("frondb-process-lock-{}", std::process::id());
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let device = PosixDevice::create(&dir).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture"])
+        .env(DIR, &dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "locked"), "the child ended without the lock");
+
+    let error = device.lock("LOCK").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert_eq!(error.message(), format!("{} is in use by pid {}", dir.display(), child.id()));
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(device.lock("LOCK").unwrap());
+    std::fs::remove_dir_all(&dir).unwrap();
+}
