@@ -1,0 +1,157 @@
+//! The command line of both binaries.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::{Registry, bench, child, exit, run, size};
+use crate::engine::Codec;
+use crate::workload::Workload;
+
+/// Measures storage engines under the workloads of docs/benchmarks.md
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure engines in turn, several rounds, and print medians with ratios
+    Bench(BenchArgs),
+    /// Load and query FronDB once, with live progress, a one-page summary and a chart
+    Run(RunArgs),
+    /// Measure one engine once, as the parent orders
+    #[command(hide = true)]
+    Child {
+        /// The order, as JSON
+        order: String,
+    },
+}
+
+/// Arguments of `bench`.
+#[derive(Args)]
+pub(super) struct BenchArgs {
+    /// What to do
+    #[arg(long, value_enum, default_value = "iibench")]
+    pub(super) workload: Workload,
+    /// Engines, separated by commas, or `all`
+    #[arg(long)]
+    pub(super) engines: Option<String>,
+    /// Rows to write (10000000, 10M)
+    #[arg(long, default_value = "10M", value_parser = size::rows)]
+    pub(super) rows: u64,
+    /// All the memory of an engine (256MiB); the child is held to 1.5 times as much
+    #[arg(long, default_value = "256MiB", value_parser = size::bytes)]
+    pub(super) memory: u64,
+    /// Where to write the report as JSON
+    #[arg(long)]
+    pub(super) json: Option<PathBuf>,
+    /// Where to write a chart of rows a second over time (of the first round), as SVG
+    #[arg(long)]
+    pub(super) chart: Option<PathBuf>,
+    /// Rounds; the report is the median
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
+    pub(super) rounds: u64,
+    /// Directory for the data, on a disk
+    #[arg(long, default_value = "var/bench")]
+    pub(super) dir: PathBuf,
+    /// What rows and reads are drawn from
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Rows a commit
+    #[arg(long, default_value = "1000", value_parser = size::rows)]
+    pub(super) batch: u64,
+    /// Codec of the workloads that do not compare codecs
+    #[arg(long, value_parser = codec, default_value = "standard")]
+    pub(super) codec: Codec,
+    /// Rows a second of the writer of `mixed`
+    #[arg(long, default_value = "20000", value_parser = size::rows)]
+    pub(super) rate: u64,
+    /// End a load after so many seconds, with fewer rows (`durable`: 20 if not given)
+    #[arg(long)]
+    pub(super) limit_seconds: Option<f64>,
+    /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans)
+    #[arg(long, default_value_t = 1.0)]
+    pub(super) read_scale: f64,
+    /// Do not hold engines to their memory with a cgroup
+    #[arg(long)]
+    pub(super) no_cgroup: bool,
+    /// Leave the data of the last round on the disk
+    #[arg(long)]
+    pub(super) keep: bool,
+    /// Print each engine's own statistics
+    #[arg(long)]
+    pub(super) stats: bool,
+    /// Print the command lines of the children and measure nothing
+    #[arg(long)]
+    pub(super) print_orders: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// Rows to write
+    #[arg(long, default_value = "6M", value_parser = size::rows)]
+    pub(super) rows: u64,
+    /// All the memory of the engine
+    #[arg(long, default_value = "128MiB", value_parser = size::bytes)]
+    pub(super) memory: u64,
+    /// End the load after so many seconds, with fewer rows
+    #[arg(long, default_value_t = 75.0)]
+    pub(super) limit_seconds: f64,
+    /// Directory for the data, on a disk
+    #[arg(long, default_value = "var/run")]
+    pub(super) dir: PathBuf,
+    /// Directory for the report
+    #[arg(long, default_value = "report")]
+    pub(super) report: PathBuf,
+    /// What rows and reads are drawn from
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Engine to run
+    #[arg(long, hide = true)]
+    pub(super) engine: Option<String>,
+}
+
+fn codec(text: &str) -> Result<Codec, String> {
+    [Codec::Standard, Codec::Aggressive, Codec::None]
+        .into_iter()
+        .find(|codec| codec.name() == text)
+        .ok_or_else(|| "it is one of standard, aggressive, none".to_owned())
+}
+
+/// Runs the command line of this process over the engines of `registry`.
+#[must_use]
+pub fn main(registry: &Registry) -> ExitCode {
+    exit(match Cli::parse().command {
+        Command::Bench(args) => bench::bench(registry, &args),
+        Command::Run(args) => run::run(registry, &args),
+        Command::Child { order } => child::serve(registry, &order),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_lasting_entry_point_is_understood() {
+        let line = "x bench --workload delete-left --engines frondb,rocksdb --rows 10000000 \
+                    --memory 256MiB --json out.json";
+        let Command::Bench(args) = Cli::parse_from(line.split_whitespace()).command else {
+            panic!("not bench");
+        };
+        assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, 10_000_000));
+        assert_eq!((args.memory, args.rounds), (256 << 20, 3));
+        assert_eq!(args.json, Some(PathBuf::from("out.json")));
+    }
+}

@@ -1,0 +1,198 @@
+//! `bench`: engines in turn, in rounds, each time in a child of its own.
+//!
+//! Rounds are the outer loop, so that a machine that gets slower in the course of an hour does so
+//! for every engine alike.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use super::args::BenchArgs;
+use super::child::{self, Order};
+use super::progress::note;
+use super::{Registry, size};
+use crate::engine::EngineKind;
+use crate::error::{Error, Result};
+use crate::measure::disk;
+use crate::report::{self, Measurement};
+use crate::workload::{ReadSeconds, Spec, Variant, Workload};
+
+/// Our own directory below the one that was named: it is emptied without asking.
+const DATA: &str = "frondb-bench-data";
+
+/// Loads of `durable` end after this long: one synced row a commit would take hours.
+const DURABLE_LIMIT_S: f64 = 20.0;
+
+pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
+    let kinds = registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?;
+    prepare_dir(&args.dir)?;
+    if cfg!(debug_assertions) {
+        note("warning: this is a debug build; its figures mean nothing");
+    }
+    let limit = (!args.no_cgroup).then_some(args.memory / 2 * 3);
+    let variants = args.workload.variants(args.codec);
+    if args.print_orders {
+        return print_orders(args, &variants, &kinds);
+    }
+    let mut results = Vec::new();
+    for variant in &variants {
+        let medians = measure_variant(args, variant, &kinds, limit)?;
+        let baseline = medians
+            .iter()
+            .position(|m| m.engine == registry.baseline)
+            .unwrap_or(medians.len().saturating_sub(1));
+        print(&report::table(&medians, baseline))?;
+        check_answers(&medians)?;
+        results.extend(medians);
+    }
+    print_settings(args, &results)?;
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&results).map_err(Error::engine)?;
+        fs::write(path, text + "\n").map_err(Error::io(format!("write {}", path.display())))?;
+    }
+    match results.iter().find_map(|result| result.error.as_ref().map(|e| (&result.engine, e))) {
+        Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),
+        None => Ok(()),
+    }
+}
+
+/// The medians of all engines that have what the variant needs.
+fn measure_variant(
+    args: &BenchArgs,
+    variant: &Variant,
+    kinds: &[&'static EngineKind],
+    limit: Option<u64>,
+) -> Result<Vec<Measurement>> {
+    let able: Vec<_> = kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)).collect();
+    for kind in kinds.iter().filter(|kind| !kind.codecs.contains(&variant.codec)) {
+        note(&format!("{} has no codec {} and sits this out", kind.name, variant.codec.name()));
+    }
+    let mut rounds: Vec<Vec<Measurement>> = able.iter().map(|_| Vec::new()).collect();
+    for round in 0..args.rounds {
+        for (kind, results) in able.iter().zip(&mut rounds) {
+            note(&format!("round {} of {}: {}", round + 1, args.rounds, kind.name));
+            let keep = args.keep && round + 1 == args.rounds;
+            let measured = child::measure(&spec(args, variant, kind), limit, keep)?;
+            if let Some(error) = &measured.error {
+                note(&format!("{}: {error}", kind.name));
+            }
+            if !measured.stats.is_empty() {
+                note(&measured.stats);
+            }
+            results.push(measured);
+        }
+    }
+    if let Some(path) = &args.chart {
+        draw(path, args.workload, &rounds)?;
+    }
+    rounds.iter().map(|rounds| report::median(rounds)).collect()
+}
+
+fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
+    let limit = args.limit_seconds;
+    Spec {
+        engine: kind.name.to_owned(),
+        workload: args.workload,
+        variant: variant.clone(),
+        rows: args.rows,
+        batch_rows: args.batch,
+        memory_bytes: args.memory,
+        seed: args.seed,
+        dir: args.dir.join(DATA).join(kind.name),
+        limit_s: match args.workload {
+            Workload::Durable => Some(limit.unwrap_or(DURABLE_LIMIT_S)),
+            _ => limit,
+        },
+        reads: ReadSeconds::reference(args.read_scale),
+        paced_rows_per_s: args.rate as f64,
+        stats: args.stats,
+        progress: true,
+    }
+}
+
+/// Makes the directory if need be and refuses one that lies in memory.
+pub(super) fn prepare_dir(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
+    disk::refuse_memory(dir)
+}
+
+/// Engines that hold the same rows must have given the same answer.
+fn check_answers(results: &[Measurement]) -> Result<()> {
+    for pair in results.windows(2) {
+        let comparable = pair[0].rows == pair[1].rows
+            && pair.iter().all(|result| result.fullscan_digest.is_some());
+        if comparable && pair[0].fullscan_digest != pair[1].fullscan_digest {
+            return Err(Error::Wrong(format!(
+                "{} and {} gave different answers to the same full scan",
+                pair[0].engine, pair[1].engine
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn draw(path: &Path, workload: Workload, rounds: &[Vec<Measurement>]) -> Result<()> {
+    let firsts: Vec<_> = rounds.iter().filter_map(|rounds| rounds.first()).collect();
+    let series: Vec<_> = firsts.iter().map(|m| (m.engine.as_str(), m.series.as_slice())).collect();
+    let svg = report::rows_chart(&format!("{}: rows a second", workload.name()), &series)?;
+    fs::write(path, svg).map_err(Error::io(format!("write {}", path.display())))
+}
+
+fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -> Result<()> {
+    for variant in variants {
+        for kind in kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)) {
+            let order = Order { spec: spec(args, variant, kind), cgroup: None };
+            let command = child::command(&order)?;
+            let words: Vec<_> = std::iter::once(command.get_program())
+                .chain(command.get_args())
+                .map(|word| format!("'{}'", word.to_string_lossy()))
+                .collect();
+            print(&(words.join(" ") + "\n"))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
+    let mut text = format!(
+        "medians of {} rounds; seed {}, {} rows a commit, {} of memory, {}\n",
+        args.rounds,
+        args.seed,
+        args.batch,
+        size::show(args.memory),
+        if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" },
+    );
+    let mut shown: Vec<&str> = Vec::new();
+    for settings in results.iter().map(|result| result.settings.as_str()) {
+        if !settings.is_empty() && !shown.contains(&settings) {
+            text.push_str(&format!("  {settings}\n"));
+            shown.push(settings);
+        }
+    }
+    print(&text)
+}
+
+/// Writes to standard output.
+pub(super) fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("print"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_with_different_answers_are_found_out() {
+        let with = |engine: &str, rows, digest: Option<&str>| Measurement {
+            engine: engine.to_owned(),
+            rows: Some(rows),
+            fullscan_digest: digest.map(str::to_owned),
+            ..Measurement::default()
+        };
+        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, Some("x"))]).is_ok());
+        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 2, Some("y"))]).is_ok());
+        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, None)]).is_ok());
+        assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, Some("y"))]).is_err());
+    }
+}

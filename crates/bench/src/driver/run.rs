@@ -1,0 +1,90 @@
+//! `run`: the main job once, to look at. An iiBench load with live progress, then point and range
+//! queries, then a page of figures and a chart in the report folder.
+//!
+//! It is the workload `iibench` of `bench` with one engine, one round, short reads and a time
+//! limit on the load, so that it ends within three minutes on a slow machine too.
+
+use std::fs;
+use std::path::Path;
+
+use super::args::RunArgs;
+use super::bench::{prepare_dir, print};
+use super::progress::note;
+use super::{Registry, child, size};
+use crate::engine::Codec;
+use crate::error::{Error, Result};
+use crate::measure::cgroup::Cgroup;
+use crate::report::{self, Measurement};
+use crate::workload::{ReadSeconds, Spec, Workload};
+
+const READS: ReadSeconds = ReadSeconds { warmup: 3.0, points: 6.0, scan10: 6.0, scan1000: 6.0 };
+
+pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
+    prepare_dir(&args.dir)?;
+    let engine = args.engine.as_deref().unwrap_or("frondb");
+    let spec = Spec {
+        engine: registry.find(engine)?.name.to_owned(),
+        workload: Workload::Iibench,
+        variant: Workload::Iibench.variants(Codec::Standard).swap_remove(0),
+        rows: args.rows,
+        batch_rows: 1_000,
+        memory_bytes: args.memory,
+        seed: args.seed,
+        dir: args.dir.join("data"),
+        limit_s: Some(args.limit_seconds),
+        reads: READS,
+        paced_rows_per_s: 0.0,
+        stats: false,
+        progress: true,
+    };
+    note(&format!(
+        "iiBench: {} rows of 156 bytes into one primary and three secondary trees, {} of memory",
+        report::count(args.rows as f64),
+        size::show(args.memory)
+    ));
+    let measured = child::measure(&spec, memory_limit(args.memory), false)?;
+    if let Some(error) = &measured.error {
+        return Err(Error::Child(error.clone()));
+    }
+    let text = report::summary(&measured);
+    write_report(&args.report, &measured, &text)?;
+    print(&format!(
+        "\n{text}\nThe chart of rows a second over time: {}\n",
+        args.report.join("index.html").display()
+    ))
+}
+
+/// 1.5 times the memory where a cgroup can be made. A first look needs no root: without one, the
+/// engine is only held to its option by itself.
+fn memory_limit(memory: u64) -> Option<u64> {
+    let limit = memory / 2 * 3;
+    match Cgroup::create(limit) {
+        Ok(_) => Some(limit),
+        Err(_) => {
+            note("no memory cgroup can be made here: running without one");
+            None
+        }
+    }
+}
+
+/// Leaves a page with the chart in it, the chart alone, the text and the figures.
+fn write_report(dir: &Path, measured: &Measurement, text: &str) -> Result<()> {
+    fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
+    let chart = report::rows_chart(
+        "iiBench: rows a second",
+        &[(measured.engine.as_str(), measured.series.as_slice())],
+    )?;
+    let json = serde_json::to_string_pretty(measured).map_err(Error::engine)? + "\n";
+    let page = report::html(measured, &chart);
+    let files = [
+        ("index.html", page.as_str()),
+        ("rows.svg", chart.as_str()),
+        ("summary.txt", text),
+        ("figures.json", json.as_str()),
+    ];
+    for (name, content) in files {
+        let path = dir.join(name);
+        fs::write(&path, content).map_err(Error::io(format!("write {}", path.display())))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Sizes and counts as they are typed: `256MiB`, `1G`, `10000000`, `10M`.
+
+/// Parses a number of bytes. `k`, `M`, `G` (with or without `iB`) are powers of 1024; `kB`, `MB`,
+/// `GB` powers of 1000.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return Err(format!("{unit} is no unit of bytes; 256MiB and 1GB are examples")),
+    };
+    number.checked_mul(factor).ok_or_else(|| format!("{text} is too large"))
+}
+
+/// Parses a count of at least one; `k` and `M` are a thousand and a million.
+pub(super) fn rows(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" => 1_000,
+        "m" => 1_000_000,
+        _ => return Err(format!("{unit} is no unit of rows; 10000000 and 10M are examples")),
+    };
+    match number.checked_mul(factor) {
+        Some(0) => Err("there must be at least one".to_owned()),
+        Some(rows) => Ok(rows),
+        None => Err(format!("{text} is too large")),
+    }
+}
+
+/// A number of bytes as it would be typed: whole MiB where that is exact.
+pub(super) fn show(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) {
+        format!("{} MiB", bytes >> 20)
+    } else {
+        format!("{bytes} bytes")
+    }
+}
+
+fn split(text: &str) -> Result<(u64, &str), String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let number = digits.replace('_', "").parse().map_err(|_| format!("{text} is not a number"))?;
+    Ok((number, unit.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_as_typed() {
+        assert_eq!(show(256 << 20), "256 MiB");
+        assert_eq!(show(1_000), "1000 bytes");
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!(bytes("256MiB"), Ok(256 << 20));
+        assert_eq!(bytes("1G"), Ok(1 << 30));
+        assert_eq!(bytes("1 GB"), Ok(1_000_000_000));
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(rows("10M"), Ok(10_000_000));
+        assert_eq!(rows("2_000"), Ok(2_000));
+        for bad in ["", "MiB", "12 parsecs", "99999999999999G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+        for bad in ["0", "x", "1G"] {
+            assert!(rows(bad).is_err(), "{bad}");
+        }
+    }
+}

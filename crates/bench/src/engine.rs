@@ -1,0 +1,299 @@
+//! What the benchmark asks of an engine: the [`Engine`] and [`Reader`] traits and their plain types.
+//!
+//! An adapter translates and does nothing else. It must not batch, cache, delay or prefetch on its
+//! own: what it adds would be measured as the engine's. Two rules keep the comparison fair:
+//!
+//! * every read feeds the bytes of key and value to a [`Digest`], so no engine gets away with
+//!   decoding less than its neighbour, and equal digests prove equal answers;
+//! * every read sees what was acknowledged before it began, so a reader may keep buffers and
+//!   handles from one call to the next, but no snapshot.
+//!
+//! Threads: an [`Engine`] is shared by reference; each reading thread asks for its own [`Reader`].
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+
+/// A tree that a workload wants: its place in [`EngineOptions::trees`] is the number that batches
+/// and reads name it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeSpec {
+    /// Its name, for engines that have named trees.
+    pub name: &'static str,
+    /// Whether point reads will be asked of it, so that a filter on whole keys pays.
+    pub unique: bool,
+}
+
+/// How hard an engine is asked to compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// The engine's recommended setting.
+    Standard,
+    /// The smallest result that can be had, at any cost in processor time while writing.
+    Aggressive,
+    /// No compression.
+    None,
+}
+
+impl Codec {
+    /// The word for it on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Aggressive => "aggressive",
+            Self::None => "none",
+        }
+    }
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Once the engine promises that it survives the death of the process.
+    NoSync,
+    /// Once it survives the loss of power.
+    Sync,
+}
+
+/// What an engine is opened with.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// All the memory the engine may use, in bytes: caches, write buffers, indexes and filters
+    /// together. The child's cgroup holds it to one and a half times as much, page cache included.
+    pub memory_bytes: u64,
+    /// The trees of the workload.
+    pub trees: Vec<TreeSpec>,
+    /// How hard to compress.
+    pub codec: Codec,
+    /// Whether the workload will ask for synced commits; an engine that decides this when it is
+    /// opened, and not with each commit, needs to know.
+    pub durability: Durability,
+}
+
+/// One change of a [`Batch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// Writes `value` under `key`.
+    Put {
+        /// Number of the tree.
+        tree: usize,
+        /// The key.
+        key: &'a [u8],
+        /// The value, possibly empty.
+        value: &'a [u8],
+    },
+    /// Removes `key`.
+    Delete {
+        /// Number of the tree.
+        tree: usize,
+        /// The key.
+        key: &'a [u8],
+    },
+}
+
+/// Changes that are written atomically, in an arena that is reused from batch to batch so that
+/// making one costs no allocation.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    changes: Vec<Slot>,
+}
+
+/// Where a change lies in the arena: its key, then its value. `value` is `None` for a delete.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    tree: usize,
+    start: usize,
+    key: usize,
+    value: Option<usize>,
+}
+
+impl Batch {
+    /// Forgets the changes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.changes.clear();
+    }
+
+    /// Adds a put.
+    pub fn put(&mut self, tree: usize, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.changes.push(Slot { tree, start, key: key.len(), value: Some(value.len()) });
+    }
+
+    /// Adds a delete.
+    pub fn delete(&mut self, tree: usize, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.changes.push(Slot { tree, start, key: key.len(), value: None });
+    }
+
+    /// The changes in the order in which they were added.
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        self.changes.iter().map(|&Slot { tree, start, key, value }| {
+            let (key, rest) = self.bytes[start..].split_at(key);
+            match value {
+                Some(length) => Change::Put { tree, key, value: &rest[..length] },
+                None => Change::Delete { tree, key },
+            }
+        })
+    }
+
+    /// Number of changes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether there are no changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Bytes of all keys and values: what the user gave, the unit of write amplification.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+/// Folds the bytes that reads return into one number, in order.
+///
+/// Cheap on purpose (two instructions for eight bytes): it makes an engine produce every byte, and
+/// lets the answers of two engines be compared, but costs little beside the read itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// Adds an entry. Both lengths count, so moving a byte from key to value changes the result.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes(key);
+        self.bytes(value);
+    }
+
+    /// The number so far.
+    #[must_use]
+    pub fn value(self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            let mut whole = [0; 8];
+            whole.copy_from_slice(word);
+            self.word(u64::from_le_bytes(whole));
+        }
+        let mut last = [0; 8];
+        let tail = words.remainder();
+        last[..tail.len()].copy_from_slice(tail);
+        self.word(u64::from_le_bytes(last) ^ ((bytes.len() as u64) << 56));
+    }
+
+    #[inline]
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// An open engine.
+pub trait Engine: Sync {
+    /// Writes `batch` atomically and returns when it is acknowledged as `durability` asks.
+    fn write(&self, batch: &Batch, durability: Durability) -> Result<()>;
+
+    /// A reader for the calling thread.
+    fn reader(&self) -> Result<Box<dyn Reader + '_>>;
+
+    /// Whether no background work is running or due. No call may be made to hurry it.
+    fn is_settled(&self) -> Result<bool>;
+
+    /// Makes everything acknowledged survive the loss of power.
+    fn sync(&self) -> Result<()>;
+
+    /// The engine's own statistics, for a person.
+    fn stats(&self) -> String;
+
+    /// Closes it in good order.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// What one thread reads with. Each call sees all that was acknowledged before it began.
+pub trait Reader {
+    /// Looks `key` up; feeds key and value to `digest` and returns `true` if it is there.
+    fn get(&mut self, tree: usize, key: &[u8], digest: &mut Digest) -> Result<bool>;
+
+    /// Feeds up to `limit` entries with keys at or after `from` to `digest`, in key order; returns
+    /// how many there were.
+    fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64>;
+
+    /// The smallest key.
+    fn first_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>>;
+
+    /// The largest key.
+    fn last_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>>;
+}
+
+/// An engine that can be opened: an entry of the registry.
+#[derive(Clone, Copy)]
+pub struct EngineKind {
+    /// Its word on the command line and in reports.
+    pub name: &'static str,
+    /// Its version and how it is set for these options, in one line for the report.
+    pub describe: fn(&EngineOptions) -> String,
+    /// The codecs it has. A workload that asks for another skips the engine and says so.
+    pub codecs: &'static [Codec],
+    /// Creates it in an empty directory that exists.
+    pub open: fn(&Path, &EngineOptions) -> Result<Box<dyn Engine>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_gives_back_what_was_put_in() {
+        let mut batch = Batch::default();
+        batch.put(0, b"key", b"value");
+        batch.delete(1, b"gone");
+        batch.put(2, b"k", b"");
+        let changes: Vec<_> = batch.changes().collect();
+        assert_eq!(
+            changes,
+            [
+                Change::Put { tree: 0, key: b"key", value: b"value" },
+                Change::Delete { tree: 1, key: b"gone" },
+                Change::Put { tree: 2, key: b"k", value: b"" },
+            ]
+        );
+        assert_eq!(batch.raw_bytes(), 13);
+        batch.clear();
+        assert!(batch.is_empty() && batch.raw_bytes() == 0);
+    }
+
+    #[test]
+    fn a_digest_depends_on_every_byte_its_place_and_the_border() {
+        let of = |entries: &[(&[u8], &[u8])]| {
+            let mut digest = Digest::default();
+            for (key, value) in entries {
+                digest.add(key, value);
+            }
+            digest.value()
+        };
+        let base = of(&[(b"0123456789", b"abc"), (b"1", b"2")]);
+        assert_eq!(base, of(&[(b"0123456789", b"abc"), (b"1", b"2")]));
+        assert_ne!(base, of(&[(b"0123456789a", b"bc"), (b"1", b"2")]));
+        assert_ne!(base, of(&[(b"1", b"2"), (b"0123456789", b"abc")]));
+        assert_ne!(base, of(&[(b"0123456788", b"abc"), (b"1", b"2")]));
+        assert_ne!(of(&[(b"", b"")]), of(&[(b"\0", b"")]));
+    }
+}

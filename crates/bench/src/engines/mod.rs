@@ -1,0 +1,3 @@
+//! The engines of this crate: FronDB, and a map in memory that the tests run on.
+
+pub mod model;

@@ -1,0 +1,60 @@
+//! What can go wrong in a benchmark, by what its user must do about it.
+
+use std::fmt;
+use std::io;
+
+/// The result of a benchmark's step.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a benchmark could not be run, or a measurement not be trusted.
+#[derive(Debug)]
+pub enum Error {
+    /// The command line or the machine does not allow it; the text says what to change.
+    Usage(String),
+    /// An engine reported an error, in its own words.
+    Engine(String),
+    /// An engine gave a wrong answer: its figures are worthless.
+    Wrong(String),
+    /// The operating system refused something.
+    Io {
+        /// What was being done, with the path.
+        doing: String,
+        /// What it answered.
+        source: io::Error,
+    },
+    /// A child process ended without a measurement.
+    Child(String),
+}
+
+impl Error {
+    /// Attaches what was being done to an I/O error: `map_err(Error::io("open x"))`.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+
+    /// An engine's error in its own words.
+    pub fn engine(error: impl fmt::Display) -> Self {
+        Self::Engine(error.to_string())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Child(text) => f.write_str(text),
+            Self::Engine(text) => write!(f, "the engine failed: {text}"),
+            Self::Wrong(text) => write!(f, "the engine answered wrongly: {text}"),
+            Self::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The median of several rounds, figure by figure.
+//!
+//! Done on the JSON form, so a figure that is added to [`Measurement`] is in the median at once.
+//! The figures of one report line may then stem from different rounds; that is what makes each of
+//! them robust.
+
+use serde_json::Value;
+
+use super::Measurement;
+use crate::error::{Error, Result};
+
+/// The median of each figure over the rounds that have it. A figure of some rounds is the median
+/// of those; if a round failed, the result carries its error and no figures.
+///
+/// # Errors
+/// If the rounds give different answers to the same full scan.
+pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
+    let Some(first) = rounds.first() else {
+        return Err(Error::Usage("there is no round to take a median of".to_owned()));
+    };
+    if let Some(failed) = rounds.iter().find(|round| round.error.is_some()) {
+        return Ok(Measurement { rounds: Some(rounds.len() as u64), ..failed.clone() });
+    }
+    if rounds
+        .iter()
+        .any(|round| round.rows == first.rows && round.fullscan_digest != first.fullscan_digest)
+    {
+        return Err(Error::Wrong(format!(
+            "{} gave different answers to the same full scan in different rounds",
+            first.engine
+        )));
+    }
+    let objects: Vec<Value> = rounds
+        .iter()
+        .map(|round| serde_json::to_value(Measurement { series: Vec::new(), ..round.clone() }))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(Error::engine)?;
+    let mut result = objects[0].clone();
+    if let Some(fields) = result.as_object_mut() {
+        for (key, field) in fields {
+            let values: Vec<&Value> = objects.iter().filter_map(|object| object.get(key)).collect();
+            if let Some(middle) = middle(&values) {
+                *field = middle;
+            }
+        }
+    }
+    let mut result: Measurement = serde_json::from_value(result).map_err(Error::engine)?;
+    result.rounds = Some(rounds.len() as u64);
+    Ok(result)
+}
+
+/// The middle number; of an even count the mean of the two in the middle, whole if both are.
+fn middle(values: &[&Value]) -> Option<Value> {
+    let mut numbers: Vec<&Value> = values.iter().copied().filter(|v| v.is_number()).collect();
+    numbers.sort_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));
+    let half = numbers.len() / 2;
+    let high = *numbers.get(half)?;
+    if numbers.len() % 2 == 1 {
+        return Some(high.clone());
+    }
+    let low = numbers[half - 1];
+    match (low.as_u64(), high.as_u64()) {
+        (Some(low), Some(high)) => Some(low.midpoint(high).into()),
+        _ => Some(f64::midpoint(low.as_f64()?, high.as_f64()?).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(rows_per_s: f64, disk_bytes: u64, point_ops_s: Option<f64>) -> Measurement {
+        Measurement {
+            engine: "x".to_owned(),
+            rows_per_s: Some(rows_per_s),
+            disk_bytes: Some(disk_bytes),
+            point_ops_s,
+            ..Measurement::default()
+        }
+    }
+
+    #[test]
+    fn each_figure_has_a_median_of_its_own() {
+        let rounds = [round(3.0, 10, None), round(1.0, 30, Some(5.0)), round(2.0, 20, None)];
+        let result = median(&rounds).unwrap();
+        assert_eq!(result.rounds, Some(3));
+        assert_eq!((result.rows_per_s, result.disk_bytes), (Some(2.0), Some(20)));
+        assert_eq!(result.point_ops_s, Some(5.0));
+        assert_eq!(result.scan10_ops_s, None);
+    }
+
+    #[test]
+    fn two_rounds_meet_in_the_middle() {
+        let result = median(&[round(1.0, 10, None), round(2.0, 21, None)]).unwrap();
+        assert_eq!((result.rows_per_s, result.disk_bytes), (Some(1.5), Some(15)));
+    }
+
+    #[test]
+    fn a_failed_round_is_not_hidden_by_good_ones() {
+        let failed = Measurement { error: Some("killed".to_owned()), ..round(9.0, 9, None) };
+        let result = median(&[round(1.0, 1, None), failed]).unwrap();
+        assert_eq!(result.error.as_deref(), Some("killed"));
+    }
+
+    #[test]
+    fn different_answers_are_an_error() {
+        let with = |digest: &str| Measurement {
+            fullscan_digest: Some(digest.to_owned()),
+            ..round(1.0, 1, None)
+        };
+        assert!(median(&[with("a"), with("a")]).is_ok());
+        assert!(matches!(median(&[with("a"), with("b")]), Err(Error::Wrong(_))));
+    }
+}

@@ -1,0 +1,13 @@
+//! iiBench: rows with three secondary entries each at full speed, then reads of what was written.
+
+use super::Bench;
+use crate::error::Result;
+use crate::rows::TableRow;
+
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let seed = bench.spec.seed;
+    let rows = bench.measured_load(bench.spec.rows, &mut |batch, id| {
+        TableRow::new(seed, id, 0).insert(batch)
+    })?;
+    bench.table_reads(rows)
+}

@@ -1,0 +1,167 @@
+//! Writing rows as fast as the engine takes them, and what is measured of it.
+//!
+//! One thread, one batch after the other; the latency of a batch is the engine's call alone, the
+//! rate is over everything, row generation included (its cost is measured apart, and small).
+
+use std::time::{Duration, Instant};
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
+use super::settle::settle;
+use super::{Bench, Spec};
+use crate::engine::{Batch, Engine};
+use crate::error::Result;
+use crate::measure::{
+    Histogram, Sample, Sampler, Windows, disk, process, settling_stalls, slowest_to_median,
+};
+
+/// Adds the row of a number to a batch.
+pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Batch, u64);
+
+/// What a load was like.
+#[derive(Default)]
+pub(super) struct Loaded {
+    /// Rows acknowledged.
+    pub(super) rows: u64,
+    /// From the first batch to the last acknowledgement.
+    pub(super) elapsed: Duration,
+    raw_bytes: u64,
+    last_fifth: Option<f64>,
+    batches: Histogram,
+    windows: Windows,
+}
+
+impl Bench<'_> {
+    /// Writes `rows` rows, waits until the engine is settled, and fills in all figures of a load.
+    /// Returns the rows that were written.
+    pub(super) fn measured_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
+        self.measurement.generate_us_per_row = Some(generation_cost(fill));
+        let device = disk::Device::under(&self.spec.dir);
+        disk::sync_file_system(&self.spec.dir)?;
+        let device_before = device.as_ref().and_then(disk::Device::counters);
+        let (cpu_before, io_before) = (process::cpu_time()?, process::io()?);
+
+        let (loaded, settling, series) = self.observed_load(rows, fill)?;
+        let cpu = process::cpu_time()? - cpu_before;
+        disk::sync_file_system(&self.spec.dir)?;
+        let io = process::io()?;
+        let device_after = device.as_ref().and_then(disk::Device::counters);
+
+        let settled = loaded.elapsed + settling;
+        let stalls = settling_stalls(&series, loaded.elapsed, settled);
+        let per_second = |time: Duration| loaded.rows as f64 / time.as_secs_f64().max(1e-9);
+        let m = &mut self.measurement;
+        m.rows = Some(loaded.rows);
+        m.rows_per_s = Some(per_second(loaded.elapsed));
+        m.rows_per_s_settled = Some(per_second(settled));
+        m.rows_per_s_last_fifth = loaded.last_fifth;
+        m.settle_s = Some(settling.as_secs_f64());
+        m.cpu_us_per_row = Some(cpu.as_secs_f64() * 1e6 / loaded.rows.max(1) as f64);
+        m.raw_bytes = Some(loaded.raw_bytes);
+        m.written_bytes = Some(io.written_bytes - io_before.written_bytes);
+        m.cancelled_bytes = Some(io.cancelled_bytes - io_before.cancelled_bytes);
+        m.write_ops = device_after.zip(device_before).map(|(b, a)| b.write_ops - a.write_ops);
+        m.device_written_bytes =
+            device_after.zip(device_before).map(|(b, a)| b.written_bytes - a.written_bytes);
+        m.batch_ms_p50 = loaded.batches.quantile_ms(0.5);
+        m.batch_ms_p99 = loaded.batches.quantile_ms(0.99);
+        m.batch_ms_max = loaded.batches.max_ms();
+        m.min_interval_ratio = slowest_to_median(loaded.windows.rows())
+            .map(|ratio| if stalls > 0 { 0.0 } else { ratio });
+        m.series = series;
+        Ok(loaded.rows)
+    }
+
+    /// Writes and settles without filling in figures: the load before what a workload is about.
+    pub(super) fn silent_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
+        let (loaded, _, _) = self.observed_load(rows, fill)?;
+        Ok(loaded.rows)
+    }
+
+    fn observed_load(
+        &mut self,
+        rows: u64,
+        fill: Fill<'_>,
+    ) -> Result<(Loaded, Duration, Vec<Sample>)> {
+        let done = Arc::new(AtomicU64::new(0));
+        let start = Instant::now();
+        let sampler = Sampler::start(start, Arc::clone(&done), self.progress.load(rows));
+        let loaded = drive(self.engine, self.spec, rows, start, &done, fill)?;
+        let settling = settle(self.engine)?;
+        Ok((loaded, settling, sampler.finish()))
+    }
+}
+
+/// Writes rows `0..rows` in batches until they are done or the time limit is over.
+pub(super) fn drive(
+    engine: &dyn Engine,
+    spec: &Spec,
+    rows: u64,
+    start: Instant,
+    done: &AtomicU64,
+    fill: Fill<'_>,
+) -> Result<Loaded> {
+    let limit = spec.limit_s.map(Duration::from_secs_f64);
+    // Where each thousandth of the rows was reached: enough to find the last fifth afterwards,
+    // also when the time limit decides how many rows there are.
+    let mut marks: Vec<(u64, Duration)> = Vec::new();
+    let stride = (rows / 1_000).max(1);
+    let mut loaded = Loaded::default();
+    let mut batch = Batch::default();
+    while loaded.rows < rows && limit.is_none_or(|limit| loaded.elapsed < limit) {
+        let end = rows.min(loaded.rows + spec.batch_rows());
+        batch.clear();
+        for id in loaded.rows..end {
+            fill(&mut batch, id);
+        }
+        let before = Instant::now();
+        engine.write(&batch, spec.variant.durability)?;
+        let after = Instant::now();
+        loaded.batches.record(after - before);
+        loaded.windows.record(after - start, end - loaded.rows);
+        loaded.raw_bytes += batch.raw_bytes();
+        (loaded.rows, loaded.elapsed) = (end, after - start);
+        done.store(end, Ordering::Relaxed);
+        if marks.last().is_none_or(|(last, _)| end >= last + stride) {
+            marks.push((end, loaded.elapsed));
+        }
+    }
+    loaded.last_fifth = last_fifth(&marks, loaded.rows, loaded.elapsed);
+    Ok(loaded)
+}
+
+/// The rate from the first mark at or after four fifths of the rows to the end.
+fn last_fifth(marks: &[(u64, Duration)], rows: u64, elapsed: Duration) -> Option<f64> {
+    let (from, at) = marks.iter().find(|(mark, _)| mark * 5 >= rows * 4)?;
+    let time = elapsed.checked_sub(*at)?.as_secs_f64();
+    (rows > *from && time > 0.0).then(|| (rows - from) as f64 / time)
+}
+
+/// Microseconds that making a row costs, from some thousand of them.
+fn generation_cost(fill: Fill<'_>) -> f64 {
+    const ROWS: u64 = 20_000;
+    let mut batch = Batch::default();
+    let start = Instant::now();
+    for id in 0..ROWS {
+        if id % 1_000 == 0 {
+            batch.clear();
+        }
+        fill(&mut batch, id);
+    }
+    start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_fifth_is_of_what_was_written() {
+        let marks: Vec<_> = (1..=10).map(|i| (i * 100, Duration::from_secs(i))).collect();
+        let rate = last_fifth(&marks, 1_000, Duration::from_secs(14));
+        assert_eq!(rate, Some(200.0 / 6.0));
+        assert_eq!(last_fifth(&[], 0, Duration::ZERO), None);
+        assert_eq!(last_fifth(&[(10, Duration::from_secs(1))], 10, Duration::from_secs(1)), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! The workloads: what is written and read, in which order, and what of it is measured.
+//!
+//! | workload    | writes                                            | then measures                    |
+//! |-------------|---------------------------------------------------|----------------------------------|
+//! | iibench     | rows with three secondary entries each            | points, scans, one full scan     |
+//! | overwrite   | the rows of one tree, then random ones again      | points, short scans              |
+//! | delete-left | as iibench, then deletes the lower half in order  | first and last key, right after  |
+//! | mixed       | as iibench, then a writer at a fixed rate         | two readers beside the writer    |
+//! | logs        | lines of a web server's log, one tree             | size and points, for each codec  |
+//! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
+//! | merge       | nothing: the merge kernel in memory               | entries a second                 |
+//!
+//! A [`Spec`] says everything that a child needs to know; a workload gets it with the open engine
+//! in a [`Bench`] and fills in a [`Measurement`].
+
+mod bench;
+mod delete_left;
+mod durable;
+mod iibench;
+mod load;
+mod logs;
+mod mixed;
+mod overwrite;
+mod reads;
+mod settle;
+mod spec;
+
+pub use bench::{Bench, run};
+pub use spec::{ReadSeconds, Spec, Variant, Workload};
+
+#[cfg(test)]
+mod tests;

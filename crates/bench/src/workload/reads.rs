@@ -1,0 +1,110 @@
+//! Reading for a fixed time with one thread, every answer checked as far as that costs nothing.
+
+use std::time::{Duration, Instant};
+
+use frondb_core::prng::Prng;
+
+use super::{Bench, ReadSeconds};
+use crate::engine::{Digest, Reader};
+use crate::error::{Error, Result};
+use crate::measure::Histogram;
+use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, probes};
+
+/// What was read in a time.
+pub(super) struct Timed {
+    /// Operations a second.
+    pub(super) per_s: f64,
+    /// Their latencies.
+    pub(super) latency: Histogram,
+}
+
+impl Timed {
+    /// Operations a second; none if nothing was measured.
+    pub(super) fn rate(&self) -> Option<f64> {
+        (self.per_s > 0.0).then_some(self.per_s)
+    }
+
+    /// What 99 of 100 stayed within.
+    pub(super) fn p99_ms(&self) -> Option<f64> {
+        self.latency.quantile_ms(0.99)
+    }
+}
+
+/// Repeats `operation` for `seconds`.
+pub(super) fn timed(seconds: f64, mut operation: impl FnMut() -> Result<()>) -> Result<Timed> {
+    let mut latency = Histogram::default();
+    let length = Duration::from_secs_f64(seconds.max(0.0));
+    let (start, mut operations) = (Instant::now(), 0_u64);
+    let mut now = start;
+    while now - start < length {
+        operation()?;
+        let after = Instant::now();
+        latency.record(after - now);
+        (now, operations) = (after, operations + 1);
+    }
+    let elapsed = (now - start).as_secs_f64();
+    Ok(Timed { per_s: if elapsed > 0.0 { operations as f64 / elapsed } else { 0.0 }, latency })
+}
+
+/// A point read of the primary tree. A row that was acknowledged and is not found is an error: an
+/// engine that loses rows is not fast.
+pub(super) fn point(reader: &mut dyn Reader, prng: &mut Prng, rows: u64) -> Result<()> {
+    let key = probes::primary(prng, rows);
+    if reader.get(PRIMARY, &key, &mut Digest::default())? {
+        return Ok(());
+    }
+    Err(Error::Wrong(format!("row {} was acknowledged and is not found", u64::from_be_bytes(key))))
+}
+
+/// A 10-entry scan of the first secondary tree from a random (price, customer).
+pub(super) fn scan10(reader: &mut dyn Reader, prng: &mut Prng) -> Result<()> {
+    let from = probes::price_customer(prng);
+    reader.scan(SECONDARY_CUSTOMER, &from, 10, &mut Digest::default()).map(drop)
+}
+
+/// A 1,000-entry scan of the second secondary tree from a random (cash register, price).
+pub(super) fn scan1000(reader: &mut dyn Reader, prng: &mut Prng) -> Result<()> {
+    let from = probes::register_price(prng);
+    reader.scan(SECONDARY_REGISTER, &from, 1_000, &mut Digest::default()).map(drop)
+}
+
+impl Bench<'_> {
+    /// The reads of iiBench after a load of `rows` rows.
+    pub(super) fn table_reads(&mut self, rows: u64) -> Result<()> {
+        let ReadSeconds { warmup, points, scan10: short, scan1000: long } = self.spec.reads;
+        let mut reader = self.engine.reader()?;
+        let mut prng = Prng::new(self.spec.seed ^ 0x5EED_0F4E_AD5A_0001);
+        self.progress.say("reading: warm-up");
+        timed(warmup, || point(reader.as_mut(), &mut prng, rows))?;
+        self.progress.say("reading: points by primary key");
+        let by_key = timed(points, || point(reader.as_mut(), &mut prng, rows))?;
+        self.progress.say("reading: 10-entry scans of a secondary");
+        let by_ten = timed(short, || scan10(reader.as_mut(), &mut prng))?;
+        self.progress.say("reading: 1,000-entry scans of a secondary");
+        let by_thousand = timed(long, || scan1000(reader.as_mut(), &mut prng))?;
+        drop(reader);
+        let m = &mut self.measurement;
+        (m.point_ops_s, m.point_ms_p99) = (by_key.rate(), by_key.p99_ms());
+        (m.scan10_ops_s, m.scan10_ms_p99) = (by_ten.rate(), by_ten.p99_ms());
+        (m.scan1000_ops_s, m.scan1000_ms_p99) = (by_thousand.rate(), by_thousand.p99_ms());
+        self.full_scan(SECONDARY_CUSTOMER, rows)
+    }
+
+    /// Scans a whole tree once and checks that it holds `expected` entries.
+    pub(super) fn full_scan(&mut self, tree: usize, expected: u64) -> Result<()> {
+        self.progress.say("reading: a full scan");
+        let mut reader = self.engine.reader()?;
+        let mut digest = Digest::default();
+        let start = Instant::now();
+        let items = reader.scan(tree, &[], u64::MAX, &mut digest)?;
+        let elapsed = start.elapsed().as_secs_f64();
+        if items != expected {
+            return Err(Error::Wrong(format!(
+                "a full scan found {items} entries of tree {tree} and not {expected}"
+            )));
+        }
+        self.measurement.fullscan_items_s = Some(items as f64 / elapsed.max(1e-9));
+        self.measurement.fullscan_digest = Some(format!("{:016x}", digest.value()));
+        Ok(())
+    }
+}

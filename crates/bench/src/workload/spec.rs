@@ -1,0 +1,176 @@
+//! The plan of one child: which engine, which workload, which sizes.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Codec, Durability, EngineOptions, TreeSpec};
+use crate::rows::{LOG_TREES, TABLE_TREES};
+
+/// A workload by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// Rows with three secondary index entries each, then reads
+    Iibench,
+    /// Random rows of one tree written again, then reads
+    Overwrite,
+    /// The lower half of the rows deleted in key order; first and last key right after
+    DeleteLeft,
+    /// A writer at a fixed rate and two readers
+    Mixed,
+    /// Log lines with each codec: size and point reads
+    Logs,
+    /// 1, 1,000 and 10,000 rows a commit, synced and not
+    Durable,
+    /// The merge kernel, in memory
+    Merge,
+}
+
+/// One case of a workload. Most have only one, without a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name in reports; empty if it is the only one.
+    pub name: String,
+    /// How hard to compress.
+    pub codec: Codec,
+    /// When a commit is acknowledged.
+    pub durability: Durability,
+    /// Rows a commit, if the variant fixes them.
+    pub batch_rows: Option<u64>,
+}
+
+impl Workload {
+    /// The word for it on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iibench => "iibench",
+            Self::Overwrite => "overwrite",
+            Self::DeleteLeft => "delete-left",
+            Self::Mixed => "mixed",
+            Self::Logs => "logs",
+            Self::Durable => "durable",
+            Self::Merge => "merge",
+        }
+    }
+
+    /// Its variants, in the order in which they run. `codec` is what the workloads use that do not
+    /// compare codecs.
+    #[must_use]
+    pub fn variants(self, codec: Codec) -> Vec<Variant> {
+        let plain = Variant {
+            name: String::new(),
+            codec,
+            durability: Durability::NoSync,
+            batch_rows: None,
+        };
+        match self {
+            Self::Logs => [Codec::Standard, Codec::Aggressive, Codec::None]
+                .map(|codec| Variant { name: codec.name().to_owned(), codec, ..plain.clone() })
+                .to_vec(),
+            Self::Durable => {
+                let cases = [(Durability::Sync, "sync"), (Durability::NoSync, "no sync")];
+                let case = |(durability, name): (Durability, &str), rows: u64| Variant {
+                    name: format!("{rows} a commit, {name}"),
+                    durability,
+                    batch_rows: Some(rows),
+                    ..plain.clone()
+                };
+                cases
+                    .into_iter()
+                    .flat_map(|sync| [1, 1_000, 10_000].map(|rows| case(sync, rows)))
+                    .collect()
+            }
+            _ => vec![plain],
+        }
+    }
+
+    /// The trees it needs.
+    #[must_use]
+    pub fn trees(self) -> Vec<TreeSpec> {
+        match self {
+            Self::Logs => LOG_TREES.to_vec(),
+            Self::Overwrite => TABLE_TREES[..1].to_vec(),
+            Self::Merge => Vec::new(),
+            _ => TABLE_TREES.to_vec(),
+        }
+    }
+}
+
+/// How long each kind of read is measured, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadSeconds {
+    /// Point reads that are not measured, so that caches hold what they can.
+    pub warmup: f64,
+    /// Point reads.
+    pub points: f64,
+    /// 10-entry scans.
+    pub scan10: f64,
+    /// 1,000-entry scans.
+    pub scan1000: f64,
+}
+
+impl ReadSeconds {
+    /// The lengths of the reference measurement, times `scale`.
+    #[must_use]
+    pub fn reference(scale: f64) -> Self {
+        Self {
+            warmup: 10.0 * scale,
+            points: 15.0 * scale,
+            scan10: 15.0 * scale,
+            scan1000: 10.0 * scale,
+        }
+    }
+}
+
+/// Everything a child needs to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The engine's name.
+    pub engine: String,
+    /// The workload.
+    pub workload: Workload,
+    /// Its case.
+    pub variant: Variant,
+    /// Rows to write.
+    pub rows: u64,
+    /// Rows a commit, unless the variant fixes them.
+    pub batch_rows: u64,
+    /// The engine's memory; see [`EngineOptions::memory_bytes`].
+    pub memory_bytes: u64,
+    /// What the rows and the reads are drawn from.
+    pub seed: u64,
+    /// Where the engine keeps its files: made by the child, must not exist.
+    pub dir: PathBuf,
+    /// Ends a load after this many seconds, with fewer rows.
+    pub limit_s: Option<f64>,
+    /// How long reads are measured.
+    pub reads: ReadSeconds,
+    /// Rows a second of the writer of `mixed`.
+    pub paced_rows_per_s: f64,
+    /// Whether to return the engine's own statistics.
+    pub stats: bool,
+    /// Whether to show progress.
+    pub progress: bool,
+}
+
+impl Spec {
+    /// Rows a commit.
+    #[must_use]
+    pub fn batch_rows(&self) -> u64 {
+        self.variant.batch_rows.unwrap_or(self.batch_rows).max(1)
+    }
+
+    /// What the engine is opened with.
+    #[must_use]
+    pub fn engine_options(&self) -> EngineOptions {
+        EngineOptions {
+            memory_bytes: self.memory_bytes,
+            trees: self.workload.trees(),
+            codec: self.variant.codec,
+            durability: self.variant.durability,
+        }
+    }
+}

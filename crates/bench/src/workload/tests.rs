@@ -1,0 +1,196 @@
+//! Every workload, small, on the model engine: it runs to the end, its answers are checked, and
+//! the figures that it promises are there.
+
+use std::path::PathBuf;
+
+use super::{ReadSeconds, Spec, Workload, run};
+use crate::driver::Progress;
+use crate::engine::{Batch, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader};
+use crate::engines::model::MODEL;
+use crate::error::{Error, Result};
+use crate::report::Measurement;
+
+/// A directory that is removed with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let name = format!("frondb-bench-test-{}-{name}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&dir);
+        Self(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn spec(workload: Workload, variant: usize, scratch: &Scratch) -> Spec {
+    Spec {
+        engine: "model".to_owned(),
+        workload,
+        variant: workload.variants(Codec::Standard).swap_remove(variant),
+        rows: 5_000,
+        batch_rows: 100,
+        memory_bytes: 1 << 20,
+        seed: 42,
+        dir: scratch.0.join("data"),
+        limit_s: None,
+        reads: ReadSeconds { warmup: 0.001, points: 0.01, scan10: 0.01, scan1000: 0.01 },
+        paced_rows_per_s: 100_000.0,
+        stats: true,
+        progress: false,
+    }
+}
+
+fn measure(workload: Workload, variant: usize) -> Measurement {
+    let scratch = Scratch::new(&format!("{}-{variant}", workload.name()));
+    run(&MODEL, &spec(workload, variant, &scratch), Progress::silent()).unwrap()
+}
+
+#[test]
+fn iibench_fills_in_load_and_reads() {
+    let m = measure(Workload::Iibench, 0);
+    assert_eq!((m.rows, m.raw_bytes), (Some(5_000), Some(5_000 * 156)));
+    let figures = [
+        m.rows_per_s,
+        m.rows_per_s_settled,
+        m.rows_per_s_last_fifth,
+        m.batch_ms_p50,
+        m.batch_ms_p99,
+        m.batch_ms_max,
+        m.point_ops_s,
+        m.scan10_ops_s,
+        m.scan1000_ops_s,
+        m.fullscan_items_s,
+    ];
+    assert!(figures.iter().all(|figure| figure.is_some_and(|value| value > 0.0)), "{m:?}");
+    assert!(m.written_bytes.is_some() && m.disk_bytes.is_some() && m.cpu_us_per_row.is_some());
+    assert!(m.rss_peak_bytes >= m.rss_empty_bytes);
+    assert!(m.stats.contains("tree 1: 5000 keys"), "{}", m.stats);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_table() {
+    let digest = || measure(Workload::Logs, 0).fullscan_digest.unwrap();
+    assert_eq!(digest(), digest());
+}
+
+#[test]
+fn overwrite_keeps_the_number_of_rows() {
+    let m = measure(Workload::Overwrite, 0);
+    assert_eq!((m.rows, m.raw_bytes), (Some(5_000), Some(5_000 * 96)));
+    assert!(m.point_ops_s.is_some() && m.scan10_ops_s.is_some());
+}
+
+#[test]
+fn delete_left_times_the_edges() {
+    let m = measure(Workload::DeleteLeft, 0);
+    assert!(m.first_key_ms.is_some() && m.last_key_ms.is_some() && m.deletes_per_s.is_some());
+    assert!(m.stats.contains("tree 0: 2500 keys"), "{}", m.stats);
+    assert!(m.stats.contains("tree 3: 2500 keys"), "{}", m.stats);
+}
+
+#[test]
+fn mixed_reads_while_it_writes() {
+    let m = measure(Workload::Mixed, 0);
+    assert!(m.point_ops_s.is_some() && m.scan10_ops_s.is_some() && m.scan1000_ops_s.is_some());
+    assert!(m.rows.unwrap() > 0 && m.writer_lag_ms_max.is_some());
+    assert_eq!(m.paced_rows_per_s, Some(100_000.0));
+}
+
+#[test]
+fn logs_and_durable_have_a_variant_for_each_case() {
+    let names = |workload: Workload| {
+        let variants = workload.variants(Codec::Standard);
+        variants.into_iter().map(|variant| variant.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Workload::Logs), ["standard", "aggressive", "none"]);
+    assert_eq!(names(Workload::Durable).len(), 6);
+    let m = measure(Workload::Logs, 2);
+    assert_eq!(m.variant, "none");
+    assert!(m.point_ops_s.is_some() && m.raw_bytes.unwrap() > 5_000 * 200);
+    let m = measure(Workload::Durable, 0);
+    assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
+}
+
+#[test]
+fn a_time_limit_ends_the_load_with_fewer_rows() {
+    let scratch = Scratch::new("limit");
+    let spec = Spec { limit_s: Some(0.0), ..spec(Workload::Durable, 1, &scratch) };
+    let m = run(&MODEL, &spec, Progress::silent()).unwrap();
+    assert_eq!(m.rows, Some(0));
+}
+
+#[test]
+fn a_directory_that_exists_is_refused() {
+    let scratch = Scratch::new("exists");
+    let spec = spec(Workload::Durable, 1, &scratch);
+    std::fs::create_dir_all(&spec.dir).unwrap();
+    let error = run(&MODEL, &spec, Progress::silent()).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+}
+
+/// An engine that acknowledges every write and forgets it.
+struct Forgetful;
+
+const FORGETFUL: EngineKind = EngineKind {
+    name: "forgetful",
+    describe: |_| String::new(),
+    codecs: &[Codec::Standard],
+    open: |_, _: &EngineOptions| Ok(Box::new(Forgetful)),
+};
+
+impl Engine for Forgetful {
+    fn write(&self, _: &Batch, _: Durability) -> Result<()> {
+        Ok(())
+    }
+    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+        Ok(Box::new(Forgetful))
+    }
+    fn is_settled(&self) -> Result<bool> {
+        Ok(true)
+    }
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+    fn stats(&self) -> String {
+        String::new()
+    }
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Reader for Forgetful {
+    fn get(&mut self, _: usize, _: &[u8], _: &mut Digest) -> Result<bool> {
+        Ok(false)
+    }
+    fn scan(&mut self, _: usize, _: &[u8], _: u64, _: &mut Digest) -> Result<u64> {
+        Ok(0)
+    }
+    fn first_key(&mut self, _: usize) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+    fn last_key(&mut self, _: usize) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn an_engine_that_loses_rows_gets_no_figures() {
+    for workload in [
+        Workload::Iibench,
+        Workload::Overwrite,
+        Workload::DeleteLeft,
+        Workload::Mixed,
+        Workload::Logs,
+    ] {
+        let scratch = Scratch::new(&format!("forgetful-{}", workload.name()));
+        let result = run(&FORGETFUL, &spec(workload, 0, &scratch), Progress::silent());
+        assert!(matches!(result, Err(Error::Wrong(_))), "{workload:?}: {result:?}");
+    }
+}
