@@ -90,6 +90,18 @@ impl Body<'_> {
         (HEADER_BYTES + PREFIX_BYTES_MAX + self.stored_bytes()) as u64
     }
 
+    /// Whether it fits a record.
+    ///
+    /// # Errors
+    /// `Invalid` if it does not.
+    pub fn check(&self) -> Result<()> {
+        let (bytes, most) = (self.stored_bytes(), PAYLOAD_BYTES_MAX - PREFIX_BYTES_MAX);
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("a log record of {bytes} bytes is longer than {most}")))
+    }
+
     fn stored_bytes(&self) -> usize {
         match self {
             Self::Raw(parts) => parts.iter().map(|part| part.len()).sum(),
@@ -158,15 +170,9 @@ pub fn append(
     synced: Option<u64>,
     body: Body<'_>,
 ) -> Result<usize> {
-    let body_bytes = body.stored_bytes();
-    if body_bytes > PAYLOAD_BYTES_MAX - PREFIX_BYTES_MAX {
-        let most = PAYLOAD_BYTES_MAX - PREFIX_BYTES_MAX;
-        return Err(Error::invalid(format!(
-            "a log record of {body_bytes} bytes is longer than {most}"
-        )));
-    }
+    body.check()?;
     let start = out.len();
-    out.reserve(HEADER_BYTES + PREFIX_BYTES_MAX + body_bytes);
+    out.reserve(HEADER_BYTES + PREFIX_BYTES_MAX + body.stored_bytes());
     out.extend_from_slice(&[0; HEADER_BYTES]);
     let mut flags = 0;
     if let Some(synced) = synced {

@@ -112,11 +112,7 @@ impl Directory {
     }
 
     /// Makes a spare a segment; returns it and how much of it has space.
-    pub(crate) fn reuse(
-        &self,
-        spare: u64,
-        header: &SegmentHeader,
-    ) -> Result<(SharedFile, u64)> {
+    pub(crate) fn reuse(&self, spare: u64, header: &SegmentHeader) -> Result<(SharedFile, u64)> {
         let name = FileName::Spare(spare).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
         let len = file.len()?;
@@ -149,6 +145,8 @@ impl Directory {
 
     /// Removes spares.
     pub(crate) fn remove_spares(&self, spares: &[u64]) -> Result<()> {
-        spares.iter().try_for_each(|&number| self.device.remove(&FileName::Spare(number).to_string()))
+        spares
+            .iter()
+            .try_for_each(|&number| self.device.remove(&FileName::Spare(number).to_string()))
     }
 }

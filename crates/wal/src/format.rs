@@ -73,8 +73,7 @@ impl SegmentHeader {
     /// `Corruption` if these are not the bytes of a header, `Unsupported` if a newer version wrote
     /// them.
     pub(crate) fn decode(file: &str, bytes: &[u8]) -> Result<Self> {
-        let corrupt =
-            |message: &str| Error::corruption(file, 0, WHAT_HEADER, message.to_owned());
+        let corrupt = |message: &str| Error::corruption(file, 0, WHAT_HEADER, message.to_owned());
         let (Some(checked), Some(checksum)) =
             (bytes.get(..CHECKED_BYTES), bytes.get(CHECKED_BYTES..HEADER_BYTES as usize))
         else {
@@ -200,7 +199,8 @@ mod tests {
 
     #[test]
     fn names_round_trip_and_others_are_left_alone() {
-        for name in [FileName::Segment(1), FileName::Spare(999_999_999_999), FileName::Unfinished(0)]
+        for name in
+            [FileName::Segment(1), FileName::Spare(999_999_999_999), FileName::Unfinished(0)]
         {
             assert_eq!(FileName::parse(&name.to_string()), Some(name));
         }

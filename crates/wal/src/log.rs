@@ -296,8 +296,7 @@ impl Wal {
     /// # Errors
     /// Those of the device. The log goes on; files left behind go at the next open.
     pub fn recycle(&self, before: Lsn) -> Result<()> {
-        let (spares, removed) =
-            self.state.lock().take_obsolete(before, &self.options);
+        let (spares, removed) = self.state.lock().take_obsolete(before, &self.options);
         if spares.is_empty() && removed.is_empty() {
             return Ok(());
         }

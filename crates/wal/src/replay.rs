@@ -272,7 +272,8 @@ impl Replay {
     }
 
     fn corruption(&self, offset: u64, message: String) -> Error {
-        let file = self.segments.get(self.at).map_or_else(|| self.directory.describe(), Found::name);
+        let file =
+            self.segments.get(self.at).map_or_else(|| self.directory.describe(), Found::name);
         Error::corruption(file, offset, WHAT_RECORD, message)
     }
 

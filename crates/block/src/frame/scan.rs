@@ -27,6 +27,15 @@ impl<F: FnMut(u64, &mut [u8]) -> Result<usize>> ReadAt for F {
     }
 }
 
+impl ReadAt for &[u8] {
+    fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        let bytes = buf.len().min(self.len() - from);
+        buf[..bytes].copy_from_slice(&self[from..from + bytes]);
+        Ok(bytes)
+    }
+}
+
 /// Which part of a file holds the records, and what their positions are.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {

@@ -1,0 +1,76 @@
+//! A manifest file that is written: records at its end, space ahead of it.
+
+use frondb_block::frame::{self, Body, Place};
+use frondb_core::Result;
+use frondb_device::SharedFile;
+
+/// A manifest file and where it ends. Used by one leader at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct LogFile {
+    pub(crate) generation: u64,
+    pub(crate) file: SharedFile,
+    /// Behind the last record that was written.
+    pub(crate) end: u64,
+    /// Everything below is durable.
+    pub(crate) durable: u64,
+    /// Space is taken up to here.
+    pub(crate) reserved_to: u64,
+}
+
+impl LogFile {
+    /// Appends records of one kind in one write.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`; a part may be in the file, `end` does not move. `Invalid` for a record of
+    /// 1 GiB or more.
+    pub(crate) fn write<'a>(
+        &mut self,
+        kind: u8,
+        bodies: impl IntoIterator<Item = Body<'a>>,
+        reserve_bytes: u64,
+    ) -> Result<u64> {
+        let mut bytes = Vec::new();
+        for body in bodies {
+            let position = self.end + bytes.len() as u64;
+            let place = Place { generation: self.generation, position };
+            // The first record of a write tells what was durable; more would say the same.
+            let synced = bytes.is_empty().then_some(self.durable);
+            frame::append(&mut bytes, place, kind, synced, body)?;
+        }
+        let written = bytes.len() as u64;
+        self.reserve(self.end + written, reserve_bytes);
+        self.file.write_at(self.end, &bytes)?;
+        self.end += written;
+        self.reserved_to = self.reserved_to.max(self.end);
+        Ok(written)
+    }
+
+    /// Takes space ahead once half of the reserve is used, while there is any.
+    pub(crate) fn reserve(&mut self, end: u64, reserve_bytes: u64) {
+        let to = end + reserve_bytes;
+        if reserve_bytes == 0 || self.reserved_to >= end + reserve_bytes / 2 {
+            return;
+        }
+        // On a full disk the write itself decides; what was reserved is then used up.
+        let from = self.reserved_to.max(self.end);
+        if self.file.allocate(from, to - from).is_ok() {
+            self.reserved_to = to;
+        }
+    }
+
+    /// Makes durable what was written.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync()?;
+        self.durable = self.end;
+        Ok(())
+    }
+
+    /// Cuts off, durably, what a failed write left behind the end.
+    pub(crate) fn cut(&mut self) -> Result<()> {
+        self.file.set_len(self.end)?;
+        self.reserved_to = self.end;
+        self.file.sync()?;
+        self.durable = self.end;
+        Ok(())
+    }
+}

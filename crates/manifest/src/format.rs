@@ -1,0 +1,240 @@
+//! The bytes of the superblocks and of a manifest file.
+//!
+//! # SUPER
+//! Two slots of 4,096 bytes; a generation goes to the slot that does not hold the one before.
+//! ```text
+//!  offset size field
+//!       0    8 magic         "FronSUPR"; never changes
+//!       8    4 version       1; of the whole database
+//!      12    4 zero
+//!      16   16 database id
+//!      32    8 generation    of this superblock and of the manifest file it names
+//!      40    8 durable       bytes of that file that were durable before this was written
+//!      48    . zero
+//!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; never changes its place
+//! ```
+//!
+//! # MANIFEST-NNNNNN
+//! ```text
+//!       0    8 magic         "FronMANF"; never changes
+//!       8    4 version       1
+//!      12    4 zero
+//!      16   16 database id
+//!      32    8 generation    the number in the file's name
+//!      40   16 zero
+//!      56    8 checksum      XXH3-64 of bytes 0 .. 56
+//!      64    . records       frondb_block::frame, whose position is the file offset
+//! ```
+//! The kinds of the records, in the order they come in:
+//!
+//! | kind | record | payload |
+//! |---|---|---|
+//! | 1 | part of the snapshot, any number | bytes |
+//! | 2 | end of the snapshot | u64: bytes of the whole snapshot |
+//! | 4 | edits made while the snapshot was written, any number | bytes |
+//! | 3 | confirmed: the superblock of this generation is durable | empty |
+//! | 4 | edits, any number | bytes |
+//!
+//! All integers are little-endian.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::codec::Reader;
+
+/// Version of the database format that this build writes, and the newest it reads.
+///
+/// 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The file with the superblocks.
+pub const SUPER_FILE: &str = "SUPER";
+/// The same while a database is made.
+pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
+/// Bytes of one superblock.
+pub const SLOT_BYTES: usize = 4096;
+/// Bytes in front of a manifest file's records.
+pub const HEADER_BYTES: u64 = 64;
+
+pub(crate) const KIND_SNAPSHOT: u8 = 1;
+pub(crate) const KIND_SNAPSHOT_END: u8 = 2;
+pub(crate) const KIND_CONFIRMED: u8 = 3;
+pub(crate) const KIND_EDIT: u8 = 4;
+
+pub(crate) const WHAT_SUPERBLOCK: &str = "superblock";
+pub(crate) const WHAT_HEADER: &str = "manifest header";
+pub(crate) const WHAT_RECORD: &str = "manifest record";
+pub(crate) const WHAT_FILE: &str = "manifest";
+
+const MAGIC_SUPER: &[u8; 8] = b"FronSUPR";
+const MAGIC_MANIFEST: &[u8; 8] = b"FronMANF";
+const CHECKSUM_BYTES: usize = 8;
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bad {
+    /// Not even the magic.
+    Foreign,
+    /// The magic, but not the checksum.
+    Damaged,
+    /// Whole, but of this newer version.
+    Newer(u32),
+}
+
+/// Which manifest file is the database's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Superblock {
+    pub(crate) db_id: u128,
+    pub(crate) generation: u64,
+    pub(crate) durable_bytes: u64,
+}
+
+impl Superblock {
+    pub(crate) fn encode(&self) -> [u8; SLOT_BYTES] {
+        let mut bytes = [0; SLOT_BYTES];
+        put_common(&mut bytes, MAGIC_SUPER, self.db_id, self.generation);
+        bytes[40..48].copy_from_slice(&self.durable_bytes.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Bad> {
+        let mut reader = checked(bytes, SLOT_BYTES, MAGIC_SUPER)?;
+        let (db_id, generation) = common(&mut reader)?;
+        let durable_bytes = reader.u64().map_err(|_| Bad::Damaged)?;
+        Ok(Self { db_id, generation, durable_bytes })
+    }
+}
+
+/// What a manifest file says about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FileHeader {
+    pub(crate) db_id: u128,
+    pub(crate) generation: u64,
+}
+
+impl FileHeader {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES as usize] {
+        let mut bytes = [0; HEADER_BYTES as usize];
+        put_common(&mut bytes, MAGIC_MANIFEST, self.db_id, self.generation);
+        seal(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Bad> {
+        let mut reader = checked(bytes, HEADER_BYTES as usize, MAGIC_MANIFEST)?;
+        let (db_id, generation) = common(&mut reader)?;
+        Ok(Self { db_id, generation })
+    }
+}
+
+/// The name of a manifest file.
+pub(crate) fn file_name(generation: u64) -> String {
+    format!("MANIFEST-{generation:06}")
+}
+
+/// The generation in the name of a manifest file; `None` if it is another file.
+pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("MANIFEST-")?;
+    if digits.len() < 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+fn put_common(bytes: &mut [u8], magic: &[u8; 8], db_id: u128, generation: u64) {
+    bytes[..8].copy_from_slice(magic);
+    bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes[16..32].copy_from_slice(&db_id.to_le_bytes());
+    bytes[32..40].copy_from_slice(&generation.to_le_bytes());
+}
+
+fn seal(bytes: &mut [u8]) {
+    let at = bytes.len() - CHECKSUM_BYTES;
+    let checksum = xxh3(&bytes[..at]);
+    bytes[at..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Checks checksum, magic and version; gives what follows the version.
+fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, Bad> {
+    let bad = if bytes.starts_with(magic) { Bad::Damaged } else { Bad::Foreign };
+    let bytes = bytes.get(..len).ok_or(bad)?;
+    let (checked, checksum) = bytes.split_at_checked(len - CHECKSUM_BYTES).ok_or(bad)?;
+    if checksum != xxh3(checked).to_le_bytes() || bad == Bad::Foreign {
+        return Err(bad);
+    }
+    let mut reader = Reader::new(&checked[magic.len()..]);
+    match reader.u32() {
+        Ok(version) if version > FORMAT_VERSION => Err(Bad::Newer(version)),
+        Ok(_) => Ok(reader),
+        Err(_) => Err(Bad::Damaged),
+    }
+}
+
+fn common(reader: &mut Reader<'_>) -> Result<(u128, u64), Bad> {
+    let _zero = reader.u32().map_err(|_| Bad::Damaged)?;
+    let mut next = || reader.u64().map_err(|_| Bad::Damaged);
+    let (low, high, generation) = (next()?, next()?, next()?);
+    Ok((u128::from(high) << 64 | u128::from(low), generation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUPERBLOCK: Superblock = Superblock {
+        db_id: 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10,
+        generation: 7,
+        durable_bytes: 300,
+    };
+
+    #[test]
+    fn a_superblock_is_these_bytes() {
+        let bytes = SUPERBLOCK.encode();
+        let hex: String = bytes[..48].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "46726f6e535550520100000000000000100f0e0d0c0b0a090807060504030201\
+             07000000000000002c01000000000000"
+        );
+        assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
+    }
+
+    #[test]
+    fn a_header_is_these_bytes() {
+        let header = FileHeader { db_id: 0x10, generation: 2 };
+        let bytes = header.encode();
+        let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "46726f6e4d414e460100000000000000100000000000000000000000000000000200000000000000"
+        );
+        assert_eq!(FileHeader::decode(&bytes), Ok(header));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        for bit in 0..SLOT_BYTES * 8 {
+            let mut bytes = SUPERBLOCK.encode();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let bad = if bit < 64 { Bad::Foreign } else { Bad::Damaged };
+            assert_eq!(Superblock::decode(&bytes), Err(bad), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_from_damage() {
+        let mut bytes = SUPERBLOCK.encode();
+        bytes[8] = 9;
+        seal(&mut bytes);
+        assert_eq!(Superblock::decode(&bytes), Err(Bad::Newer(9)));
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for generation in [1, 999_999, 1_000_000, u64::MAX] {
+            assert_eq!(parse_file_name(&file_name(generation)), Some(generation));
+        }
+        for name in ["MANIFEST-", "MANIFEST-1", "MANIFEST-00000x", "SUPER", "manifest-000001"] {
+            assert_eq!(parse_file_name(name), None);
+        }
+    }
+}

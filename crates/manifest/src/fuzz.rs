@@ -1,0 +1,31 @@
+//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+
+use frondb_block::frame::scan::{Extent, Scanner, Step};
+
+use crate::format::{FileHeader, HEADER_BYTES, Superblock};
+use crate::recovery::Parser;
+
+/// A superblock.
+pub fn superblock(bytes: &[u8]) {
+    if let Ok(superblock) = Superblock::decode(bytes) {
+        assert!(bytes.starts_with(&superblock.encode()[..48]), "what decodes encodes the same");
+    }
+}
+
+/// A manifest file whose header gives its generation.
+pub fn manifest_file(bytes: &[u8]) {
+    let Ok(header) = FileHeader::decode(bytes) else { return };
+    let extent = Extent {
+        generation: header.generation,
+        offset: HEADER_BYTES,
+        position: HEADER_BYTES,
+        end: bytes.len() as u64,
+    };
+    let mut scanner = Scanner::new(bytes, extent);
+    let mut parser = Parser::default();
+    while let Ok(Step::Record(record)) = scanner.step() {
+        if parser.take(record, scanner.payload()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Start-up: finding the manifest in force, reading it, and telling a torn tail from damage.
+//! `docs/design/recovery.md` has the table of all cases.
+
+use std::fmt;
+
+use frondb_block::frame::scan::{Extent, Record, Scanner, Step, Stop};
+use frondb_core::codec::Reader;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+
+use crate::file::LogFile;
+use crate::format::{
+    Bad, FORMAT_VERSION, FileHeader, HEADER_BYTES, KIND_CONFIRMED, KIND_EDIT, KIND_SNAPSHOT,
+    KIND_SNAPSHOT_END, SUPER_FILE, SUPER_FILE_NEW, Superblock, WHAT_FILE, WHAT_HEADER, WHAT_RECORD,
+    WHAT_SUPERBLOCK, file_name, parse_file_name,
+};
+use crate::manifest::{Files, Sizes};
+use crate::options::ManifestOptions;
+use crate::snapshot::{confirm, end_snapshot, new_file};
+use crate::superblock::Slots;
+
+/// What a manifest held when it was opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recovered {
+    /// The database.
+    pub db_id: u128,
+    /// The snapshot; empty for a new database.
+    pub snapshot: Vec<u8>,
+    /// The edits since, in order.
+    pub edits: Vec<Vec<u8>>,
+    /// What was cut off the end: edits that nobody was told were durable.
+    pub trimmed: Option<TrimmedTail>,
+    /// What is odd but does no harm, in a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What was cut off the end of a manifest file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrimmedTail {
+    /// The file.
+    pub file: String,
+    /// Where its valid records end.
+    pub offset: u64,
+    /// Bytes from there to the last one that is not zero.
+    pub dropped_bytes: u64,
+    /// What was there instead of a record.
+    pub reason: String,
+}
+
+impl fmt::Display for TrimmedTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, dropped_bytes, reason } = self;
+        write!(f, "cut {dropped_bytes} bytes off {file} at offset {offset}: {reason}")
+    }
+}
+
+/// Makes the first manifest file and the superblocks, all durable.
+pub(crate) fn create(
+    device: &SharedDevice,
+    db_id: u128,
+    options: &ManifestOptions,
+) -> Result<(Files, Sizes)> {
+    if device.exists(SUPER_FILE)? {
+        let message = format!("there is a database in {}", device.describe());
+        return Err(Error::new(ErrorKind::Exists, message));
+    }
+    let leftovers = manifest_files(device)?;
+    lost_superblock(device, &leftovers)?;
+    let generation = leftovers.last().copied().unwrap_or(0) + 1;
+    let mut log = new_file(device, FileHeader { db_id, generation })?;
+    end_snapshot(&mut log, 0)?;
+    let sizes = Sizes { snapshot_bytes: log.end - HEADER_BYTES, ..Sizes::default() };
+    log.reserve(log.end, options.reserve_bytes);
+    log.sync()?;
+    // The name of the file must be there before the superblock that gives it.
+    device.sync_dir("")?;
+    let slots =
+        Slots::create(&**device, &Superblock { db_id, generation, durable_bytes: log.end })?;
+    confirm(&mut log)?;
+    leftovers.iter().try_for_each(|&leftover| device.remove(&file_name(leftover)))?;
+    let reserve_left = log.reserved_to.saturating_sub(log.end);
+    Ok((Files { log, slots }, Sizes { reserve_left, ..sizes }))
+}
+
+/// Finds and reads the manifest in force, and makes durable what is given back.
+pub(crate) fn open(
+    device: &SharedDevice,
+    options: &ManifestOptions,
+) -> Result<(Files, Sizes, Recovered)> {
+    let others = manifest_files(device)?;
+    let (slots, superblock, warning) = match Slots::open(&**device) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            lost_superblock(device, &others)?;
+            let message = format!("there is no FronDB database in {}", device.describe());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        Err(error) => return Err(error),
+    };
+    for &newer in others.iter().filter(|&&other| other > superblock.generation) {
+        if is_confirmed(device, newer)? {
+            let message = format!(
+                "the superblock of generation {newer} is damaged or lost, although it was in force; \
+                 the one found is of generation {}",
+                superblock.generation
+            );
+            return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
+        }
+    }
+    let (file, content) = read(device, &superblock)?;
+    let mut log = settle(device, &slots, &superblock, file, &content)?;
+    for &other in others.iter().filter(|&&other| other != superblock.generation) {
+        device.remove(&file_name(other))?;
+    }
+    if device.exists(SUPER_FILE_NEW)? {
+        device.remove(SUPER_FILE_NEW)?;
+    }
+    log.reserve(log.end, options.reserve_bytes);
+    let sizes = Sizes {
+        snapshot_bytes: content.snapshot_end - HEADER_BYTES,
+        log_bytes: log.end - content.snapshot_end,
+        reserve_left: log.reserved_to.saturating_sub(log.end),
+    };
+    let recovered = Recovered {
+        db_id: superblock.db_id,
+        trimmed: content.trimmed(&superblock),
+        snapshot: content.snapshot,
+        edits: content.edits,
+        warnings: warning.into_iter().collect(),
+    };
+    Ok((Files { log, slots }, sizes, recovered))
+}
+
+/// Makes durable what was read, cuts off a torn tail, and confirms the superblock if a crash came
+/// before that. Only behind this may other manifest files go.
+fn settle(
+    device: &SharedDevice,
+    slots: &Slots,
+    superblock: &Superblock,
+    file: SharedFile,
+    content: &Content,
+) -> Result<LogFile> {
+    slots.sync()?;
+    device.sync_dir("")?;
+    let end = content.stop.offset;
+    let mut log = LogFile {
+        generation: superblock.generation,
+        reserved_to: file.len()?,
+        file,
+        end,
+        durable: superblock.durable_bytes,
+    };
+    if content.stop.is_clean(false) {
+        log.sync()?;
+    } else {
+        log.cut()?;
+    }
+    if !content.confirmed {
+        confirm(&mut log)?;
+    }
+    Ok(log)
+}
+
+/// What a manifest file holds.
+#[derive(Debug)]
+struct Content {
+    snapshot: Vec<u8>,
+    edits: Vec<Vec<u8>>,
+    snapshot_end: u64,
+    confirmed: bool,
+    stop: Stop,
+}
+
+impl Content {
+    fn trimmed(&self, superblock: &Superblock) -> Option<TrimmedTail> {
+        let torn = !self.stop.is_clean(false);
+        torn.then(|| TrimmedTail {
+            file: file_name(superblock.generation),
+            offset: self.stop.offset,
+            dropped_bytes: self.stop.dropped_bytes,
+            reason: self.stop.fault.to_string(),
+        })
+    }
+}
+
+/// Reads the manifest file that `superblock` names.
+fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, Content)> {
+    let name = file_name(superblock.generation);
+    let file = match device.open(&name, OpenOptions::WRITE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let message = "the superblock names this file, but it is missing";
+            return Err(Error::corruption(name, 0, WHAT_FILE, message));
+        }
+        opened => opened?,
+    };
+    let header = read_header(&name, &file)?;
+    if (header.db_id, header.generation) != (superblock.db_id, superblock.generation) {
+        let message = "the header does not belong to the superblock that names this file";
+        return Err(Error::corruption(name, 0, WHAT_HEADER, message));
+    }
+    let mut parser = Parser::default();
+    let stop = scan(&file, superblock.generation, |record, payload| {
+        parser
+            .take(record, payload)
+            .map_err(|message| Error::corruption(&*name, record.offset, WHAT_RECORD, message))
+    })?;
+    let damaged = stop.proves_damage() || stop.offset < superblock.durable_bytes;
+    if damaged || !parser.ended {
+        let message = format!("{}, but what was here had been durable", stop.fault);
+        return Err(Error::corruption(name, stop.offset, WHAT_RECORD, message));
+    }
+    let content = Content {
+        snapshot: parser.snapshot,
+        edits: parser.edits,
+        snapshot_end: parser.snapshot_end,
+        confirmed: parser.confirmed,
+        stop,
+    };
+    Ok((file, content))
+}
+
+/// Puts the records of a manifest file together, in the order the format allows.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    pub(crate) snapshot: Vec<u8>,
+    pub(crate) edits: Vec<Vec<u8>>,
+    pub(crate) snapshot_end: u64,
+    pub(crate) ended: bool,
+    pub(crate) confirmed: bool,
+}
+
+impl Parser {
+    pub(crate) fn take(&mut self, record: Record, payload: &[u8]) -> Result<(), String> {
+        match (record.kind, self.ended) {
+            (KIND_SNAPSHOT, false) => self.snapshot.extend_from_slice(payload),
+            (KIND_SNAPSHOT_END, false) => {
+                let bytes = Reader::new(payload).u64().map_err(|error| error.to_string())?;
+                let found = self.snapshot.len();
+                if bytes != found as u64 {
+                    return Err(format!("the snapshot has {found} bytes instead of {bytes}"));
+                }
+                self.ended = true;
+                self.snapshot_end = record.offset + record.frame_bytes as u64;
+            }
+            (KIND_EDIT, true) => self.edits.push(payload.to_vec()),
+            (KIND_CONFIRMED, true) if !self.confirmed => self.confirmed = true,
+            (kind, _) => return Err(format!("a record of kind {kind} does not belong here")),
+        }
+        Ok(())
+    }
+}
+
+/// Steps through the records of a manifest file until they end.
+fn scan(
+    file: &SharedFile,
+    generation: u64,
+    mut each: impl FnMut(Record, &[u8]) -> Result<()>,
+) -> Result<Stop> {
+    let extent =
+        Extent { generation, offset: HEADER_BYTES, position: HEADER_BYTES, end: file.len()? };
+    let read = |offset: u64, buf: &mut [u8]| file.read_at(offset, buf);
+    let mut scanner = Scanner::new(read, extent);
+    loop {
+        match scanner.step()? {
+            Step::Record(record) => each(record, scanner.payload())?,
+            Step::Stop(stop) => return Ok(stop),
+        }
+    }
+}
+
+fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
+    let mut bytes = [0; HEADER_BYTES as usize];
+    let read = file.read_at(0, &mut bytes)?;
+    FileHeader::decode(&bytes[..read]).map_err(|bad| match bad {
+        Bad::Newer(version) => Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{name} has format version {version}; this build reads up to {FORMAT_VERSION}: use a \
+                 newer FronDB"
+            ),
+        ),
+        Bad::Foreign | Bad::Damaged => {
+            Error::corruption(name, 0, WHAT_HEADER, "the header does not verify")
+        }
+    })
+}
+
+/// The generations of the manifest files there are, ascending.
+fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
+    let names = device.list("")?;
+    let mut generations: Vec<u64> = names.iter().filter_map(|name| parse_file_name(name)).collect();
+    generations.sort_unstable();
+    Ok(generations)
+}
+
+/// Whether the superblock of a manifest file was ever in force. A file that cannot be read proves
+/// nothing: unfinished ones look like anything.
+fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
+    let name = file_name(generation);
+    let file = device.open(&name, OpenOptions::READ)?;
+    if read_header(&name, &file).is_err() {
+        return Ok(false);
+    }
+    let mut confirmed = false;
+    scan(&file, generation, |record, _| {
+        confirmed |= record.kind == KIND_CONFIRMED;
+        Ok(())
+    })?;
+    Ok(confirmed)
+}
+
+/// Fails if a manifest file proves that there was a superblock, although there is none.
+fn lost_superblock(device: &SharedDevice, generations: &[u64]) -> Result<()> {
+    for &generation in generations {
+        if is_confirmed(device, generation)? {
+            let message =
+                format!("{SUPER_FILE} is missing, although {} was in force", file_name(generation));
+            return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! A new manifest file in the making; [`Manifest`](crate::Manifest) has the protocol.
+
+use frondb_block::frame::{self, Body};
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice};
+
+use crate::file::LogFile;
+use crate::format::{
+    FileHeader, HEADER_BYTES, KIND_CONFIRMED, KIND_EDIT, KIND_SNAPSHOT, KIND_SNAPSHOT_END,
+    Superblock, file_name,
+};
+use crate::manifest::{Edit, Files, Shared, Sizes};
+
+/// Bytes of a snapshot in one record.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Writes a snapshot into a new manifest file, which [`SnapshotWriter::finish`] puts in force.
+/// Dropping it without that gives the new file up. For one thread.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    shared: Arc<Shared>,
+    log: LogFile,
+    /// The newest edit that the snapshot holds or that was carried over.
+    carried_to: u64,
+    body: SnapshotBody,
+    /// The new file is in force, or it is unknown which one is: it must stay.
+    keep: bool,
+}
+
+/// The snapshot's bytes on their way into records.
+#[derive(Debug, Default)]
+struct SnapshotBody {
+    chunk: Vec<u8>,
+    block: Vec<u8>,
+    bytes: u64,
+}
+
+/// Makes a manifest file with a header and no record. Its name is not durable yet.
+pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogFile> {
+    let file = device.open(&file_name(header.generation), OpenOptions::CREATE)?;
+    file.set_len(0)?;
+    file.write_at(0, &header.encode())?;
+    Ok(LogFile {
+        generation: header.generation,
+        file,
+        end: HEADER_BYTES,
+        durable: HEADER_BYTES,
+        reserved_to: HEADER_BYTES,
+    })
+}
+
+/// Ends the snapshot in `log`, which had `bytes`.
+pub(crate) fn end_snapshot(log: &mut LogFile, bytes: u64) -> Result<()> {
+    log.write(KIND_SNAPSHOT_END, [Body::Raw(&[&bytes.to_le_bytes()])], 0).map(drop)
+}
+
+/// Appends the proof that the superblock of this file is durable.
+pub(crate) fn confirm(log: &mut LogFile) -> Result<()> {
+    log.write(KIND_CONFIRMED, [Body::Raw(&[])], 0)?;
+    log.sync()
+}
+
+impl SnapshotWriter {
+    pub(crate) fn begin(shared: &Arc<Shared>) -> Result<Self> {
+        // The caller holds its own lock: nothing slow here, a file is made and nothing synced.
+        let mut state = shared.state.lock();
+        state.check_poison()?;
+        if state.snapshot_open {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                "a snapshot of the manifest is being written already",
+            ));
+        }
+        state.snapshot_open = true;
+        state.carried = Some(Vec::new());
+        let header = FileHeader { db_id: shared.db_id, generation: state.next_generation() };
+        let carried_to = state.last();
+        drop(state);
+        match new_file(&shared.device, header) {
+            Ok(log) => Ok(Self {
+                shared: Arc::clone(shared),
+                log,
+                carried_to,
+                body: SnapshotBody::default(),
+                keep: false,
+            }),
+            Err(error) => {
+                abandon(shared, header.generation);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends bytes to the snapshot.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`: the snapshot cannot be finished then; the old file stays in force.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = CHUNK_BYTES - self.body.chunk.len();
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            self.body.chunk.extend_from_slice(now);
+            self.body.bytes += now.len() as u64;
+            rest = later;
+            if self.body.chunk.len() == CHUNK_BYTES {
+                self.write_chunk()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self) -> Result<()> {
+        let SnapshotBody { chunk, block, .. } = &mut self.body;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let parts = [chunk.as_slice()];
+        let body = match frame::compress(&parts, &mut Vec::new(), block) {
+            Some(raw_bytes) => Body::Lz4 { raw_bytes, block },
+            None => Body::Raw(&parts),
+        };
+        self.log.write(KIND_SNAPSHOT, [body], 0)?;
+        chunk.clear();
+        Ok(())
+    }
+
+    /// Puts the new file in force and removes the old one. When this returns, no start will read the
+    /// old one again, and every edit appended before the call is durable.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were given up
+    /// since the snapshot was begun: begin again. `Poisoned` if it is unknown which file is in force.
+    pub fn finish(mut self) -> Result<()> {
+        self.write_chunk()?;
+        end_snapshot(&mut self.log, self.body.bytes)?;
+        let snapshot_end = self.log.end;
+        // The long sync comes before the lead, so that edits wait for short ones only.
+        let edits = self.new_edits()?;
+        self.carry(&edits)?;
+        self.log.sync().map_err(|error| self.fail(error))?;
+
+        let shared = Arc::clone(&self.shared);
+        let (state, mut files) = shared.take_lead()?;
+        drop(state);
+        let old = files.log.generation;
+        let switched = self.switch(&mut files);
+        let mut state = shared.state.lock();
+        match &switched {
+            Ok(()) => {
+                state.made_durable(self.carried_to);
+                state.sizes = Sizes {
+                    snapshot_bytes: snapshot_end - HEADER_BYTES,
+                    log_bytes: files.log.end - snapshot_end,
+                    ..state.sizes
+                };
+                state.stats.snapshots += 1;
+                state.stats.written_bytes += files.log.end;
+            }
+            Err(error) if error.kind() == ErrorKind::Poisoned => state.poison(error),
+            Err(_) => {}
+        }
+        shared.end_lead(state, files);
+        switched?;
+        // If it stays, the next start removes it.
+        let _ = shared.device.remove(&file_name(old)).and_then(|()| shared.device.sync_dir(""));
+        Ok(())
+    }
+
+    /// What only the leader may do: from the last carried edits to the confirmed superblock.
+    fn switch(&mut self, files: &mut Files) -> Result<()> {
+        let edits = self.new_edits()?;
+        self.carry(&edits)?;
+        self.log.reserve(self.log.end, self.shared.options.reserve_bytes);
+        let device = &self.shared.device;
+        let poisoned = |error: Error| error.with_kind(ErrorKind::Poisoned);
+        self.log.sync().and_then(|()| device.sync_dir("")).map_err(poisoned)?;
+        let superblock = Superblock {
+            db_id: self.shared.db_id,
+            generation: self.log.generation,
+            durable_bytes: self.log.end,
+        };
+        self.keep = true;
+        files.slots.replace(&superblock).map_err(poisoned)?;
+        confirm(&mut self.log).map_err(poisoned)?;
+        files.log = self.log.clone();
+        Ok(())
+    }
+
+    /// The edits appended since the snapshot was begun that are not in the new file yet.
+    fn new_edits(&self) -> Result<Vec<Edit>> {
+        let mut state = self.shared.state.lock();
+        state.check_poison()?;
+        match &mut state.carried {
+            Some(carried) => Ok(std::mem::take(carried)),
+            None => Err(Error::new(
+                ErrorKind::Busy,
+                "edits were given up while the snapshot was written: it must be begun again",
+            )),
+        }
+    }
+
+    fn carry(&mut self, edits: &[Edit]) -> Result<()> {
+        let Some(last) = edits.last() else { return Ok(()) };
+        let parts: Vec<[&[u8]; 1]> = edits.iter().map(|edit| [edit.bytes.as_slice()]).collect();
+        self.log.write(KIND_EDIT, parts.iter().map(|parts| Body::Raw(parts)), 0)?;
+        self.carried_to = last.ticket;
+        Ok(())
+    }
+
+    /// A failed sync of the new file: it is given up, but the disk cannot be trusted any more.
+    fn fail(&self, error: Error) -> Error {
+        let mut state = self.shared.state.lock();
+        state.poison(&error);
+        state.check_poison().err().unwrap_or(error)
+    }
+}
+
+impl Drop for SnapshotWriter {
+    fn drop(&mut self) {
+        if self.keep {
+            let mut state = self.shared.state.lock();
+            state.carried = None;
+            state.snapshot_open = false;
+        } else {
+            abandon(&self.shared, self.log.generation);
+        }
+    }
+}
+
+/// Gives up a new file that no superblock names.
+fn abandon(shared: &Shared, generation: u64) {
+    let mut state = shared.state.lock();
+    state.carried = None;
+    state.snapshot_open = false;
+    drop(state);
+    // If it stays, the next start removes it.
+    let _ = shared.device.remove(&file_name(generation));
+}

@@ -1,0 +1,18 @@
+//! What the manifest has done since it was opened.
+
+/// Counters of a [`Manifest`](crate::Manifest).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ManifestStats {
+    /// Edits made durable.
+    pub edits: u64,
+    /// Bytes of their payloads.
+    pub edit_bytes: u64,
+    /// Syncs of edits; fewer than edits when several went together.
+    pub syncs: u64,
+    /// Bytes written to the device: edits, snapshots and superblocks.
+    pub written_bytes: u64,
+    /// New files begun with a snapshot.
+    pub snapshots: u64,
+    /// Times that edits were given up because they could not be written.
+    pub failed_writes: u64,
+}
