@@ -1,0 +1,169 @@
+//! [`SeqOracle`]: hands out SeqNos, and publishes them in order.
+//!
+//! ```text
+//!        1 2 3 4 5 6 7 8 9 10
+//!       [inserted ] . .[ins ]     visible = 5: 6 and 7 are reserved and not yet inserted, so
+//!                 ▲               8 to 10 wait for them although they are there
+//!              visible
+//! ```
+//!
+//! Invariants: every SeqNo up to `visible` is in its memtable (or belongs to a commit that failed
+//! and inserted nothing); `visible` never goes back and never passes the last one reserved.
+
+use std::collections::BTreeMap;
+
+use frondb_core::SeqNo;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::{Condvar, Mutex};
+
+/// The order of commits. See the module's head.
+///
+/// Any thread may call anything; [`reserve`](Self::reserve) belongs under the lock that also
+/// reserves the position in the log, so that both orders agree (rule 8).
+pub struct SeqOracle {
+    last_reserved: AtomicU64,
+    /// Written under `waiting`, read without.
+    visible: AtomicU64,
+    waiting: Mutex<Waiting>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Ranges that were published before an earlier one: first and last SeqNo.
+    ranges: BTreeMap<u64, u64>,
+    /// Threads in [`SeqOracle::wait_visible`].
+    threads: usize,
+}
+
+impl SeqOracle {
+    /// An oracle that goes on after `last`, the largest SeqNo that recovery found.
+    #[must_use]
+    pub fn new(last: SeqNo) -> Self {
+        Self {
+            last_reserved: AtomicU64::new(last.get()),
+            visible: AtomicU64::new(last.get()),
+            waiting: Mutex::new(Waiting::default()),
+            moved: Condvar::new(),
+        }
+    }
+
+    /// Reserves `n` consecutive SeqNos and returns the first. They must be published sooner or
+    /// later, also when the commit fails: everything after them waits.
+    ///
+    /// # Panics
+    /// If `n` is zero.
+    pub fn reserve(&self, n: u64) -> SeqNo {
+        assert!(n > 0, "a commit without messages needs no SeqNo");
+        SeqNo(self.last_reserved.fetch_add(n, Ordering::Relaxed) + 1)
+    }
+
+    /// The largest SeqNo that was reserved.
+    #[must_use]
+    pub fn last_reserved(&self) -> SeqNo {
+        SeqNo(self.last_reserved.load(Ordering::Relaxed))
+    }
+
+    /// Says that the reserved SeqNos `first..=last` are in their memtables (or never will be).
+    /// They become visible when all before them were published too.
+    ///
+    /// # Panics
+    /// If the range is empty or was published before.
+    pub fn publish(&self, first: SeqNo, last: SeqNo) {
+        assert!(first <= last, "published an empty range");
+        let mut waiting = self.waiting.lock();
+        let mut visible = self.visible.load(Ordering::Relaxed);
+        assert!(first.get() > visible, "SeqNo {first} was published before");
+        if first.get() != visible + 1 {
+            let before = waiting.ranges.insert(first.get(), last.get());
+            assert!(before.is_none(), "SeqNo {first} was published before");
+            return;
+        }
+        visible = last.get();
+        while let Some(last) = waiting.ranges.remove(&(visible + 1)) {
+            visible = last;
+        }
+        // Release: who reads this number sees the memtables as they were filled before.
+        self.visible.store(visible, Ordering::Release);
+        if waiting.threads > 0 {
+            self.moved.notify_all();
+        }
+    }
+
+    /// The SeqNo up to which everything is visible.
+    ///
+    /// A point read needs no snapshot: it pins the version of its tree *first* and reads this
+    /// *then*. The other way round a merge could, in between, drop what only this SeqNo sees.
+    #[inline]
+    #[must_use]
+    pub fn visible(&self) -> SeqNo {
+        SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Returns when `seq` is visible: a commit that was inserted before an earlier one waits for
+    /// it here, so that its thread reads what it wrote.
+    pub fn wait_visible(&self, seq: SeqNo) {
+        if self.visible() >= seq {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        waiting.threads += 1;
+        while self.visible() < seq {
+            self.moved.wait(&mut waiting);
+        }
+        waiting.threads -= 1;
+    }
+}
+
+impl std::fmt::Debug for SeqOracle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SeqOracle(visible {}, reserved {})", self.visible(), self.last_reserved())
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_holds_back_what_comes_after_it() {
+        let oracle = SeqOracle::new(SeqNo(10));
+        let (a, b, c) = (oracle.reserve(2), oracle.reserve(3), oracle.reserve(1));
+        assert_eq!((a, b, c), (SeqNo(11), SeqNo(13), SeqNo(16)));
+        assert_eq!(oracle.visible(), SeqNo(10));
+        oracle.publish(c, c);
+        oracle.publish(b, SeqNo(15));
+        assert_eq!(oracle.visible(), SeqNo(10));
+        oracle.publish(a, SeqNo(12));
+        assert_eq!(oracle.visible(), SeqNo(16));
+        assert_eq!(oracle.last_reserved(), SeqNo(16));
+    }
+
+    #[test]
+    #[should_panic(expected = "published before")]
+    fn publishing_twice_is_a_bug() {
+        let oracle = SeqOracle::new(SeqNo::MIN);
+        let seq = oracle.reserve(1);
+        oracle.publish(seq, seq);
+        oracle.publish(seq, seq);
+    }
+
+    #[test]
+    fn threads_that_wait_see_their_commit() {
+        let oracle = SeqOracle::new(SeqNo::MIN);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let first = oracle.reserve(3);
+                        let last = SeqNo(first.get() + 2);
+                        oracle.publish(first, last);
+                        oracle.wait_visible(last);
+                        assert!(oracle.visible() >= last);
+                    }
+                });
+            }
+        });
+        assert_eq!(oracle.visible(), SeqNo(6000));
+    }
+}

@@ -1,0 +1,234 @@
+//! [`Snapshots`]: the SeqNos that somebody reads at, so that merges keep what they see.
+//!
+//! A snapshot is taken under the same lock under which jobs list them, and the visible SeqNo is
+//! read under it too (rule 12). So for any list there are two sorts of snapshots: those in the
+//! list, and those taken later, which are at or above the `visible` of the list. A job that takes
+//! `visible` for one more snapshot, keeps the newest version of each stripe between them and every
+//! version above `visible` keeps what all of them see. If nothing in its input is above
+//! `visible`, the listed ones alone will do: what is newest now is newest for all that follow.
+//!
+//! Cost: taking and dropping one are a short lock and a map operation each, about 0.1 us; the
+//! list is rebuilt only when it is asked for after a change. Point reads take none at all (see
+//! [`SeqOracle::visible`]).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use frondb_core::SeqNo;
+use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::sync::{Arc, Mutex};
+
+use crate::SeqOracle;
+
+/// The register of live snapshots. Any thread may call anything.
+pub struct Snapshots {
+    oracle: Arc<SeqOracle>,
+    clock: SharedClock,
+    latch: Mutex<Register>,
+}
+
+#[derive(Default)]
+struct Register {
+    live: BTreeMap<SeqNo, Holders>,
+    /// The keys of `live`, if they did not change since they were last asked for.
+    list: Option<Arc<[SeqNo]>>,
+}
+
+struct Holders {
+    count: usize,
+    /// When the first of them came.
+    since: Nanos,
+}
+
+/// What a job has to respect.
+#[derive(Clone, Debug)]
+pub struct LiveSnapshots {
+    /// Every snapshot that is taken from now on is at or above this.
+    pub visible: SeqNo,
+    /// The snapshots there are: ascending, each SeqNo once.
+    pub seqs: Arc<[SeqNo]>,
+}
+
+impl Snapshots {
+    /// An empty register of snapshots of `oracle`; `clock` tells their age.
+    #[must_use]
+    pub fn new(oracle: Arc<SeqOracle>, clock: SharedClock) -> Arc<Self> {
+        Arc::new(Self { oracle, clock, latch: Mutex::new(Register::default()) })
+    }
+
+    /// Takes a snapshot of what is visible now.
+    #[must_use = "the snapshot ends when it is dropped"]
+    pub fn take(self: &Arc<Self>) -> Snapshot {
+        let now = self.clock.now();
+        let mut register = self.latch.lock();
+        let seq = self.oracle.visible();
+        register.add(seq, now);
+        drop(register);
+        Snapshot { register: Arc::clone(self), seq }
+    }
+
+    /// The live snapshots, and the SeqNo below which no new one can appear.
+    #[must_use]
+    pub fn live(&self) -> LiveSnapshots {
+        let mut register = self.latch.lock();
+        LiveSnapshots { visible: self.oracle.visible(), seqs: register.list() }
+    }
+
+    /// The live snapshots: ascending, each SeqNo once.
+    #[must_use]
+    pub fn list(&self) -> Arc<[SeqNo]> {
+        self.latch.lock().list()
+    }
+
+    /// The smallest live snapshot.
+    #[must_use]
+    pub fn oldest(&self) -> Option<SeqNo> {
+        self.latch.lock().live.keys().next().copied()
+    }
+
+    /// How many snapshots were taken and not yet dropped.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.latch.lock().live.values().map(|holders| holders.count).sum()
+    }
+
+    /// Each live SeqNo with the time since a snapshot of it was first taken, oldest SeqNo first.
+    /// For the status: a snapshot that was forgotten keeps old versions from going away.
+    #[must_use]
+    pub fn ages(&self) -> Vec<(SeqNo, Duration)> {
+        let now = self.clock.now();
+        let register = self.latch.lock();
+        register.live.iter().map(|(&seq, holders)| (seq, now.since(holders.since))).collect()
+    }
+
+    fn release(&self, seq: SeqNo) {
+        self.latch.lock().remove(seq);
+    }
+}
+
+impl Register {
+    fn add(&mut self, seq: SeqNo, now: Nanos) {
+        let holders = self.live.entry(seq).or_insert(Holders { count: 0, since: now });
+        holders.count += 1;
+        if holders.count == 1 {
+            self.list = None;
+        }
+    }
+
+    fn remove(&mut self, seq: SeqNo) {
+        let Some(holders) = self.live.get_mut(&seq) else { return };
+        holders.count -= 1;
+        if holders.count == 0 {
+            self.live.remove(&seq);
+            self.list = None;
+        }
+    }
+
+    fn list(&mut self) -> Arc<[SeqNo]> {
+        let live = &self.live;
+        Arc::clone(self.list.get_or_insert_with(|| live.keys().copied().collect()))
+    }
+}
+
+impl std::fmt::Debug for Snapshots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Snapshots").field(&self.list()).finish()
+    }
+}
+
+/// A SeqNo to read at. While it lives, merges keep what it sees. Cloning registers once more;
+/// dropping is cheap and may happen on any thread.
+#[derive(Debug)]
+pub struct Snapshot {
+    register: Arc<Snapshots>,
+    seq: SeqNo,
+}
+
+impl Snapshot {
+    /// Messages up to this one are seen.
+    #[inline]
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.seq
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        // The SeqNo is live through `self`, so the time of the first holder stays.
+        self.register.latch.lock().add(self.seq, Nanos::MAX);
+        Self { register: Arc::clone(&self.register), seq: self.seq }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.register.release(self.seq);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use frondb_core::clock::ManualClock;
+
+    fn publish(oracle: &SeqOracle, n: u64) {
+        let first = oracle.reserve(n);
+        oracle.publish(first, SeqNo(first.get() + n - 1));
+    }
+
+    #[test]
+    fn the_list_has_each_live_seq_once_in_order() {
+        let oracle = Arc::new(SeqOracle::new(SeqNo(5)));
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(ManualClock::new()));
+        assert_eq!((snapshots.list().len(), snapshots.oldest()), (0, None));
+        let first = snapshots.take();
+        let twin = first.clone();
+        publish(&oracle, 2);
+        let second = snapshots.take();
+        assert_eq!(*snapshots.list(), [SeqNo(5), SeqNo(7)]);
+        assert_eq!(snapshots.count(), 3);
+        drop(first);
+        assert_eq!(snapshots.oldest(), Some(SeqNo(5)), "the twin holds it");
+        drop(twin);
+        assert_eq!(*snapshots.list(), [second.seq()]);
+        publish(&oracle, 1);
+        let live = snapshots.live();
+        assert_eq!((live.visible, &*live.seqs), (SeqNo(8), &[SeqNo(7)][..]));
+        assert!(Arc::ptr_eq(&live.seqs, &snapshots.list()), "the list was not rebuilt");
+    }
+    #[test]
+    fn the_age_is_that_of_the_first_holder() {
+        let oracle = Arc::new(SeqOracle::new(SeqNo(1)));
+        let clock = Arc::new(ManualClock::new());
+        let snapshots = Snapshots::new(oracle, Arc::clone(&clock) as SharedClock);
+        let first = snapshots.take();
+        clock.advance(Duration::from_secs(3));
+        let second = snapshots.take();
+        clock.advance(Duration::from_secs(4));
+        drop(first);
+        assert_eq!(snapshots.ages(), [(second.seq(), Duration::from_secs(7))]);
+        drop(second);
+        assert_eq!((snapshots.ages(), snapshots.count()), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn threads_leave_nothing_behind() {
+        let oracle = Arc::new(SeqOracle::new(SeqNo(1)));
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(ManualClock::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        publish(&oracle, 2);
+                        let (a, b) = (snapshots.take(), snapshots.take());
+                        assert!(a.seq() <= b.seq());
+                        assert!(snapshots.oldest().is_some_and(|oldest| oldest <= a.seq()));
+                        drop((a.clone(), b));
+                    }
+                });
+            }
+        });
+        assert_eq!((snapshots.count(), snapshots.list().len()), (0, 0));
+    }
+}
