@@ -249,7 +249,8 @@ impl<V> Shard<V> {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(test)]
+#[cfg(not(shuttle))]
 mod tests {
     use super::*;
     use frondb_core::RunId;

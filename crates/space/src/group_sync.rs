@@ -86,7 +86,8 @@ fn poisoned(error: Error) -> Error {
         .context("a failed sync left the data files in an unknown state; reopen the database")
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(test)]
+#[cfg(not(shuttle))]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
