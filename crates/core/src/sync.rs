@@ -3,8 +3,8 @@
 //! here.
 //!
 //! The lock API is parking_lot's: no poisoning, `lock()` returns the guard, and a [`Condvar`] waits
-//! on a `&mut` guard. What the `scheduled` side has is the part of it that both sides share; code that
-//! uses more does not build under shuttle.
+//! on a `&mut` guard. What the `scheduled` side has is the part of it that both sides share; code
+//! that uses more does not build under shuttle.
 
 #[cfg(not(shuttle))]
 mod imp {

@@ -83,7 +83,8 @@ impl Operation {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// Whether it changes what is on the device or makes it durable (an open only if it makes the file).
+    /// Whether it changes what is on the device or makes it durable (an open only if it makes the
+    /// file).
     #[must_use]
     pub const fn mutates(self) -> bool {
         !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)

@@ -1,5 +1,5 @@
-//! The in-memory twin of a disk that loses power: it remembers what was synced and what was not, can
-//! stop at any call, and tells what would be found afterwards.
+//! The in-memory twin of a disk that loses power: it remembers what was synced and what was not,
+//! can stop at any call, and tells what would be found afterwards.
 //!
 //! ```text
 //!            write, set_len, ...        create, remove, rename
@@ -8,20 +8,23 @@
 //!                        sync -^                    sync_dir -^
 //! ```
 //! A crash test runs a history once to count its points (calls that change or sync something),
-//! then again for each point with [`MemoryDevice::stop_after`], takes [`MemoryDevice::crash`] in each
-//! [`CrashMode`], and reopens on the result. `frondb_testkit` has the driver.
+//! then again for each point with [`MemoryDevice::stop_after`], takes [`MemoryDevice::crash`] in
+//! each [`CrashMode`], and reopens on the result. `frondb_testkit` has the driver.
 //!
 //! It is stricter than any one file system: an unsynced file may keep any set of its sectors, tear
 //! one in the middle, and vanish with its name. What is correct here is correct on ext4 and XFS.
 //!
 //! One lock guards the device, so calls are atomic and have one order; that is not fast with many
-//! threads and need not be. Pages are shared by copies until written, so a crash costs a map per file.
+//! threads and need not be. Pages are shared by copies until written, so a crash costs a map per
+//! file.
 
 mod content;
+mod file;
 mod inode;
+mod state;
 mod tree;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use rustix::io::Errno;
@@ -30,11 +33,14 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::name;
 use content::Content;
-use inode::{Change, Inode};
-use tree::{Entry, InodeId, Names, Operation, Tree};
+use file::MemoryFile;
+use inode::Inode;
+pub use state::Observer;
+use state::{State, failed, observe};
+use tree::{Entry, Names, Operation, Tree};
 
 /// What a power failure leaves of what was not synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -43,8 +49,8 @@ pub enum CrashMode {
     LoseUnsynced,
     /// All: as after `kill -9`, where only the process dies.
     KeepAll,
-    /// A part chosen by lot from this seed: sectors, lengths and names each for themselves, one write
-    /// perhaps torn at any byte.
+    /// A part chosen by lot from this seed: sectors, lengths and names each for themselves, one
+    /// write perhaps torn at any byte.
     Random(u64),
 }
 
@@ -54,96 +60,6 @@ pub struct MemoryDevice {
     shared: Arc<Mutex<State>>,
     /// The directory of the device that this handle is, empty for the top.
     dir: String,
-}
-
-struct State {
-    tree: Tree,
-    inodes: BTreeMap<InodeId, Inode>,
-    next_inode: InodeId,
-    locks: BTreeSet<String>,
-    points: u64,
-    stop_at: u64,
-    stopped: bool,
-    capacity: u64,
-    used: u64,
-}
-
-impl State {
-    fn new(tree: Tree, inodes: BTreeMap<InodeId, Inode>) -> Self {
-        let used = inodes.values().map(|inode| inode.live.allocated_bytes()).sum();
-        let next_inode = inodes.last_key_value().map_or(0, |(id, _)| id + 1);
-        Self {
-            tree,
-            inodes,
-            next_inode,
-            locks: BTreeSet::new(),
-            points: 0,
-            stop_at: u64::MAX,
-            stopped: false,
-            capacity: u64::MAX,
-            used,
-        }
-    }
-
-    /// Passes unless the device has stopped.
-    fn check(&self) -> Result<()> {
-        if self.stopped { Err(Error::new(ErrorKind::Io, "device stopped")) } else { Ok(()) }
-    }
-
-    /// Counts a call that changes or syncs something; stops the device if it is the one.
-    fn point(&mut self) -> Result<()> {
-        self.check()?;
-        self.stopped = self.points >= self.stop_at;
-        self.check()?;
-        self.points += 1;
-        Ok(())
-    }
-
-    fn inode(&self, id: InodeId) -> Result<&Inode> {
-        self.inodes.get(&id).ok_or_else(|| Error::internal("an open file has no inode"))
-    }
-
-    /// Counts a change and makes it.
-    fn change(&mut self, id: InodeId, change: Change) -> Result<()> {
-        self.point()?;
-        let Some(inode) = self.inodes.get_mut(&id) else {
-            return Err(Error::internal("an open file has no inode"));
-        };
-        let before = inode.live.allocated_bytes();
-        inode.change(change);
-        self.used = self.used - before + inode.live.allocated_bytes();
-        Ok(())
-    }
-
-    /// Notes that the live tree does not name a file any more.
-    fn unlink(&mut self, id: InodeId) {
-        if let Some(inode) = self.inodes.get_mut(&id) {
-            inode.linked = false;
-            if inode.handles == 0 {
-                self.used -= inode.live.allocated_bytes();
-            }
-        }
-    }
-
-    fn close(&mut self, id: InodeId) {
-        if let Some(inode) = self.inodes.get_mut(&id) {
-            inode.handles -= 1;
-            if inode.handles == 0 && !inode.linked {
-                self.used -= inode.live.allocated_bytes();
-            }
-        }
-    }
-
-    /// Forgets the files that no name, open file or crash can reach any more.
-    fn forget_unreachable(&mut self) {
-        let durable = self.tree.reachable_inodes();
-        self.inodes.retain(|id, inode| inode.linked || inode.handles > 0 || durable.contains(id));
-    }
-}
-
-fn failed(action: &str, path: &str, errno: Errno) -> Error {
-    let error = Error::io(action, path, &errno.into());
-    if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
 }
 
 impl Default for MemoryDevice {
@@ -181,6 +97,15 @@ impl MemoryDevice {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.state().stopped
+    }
+
+    /// Has `observer` called before each call that may change or sync something, on the thread of
+    /// that call, with the number the point would have. It may look at the device and crash copies
+    /// of it. The same number comes again if the call was refused, or from another thread.
+    ///
+    /// An observer that holds this device keeps it alive: set `None` at the end.
+    pub fn set_observer(&self, observer: Option<Observer>) {
+        self.state().observer = observer;
     }
 
     /// What power loss at this moment would leave, as a fresh device that is not stopped, has no
@@ -242,6 +167,9 @@ impl fmt::Debug for MemoryDevice {
 impl Device for MemoryDevice {
     fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile> {
         let path = self.path(name)?;
+        if options.create || options.create_new {
+            observe(&self.shared);
+        }
         let mut state = self.state();
         state.check()?;
         let id = match state.tree.live.get(&path) {
@@ -298,6 +226,7 @@ impl Device for MemoryDevice {
 
     fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
+        observe(&self.shared);
         let mut state = self.state();
         state.check()?;
         let id = match state.tree.live.get(&path) {
@@ -313,6 +242,7 @@ impl Device for MemoryDevice {
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         let (from, to) = (self.path(from)?, self.path(to)?);
+        observe(&self.shared);
         let mut state = self.state();
         state.check()?;
         let id = match state.tree.live.get(&from) {
@@ -338,6 +268,7 @@ impl Device for MemoryDevice {
 
     fn create_dir(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
+        observe(&self.shared);
         let mut state = self.state();
         state.check()?;
         match state.tree.live.get(&path) {
@@ -356,6 +287,7 @@ impl Device for MemoryDevice {
     fn sync_dir(&self, dir: &str) -> Result<()> {
         name::check_dir(dir)?;
         let dir = name::join(&self.dir, dir);
+        observe(&self.shared);
         let mut state = self.state();
         state.check()?;
         if !state.tree.is_dir(&dir) {
@@ -411,121 +343,5 @@ struct MemoryLock {
 impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.shared.lock().locks.remove(&self.path);
-    }
-}
-
-/// An open file of a [`MemoryDevice`].
-struct MemoryFile {
-    shared: Arc<Mutex<State>>,
-    id: InodeId,
-    name: String,
-    path: String,
-    writes: bool,
-}
-
-impl MemoryFile {
-    /// Counts a change and makes it if there is space for the range it takes.
-    fn change(&self, takes: Option<(u64, u64)>, change: Change) -> Result<()> {
-        let mut state = self.shared.lock();
-        state.check()?;
-        if !self.writes {
-            return Err(failed("write", &self.path, Errno::BADF));
-        }
-        let cost = match takes {
-            Some((offset, len)) => {
-                if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
-                    return Err(failed("write", &self.path, Errno::FBIG));
-                }
-                state.inode(self.id)?.live.cost(offset, len)
-            }
-            None => 0,
-        };
-        if cost > state.capacity.saturating_sub(state.used) {
-            return Err(failed("write", &self.path, Errno::NOSPC));
-        }
-        state.change(self.id, change)
-    }
-}
-
-impl Drop for MemoryFile {
-    fn drop(&mut self) {
-        self.shared.lock().close(self.id);
-    }
-}
-
-impl fmt::Debug for MemoryFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemoryFile({})", self.path)
-    }
-}
-
-impl File for MemoryFile {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let state = self.shared.lock();
-        state.check()?;
-        Ok(state.inode(self.id)?.live.read(offset, buf))
-    }
-
-    fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
-        self.write_vectored_at(offset, &[buf])
-    }
-
-    fn write_vectored_at(&self, offset: u64, bufs: &[&[u8]]) -> Result<()> {
-        let bytes = bufs.concat();
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.change(Some((offset, bytes.len() as u64)), Change::Write(offset, bytes))
-    }
-
-    fn sync(&self) -> Result<()> {
-        let mut state = self.shared.lock();
-        state.point()?;
-        if let Some(inode) = state.inodes.get_mut(&self.id) {
-            inode.sync();
-        }
-        Ok(())
-    }
-
-    fn len(&self) -> Result<u64> {
-        let state = self.shared.lock();
-        state.check()?;
-        Ok(state.inode(self.id)?.live.len())
-    }
-
-    fn set_len(&self, len: u64) -> Result<()> {
-        self.change(None, Change::SetLen(len))
-    }
-
-    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        self.change(Some((offset, len)), Change::Allocate(offset, len))
-    }
-
-    fn punch(&self, offset: u64, len: u64) -> Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        self.change(None, Change::Punch(offset, len))
-    }
-
-    fn allocated_bytes(&self) -> Result<u64> {
-        let state = self.shared.lock();
-        state.check()?;
-        Ok(state.inode(self.id)?.live.allocated_bytes())
-    }
-
-    fn is_direct(&self) -> bool {
-        false
-    }
-
-    fn start_writeback(&self, _offset: u64, _len: u64) -> Result<()> {
-        self.shared.lock().check()
     }
 }

@@ -1,32 +1,28 @@
 //! The operating system's files, through `openat` and its kin relative to one open directory: the
 //! device stays where it is even if the process changes its directory or the path is renamed.
 //!
-//! Direct I/O is asked for by setting `O_DIRECT` on a file that is already open. Passing it to `open`
-//! would do the same, except that a file system that refuses it may have made the file by then.
+//! Direct I/O is asked for by setting `O_DIRECT` on a file that is already open. Passing it to
+//! `open` would do the same, except that a file system that refuses it may have made the file by
+//! then.
 //!
 //! Calls that a signal interrupts are repeated; short reads and writes are continued. Thread-safe:
 //! only positioned reads and writes are used, so no file has a cursor to share.
 
+mod file;
+
 use std::fmt;
-use std::io::IoSlice;
-use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    self, Advice, AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags,
-};
-use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr};
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::name;
-
-/// The kernel takes at most this many buffers in one vectored write (IOV_MAX).
-const VECTORS_MAX: usize = 1024;
+use file::PosixFile;
 
 /// New files are readable and writable as the umask allows, as those of any program are.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
@@ -108,6 +104,9 @@ impl Device for PosixDevice {
         let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, FILE_MODE))
             .map_err(|errno| self.error("open", name, errno))?;
         let direct = options.direct && set_direct(&fd);
+        if options.direct && !direct {
+            tracing::debug!(file = self.full(name), "no direct I/O on this file system; buffered");
+        }
         Ok(Arc::new(PosixFile { fd, name: name.to_owned(), path: self.full(name), direct }))
     }
 
@@ -231,181 +230,10 @@ impl Drop for LockedFile {
     }
 }
 
-/// An open file of the operating system.
-struct PosixFile {
-    fd: OwnedFd,
-    name: String,
-    /// Full path, for messages.
-    path: String,
-    direct: bool,
-}
-
-impl PosixFile {
-    fn error(&self, action: &str, errno: Errno) -> Error {
-        os_error(action, &self.path, errno)
-    }
-
-    /// Misaligned direct I/O would fail with a bare EINVAL on one machine and work on another, so
-    /// it is caught here on all of them.
-    fn assert_aligned(&self, offset: u64, buf: &[u8]) {
-        if !self.direct {
-            return;
-        }
-        let aligned = offset.is_multiple_of(PAGE_BYTES as u64)
-            && buf.len().is_multiple_of(PAGE_BYTES)
-            && buf.as_ptr().addr().is_multiple_of(PAGE_BYTES);
-        assert!(
-            aligned,
-            "direct I/O on {} must be aligned: offset {offset}, {} bytes at {:p}",
-            self.name,
-            buf.len(),
-            buf.as_ptr()
-        );
-    }
-
-    /// How much of a short direct transfer counts: it goes on at a page boundary.
-    fn advance(&self, done: usize) -> usize {
-        if self.direct { done - done % PAGE_BYTES } else { done }
-    }
-}
-
-impl fmt::Debug for PosixFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = if self.direct { "direct" } else { "buffered" };
-        write!(f, "PosixFile({}, {mode})", self.path)
-    }
-}
-
-impl File for PosixFile {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.assert_aligned(offset, buf);
-        let mut done = 0;
-        while done < buf.len() {
-            let at = checked_end(&self.path, offset, done)?;
-            let read = retry_on_intr(|| pread(&self.fd, &mut buf[done..], at))
-                .map_err(|errno| self.error("read", errno))?;
-            done += read;
-            // A direct read that ends inside a page has met the end of the file; going on from
-            // there would be misaligned.
-            if read == 0 || (self.direct && !done.is_multiple_of(PAGE_BYTES)) {
-                break;
-            }
-        }
-        Ok(done)
-    }
-
-    fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
-        self.assert_aligned(offset, buf);
-        let mut done = 0;
-        while done < buf.len() {
-            let at = checked_end(&self.path, offset, done)?;
-            let written = retry_on_intr(|| pwrite(&self.fd, &buf[done..], at))
-                .map_err(|errno| self.error("write", errno))?;
-            match self.advance(written) {
-                0 => return Err(self.error("write", Errno::IO)),
-                written => done += written,
-            }
-        }
-        Ok(())
-    }
-
-    fn write_vectored_at(&self, offset: u64, bufs: &[&[u8]]) -> Result<()> {
-        bufs.iter().for_each(|buf| self.assert_aligned(offset, buf));
-        let mut slices: Vec<IoSlice<'_>> =
-            bufs.iter().filter(|buf| !buf.is_empty()).map(|buf| IoSlice::new(buf)).collect();
-        let mut rest = slices.as_mut_slice();
-        let mut done = 0;
-        while !rest.is_empty() {
-            let at = checked_end(&self.path, offset, done)?;
-            let batch = &rest[..rest.len().min(VECTORS_MAX)];
-            let written = retry_on_intr(|| pwritev(&self.fd, batch, at))
-                .map_err(|errno| self.error("write", errno))?;
-            match self.advance(written) {
-                0 => return Err(self.error("write", Errno::IO)),
-                written => {
-                    done += written;
-                    IoSlice::advance_slices(&mut rest, written);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<()> {
-        retry_on_intr(|| fs::fdatasync(&self.fd)).map_err(|errno| self.error("sync", errno))
-    }
-
-    fn len(&self) -> Result<u64> {
-        let stat =
-            retry_on_intr(|| fs::fstat(&self.fd)).map_err(|errno| self.error("measure", errno))?;
-        Ok(u64::try_from(stat.st_size).unwrap_or(0))
-    }
-
-    fn set_len(&self, len: u64) -> Result<()> {
-        retry_on_intr(|| fs::ftruncate(&self.fd, len))
-            .map_err(|errno| self.error("set the length of", errno))
-    }
-
-    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        match retry_on_intr(|| fs::fallocate(&self.fd, FallocateFlags::empty(), offset, len)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let end = offset.saturating_add(len);
-                if self.len()? < end { self.set_len(end) } else { Ok(()) }
-            }
-            result => result.map_err(|errno| self.error("allocate space for", errno)),
-        }
-    }
-
-    fn punch(&self, offset: u64, len: u64) -> Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match retry_on_intr(|| fs::fallocate(&self.fd, flags, offset, len)) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(self.error("punch a hole into", errno)),
-        }
-    }
-
-    fn allocated_bytes(&self) -> Result<u64> {
-        let stat =
-            retry_on_intr(|| fs::fstat(&self.fd)).map_err(|errno| self.error("measure", errno))?;
-        Ok(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512))
-    }
-
-    fn is_direct(&self) -> bool {
-        self.direct
-    }
-
-    fn start_writeback(&self, offset: u64, len: u64) -> Result<()> {
-        // A direct write has reached the device already. For buffered ones Linux starts writing the
-        // dirty pages of a range out when told that they are not needed; it keeps those that are
-        // not clean yet, so nothing is lost by it but clean pages of data just written.
-        if !self.direct
-            && let Some(len) = NonZeroU64::new(len)
-        {
-            let _ = fs::fadvise(&self.fd, offset, Some(len), Advice::DontNeed);
-        }
-        Ok(())
-    }
-}
-
 /// Asks for direct I/O; false if the file system does not have it.
 fn set_direct(fd: &OwnedFd) -> bool {
     let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
     asked.is_ok()
-}
-
-/// The offset `done` bytes after `offset`, which only a corrupt caller can push out of range.
-fn checked_end(path: &str, offset: u64, done: usize) -> Result<u64> {
-    offset.checked_add(done as u64).ok_or_else(|| os_error("reach the end of", path, Errno::FBIG))
 }
 
 fn os_error(action: &str, file: &str, errno: Errno) -> Error {

@@ -1,10 +1,10 @@
 //! Any device, slowed down to so many bytes and calls a second.
 //!
 //! The device is modelled as one queue: a call takes the longer of its bytes over the bandwidth and
-//! one over the calls a second, and begins when the one before it has ended. The caller sleeps until
-//! its call would have ended. So many threads share the limits fairly, pauses earn no credit, and on
-//! a manual clock the times are exact. Time that a sleep overshoots is not lost: the queue is kept in
-//! clock time, and the next call waits less.
+//! one over the calls a second, and begins when the one before it has ended. The caller sleeps
+//! until its call would have ended. So many threads share the limits fairly, pauses earn no credit,
+//! and on a manual clock the times are exact. Time that a sleep overshoots is not lost: the queue
+//! is kept in clock time, and the next call waits less.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What every device must do: the same script of calls runs on the operating system's files, buffered
-//! and direct, on the in-memory device, and through each wrapper.
+//! What every device must do: the same script of calls runs on the operating system's files,
+//! buffered and direct, on the in-memory device, and through each wrapper.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -185,6 +185,8 @@ fn an_offset_out_of_range_is_an_error() {
         let file = device.open("f", OpenOptions::CREATE).unwrap();
         assert_eq!(file.write_at(u64::MAX - 1, b"abc").unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(file.allocate(u64::MAX - 1, 3).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(file.set_len(u64::MAX).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(file.punch(u64::MAX - 1, 3).unwrap_err().kind(), ErrorKind::Io);
         assert!(file.is_empty().unwrap());
     });
 }

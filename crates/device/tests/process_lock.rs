@@ -1,4 +1,5 @@
-//! The lock of a directory across processes: refused while the owner lives, free when it was killed.
+//! The lock of a directory across processes: refused while the owner lives, free when it was
+//! killed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -2,8 +2,9 @@
 //!
 //! A history is any code that works on a device: it opens the store, writes, closes. It is run once
 //! to count its points (calls that change or sync something), then once more for each chosen point
-//! with the device stopping there. What then would be on disk is taken in several [`CrashMode`]s and
-//! handed to a check, which reopens it and compares it with what the history knows was acknowledged.
+//! with the device stopping there. What then would be on disk is taken in several [`CrashMode`]s
+//! and handed to a check, which reopens it and compares it with what the history knows was
+//! acknowledged.
 //!
 //! ```text
 //! run 0:  ......................      22 points
@@ -12,15 +13,21 @@
 //!               |-> KeepAll -----------> check
 //!               '-> Random(seed) ------> check
 //! ```
+//! Running a history anew for each point takes the square of its length. Where it is too long for
+//! that, [`crash_while_running`] runs it once and crashes copies of the device at each chosen point
+//! while it stands still in that call. Only [`for_each_crash_point`] also tests that the history's
+//! code unwinds well from a device that fails.
+//!
 //! A history should be deterministic: one thread, a manual clock, seeds of its own. One that is not
-//! (background threads) still is a good test, because each run stops at a point of its own schedule,
-//! but a failure may not come back at the same point.
+//! (background threads) still is a good test, because each run stops at a point of its own
+//! schedule, but a failure may not come back at the same point.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use frondb_core::prng::Prng;
-use frondb_core::sync::Arc;
+use frondb_core::sync::{Arc, Mutex};
 use frondb_device::{CrashMode, MemoryDevice};
 
 use crate::seed;
@@ -110,6 +117,87 @@ impl fmt::Display for CrashReport {
     }
 }
 
+/// Runs `history` once, and `check` on what a crash at each chosen point would leave.
+///
+/// `history` gets an empty device and keeps `known` up to date: before a call returns, whatever it
+/// makes durable may or may not be found. `check` runs inside the calls of the history, on its
+/// thread.
+///
+/// # Panics
+/// If the history or a check does; the message says the point and the mode, and how to replay them.
+pub fn crash_while_running<Known: Send + Sync + 'static>(
+    test: CrashTest,
+    known: impl Fn() -> Known,
+    history: impl Fn(Arc<MemoryDevice>, &Known),
+    check: impl Fn(Crash, &Known) + Send + Sync + 'static,
+) -> CrashReport {
+    let counted = Arc::new(MemoryDevice::new());
+    history(Arc::clone(&counted), &known());
+    let points = counted.points();
+    drop(counted);
+
+    let device = Arc::new(MemoryDevice::new());
+    let known = Arc::new(known());
+    let progress = Arc::new(Mutex::new(Progress {
+        open: test.choose(points).into_iter().collect(),
+        report: CrashReport { points, ..CrashReport::default() },
+        failure: None,
+    }));
+    let observer = {
+        let (device, known) = (MemoryDevice::clone(&device), Arc::clone(&known));
+        let progress = Arc::clone(&progress);
+        Arc::new(move |point| {
+            visit(&test, point, &device, &progress, &|crash| check(crash, &known))
+        })
+    };
+    device.set_observer(Some(observer.clone()));
+    history(Arc::clone(&device), &known);
+    observer(device.points());
+    device.set_observer(None);
+    let progress = progress.lock();
+    assert!(progress.failure.is_none(), "{}", progress.failure.as_deref().unwrap_or_default());
+    progress.report
+}
+
+/// How far [`crash_while_running`] has come.
+struct Progress {
+    open: BTreeSet<u64>,
+    report: CrashReport,
+    /// The first failure. It is kept here because a panic inside the history's own threads may be
+    /// caught by the code under test.
+    failure: Option<String>,
+}
+
+/// Crashes copies of a device at a point, if it is one of those to try.
+fn visit(
+    test: &CrashTest,
+    point: u64,
+    device: &MemoryDevice,
+    progress: &Mutex<Progress>,
+    check: &dyn Fn(Crash),
+) {
+    {
+        let mut progress = progress.lock();
+        if progress.failure.is_some() || !progress.open.remove(&point) {
+            return;
+        }
+    }
+    let mut checks = 0;
+    let mut failure = None;
+    for mode in modes(test, point) {
+        let crash = Crash { device: Arc::new(device.crash(mode)), point, mode };
+        checks += 1;
+        failure = attempt(test, point, &format!("{mode:?}"), || check(crash)).err();
+        if failure.is_some() {
+            break;
+        }
+    }
+    let mut progress = progress.lock();
+    progress.report.tried += 1;
+    progress.report.checks += checks;
+    progress.failure = progress.failure.take().or(failure);
+}
+
 /// Runs `history` on a new device for each chosen point, and `check` on what each crash leaves.
 ///
 /// `history` gets an empty device, which at some call starts to fail, and returns what it knows: at
@@ -123,12 +211,26 @@ pub fn for_each_crash_point<Known>(
     history: impl Fn(Arc<MemoryDevice>) -> Known,
     check: impl Fn(Crash, &Known),
 ) -> CrashReport {
-    let whole = Arc::new(MemoryDevice::new());
+    for_each_crash_point_from(test, MemoryDevice::new, history, check)
+}
+
+/// As [`for_each_crash_point`], but from the device that `start` gives each time: a crashed one, to
+/// crash again during recovery.
+///
+/// # Panics
+/// As [`for_each_crash_point`].
+pub fn for_each_crash_point_from<Known>(
+    test: CrashTest,
+    start: impl Fn() -> MemoryDevice,
+    history: impl Fn(Arc<MemoryDevice>) -> Known,
+    check: impl Fn(Crash, &Known),
+) -> CrashReport {
+    let whole = Arc::new(start());
     history(Arc::clone(&whole));
     let mut report = CrashReport { points: whole.points(), ..CrashReport::default() };
     drop(whole);
     for point in test.choose(report.points) {
-        let device = Arc::new(MemoryDevice::new());
+        let device = Arc::new(start());
         device.stop_after(point);
         let known = explained(&test, point, "the history", || history(Arc::clone(&device)));
         report.tried += 1;
@@ -150,15 +252,22 @@ fn modes(test: &CrashTest, point: u64) -> Vec<CrashMode> {
 }
 
 fn explained<R>(test: &CrashTest, point: u64, what: &str, run: impl FnOnce() -> R) -> R {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => result,
-        Err(panic) => {
-            let message = seed::panic_message(panic.as_ref());
-            let seed = test.seed;
-            panic!(
-                "crash point {point}, {what}: {message}\n\
-                 replay with FRONDB_CRASH_POINT={point} FRONDB_CRASH_SEED={seed}"
-            );
-        }
-    }
+    attempt(test, point, what, run).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// Runs a part of the test; if it panics, says where and how to get there again.
+fn attempt<R>(
+    test: &CrashTest,
+    point: u64,
+    what: &str,
+    run: impl FnOnce() -> R,
+) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let message = seed::panic_message(panic.as_ref());
+        let seed = test.seed;
+        format!(
+            "crash point {point}, {what}: {message}\n\
+             replay with FRONDB_CRASH_POINT={point} FRONDB_CRASH_SEED={seed}"
+        )
+    })
 }

@@ -13,7 +13,8 @@ pub struct TempDir {
 }
 
 impl TempDir {
-    /// A directory whose name contains `label`, so that one left by a killed test says whose it was.
+    /// A directory whose name contains `label`, so that one left by a killed test says whose it
+    /// was.
     ///
     /// # Panics
     /// If the directory cannot be made.

@@ -14,5 +14,8 @@ pub mod dir;
 pub mod fuzz;
 pub mod seed;
 
-pub use crash::{Crash, CrashReport, CrashTest, for_each_crash_point};
+pub use crash::{
+    Crash, CrashReport, CrashTest, crash_while_running, for_each_crash_point,
+    for_each_crash_point_from,
+};
 pub use dir::TempDir;

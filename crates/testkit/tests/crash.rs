@@ -1,12 +1,17 @@
 //! The crash driver on a store small enough to see through: a file replaced by writing a new one,
-//! syncing it, renaming it over the old one and syncing the directory. Left-out steps must be found.
+//! syncing it, renaming it over the old one and syncing the directory. Left-out steps must be
+//! found.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_device::{Device, MemoryDevice, OpenOptions};
-use frondb_testkit::{Crash, CrashReport, CrashTest, for_each_crash_point};
+use frondb_core::sync::atomic::{AtomicU8, Ordering};
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_testkit::{
+    Crash, CrashReport, CrashTest, crash_while_running, for_each_crash_point,
+    for_each_crash_point_from,
+};
 
 /// The steps that make the replacement safe, and each of which can be left out.
 #[derive(Clone, Copy, PartialEq)]
@@ -87,4 +92,42 @@ fn a_directory_that_is_not_synced_is_found() {
 #[should_panic(expected = "crash point")]
 fn an_overwrite_in_place_is_found() {
     run(CrashTest::new(1000, 1), LeftOut::NewFile);
+}
+
+/// The same in one run.
+fn run_once(test: CrashTest, left_out: LeftOut) -> CrashReport {
+    let history = move |device: Arc<MemoryDevice>, acknowledged: &AtomicU8| {
+        for version in 1..=10 {
+            replace(device.as_ref(), version, left_out).unwrap();
+            acknowledged.store(version, Ordering::SeqCst);
+        }
+    };
+    let check = |crash, known: &AtomicU8| check(crash, &known.load(Ordering::SeqCst));
+    crash_while_running(test, || AtomicU8::new(0), history, check)
+}
+
+#[test]
+fn one_run_tries_the_same_points() {
+    let test = CrashTest { lotteries: 5, ..CrashTest::new(1000, 1) };
+    assert_eq!(run_once(test, LeftOut::Nothing), run(test, LeftOut::Nothing));
+}
+
+#[test]
+#[should_panic(expected = "replay with FRONDB_CRASH_POINT=")]
+fn one_run_finds_a_file_that_is_not_synced() {
+    run_once(CrashTest::new(1000, 1), LeftOut::FileSync);
+}
+
+#[test]
+fn a_history_can_start_on_a_crashed_device() {
+    let crashed = MemoryDevice::new();
+    replace(&crashed, 1, LeftOut::Nothing).unwrap();
+    let continued = |device: Arc<MemoryDevice>| match replace(device.as_ref(), 2, LeftOut::Nothing)
+    {
+        Ok(()) => 2,
+        Err(_) => 1,
+    };
+    let start = || crashed.crash(CrashMode::KeepAll);
+    let report = for_each_crash_point_from(CrashTest::new(100, 1), start, continued, check);
+    assert_eq!(report.tried, 6);
 }

@@ -1,9 +1,9 @@
-//! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks, whose
-//! every acquisition is a point where the scheduler may switch threads.
+//! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks,
+//! whose every acquisition is a point where the scheduler may switch threads.
 //!
-//! Poison is dropped: a panic under shuttle ends the whole run anyway. A guard holds shuttle's guard
-//! in an `Option` because shuttle's condition variable takes its guard by value and ours lends it;
-//! it is empty only inside [`Condvar::wait`], where nobody else can see it.
+//! Poison is dropped: a panic under shuttle ends the whole run anyway. A guard holds shuttle's
+//! guard in an `Option` because shuttle's condition variable takes its guard by value and ours
+//! lends it; it is empty only inside [`Condvar::wait`], where nobody else can see it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -190,8 +190,8 @@ impl Condvar {
     /// As [`Condvar::wait`], for at most `timeout`.
     ///
     /// Shuttle has no time, and its own timed wait never ends by it, which would report code that
-    /// relies on the timeout as a deadlock. Here the other threads run for a while; then the wait is
-    /// over, and whether by time or by a spurious wake-up is decided by the schedule's coin.
+    /// relies on the timeout as a deadlock. Here the other threads run for a while; then the wait
+    /// is over, and whether by time or by a spurious wake-up is decided by the schedule's coin.
     pub fn wait_for<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -217,5 +217,81 @@ impl Condvar {
 impl fmt::Debug for Condvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Condvar { .. }")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::atomic::{AtomicU32, Ordering};
+    use super::*;
+    use crate::executor::{Executor, ThreadExecutor};
+
+    const SCHEDULES: usize = 500;
+
+    /// Two threads that read and write without a lock between them: some schedule loses an update.
+    #[test]
+    #[should_panic(expected = "an update was lost")]
+    fn a_race_is_found() {
+        let race = || {
+            let counter = Arc::new(AtomicU32::new(0));
+            let shared = Arc::clone(&counter);
+            let add = move || {
+                let seen = shared.load(Ordering::SeqCst);
+                shared.store(seen + 1, Ordering::SeqCst);
+            };
+            let thread = ThreadExecutor.spawn("adder", Box::new(add.clone())).unwrap();
+            add();
+            thread.join().unwrap();
+            assert_eq!(counter.load(Ordering::SeqCst), 2, "an update was lost");
+        };
+        shuttle::check_random(race, SCHEDULES);
+    }
+
+    #[test]
+    fn a_notified_waiter_wakes_in_every_schedule() {
+        let hand_over = || {
+            let pair = Arc::new((Mutex::new(0_u32), Condvar::new()));
+            let shared = Arc::clone(&pair);
+            let give = move || {
+                *shared.0.lock() = 7;
+                shared.1.notify_one();
+            };
+            let thread = ThreadExecutor.spawn("giver", Box::new(give)).unwrap();
+            let mut value = pair.0.lock();
+            pair.1.wait_while(&mut value, |value| *value == 0);
+            assert_eq!(*value, 7);
+            drop(value);
+            thread.join().unwrap();
+        };
+        shuttle::check_random(hand_over, SCHEDULES);
+    }
+
+    /// Nobody notifies: only the timeout can end the wait, and must.
+    #[test]
+    fn a_timed_wait_ends_by_itself() {
+        let wait = || {
+            let (mutex, condvar) = (Mutex::new(()), Condvar::new());
+            let mut guard = mutex.lock();
+            while !condvar.wait_for(&mut guard, Duration::from_secs(1)).timed_out() {}
+        };
+        shuttle::check_random(wait, SCHEDULES);
+    }
+
+    #[test]
+    fn readers_share_and_writers_do_not() {
+        let share = || {
+            let lock = Arc::new(RwLock::new(1));
+            let held = lock.read();
+            let shared = Arc::clone(&lock);
+            let look = move || {
+                assert!(shared.try_read().is_some());
+                assert!(shared.try_write().is_none());
+            };
+            ThreadExecutor.spawn("looker", Box::new(look)).unwrap().join().unwrap();
+            drop(held);
+            *lock.write() += 1;
+            assert_eq!(*lock.read(), 2);
+        };
+        shuttle::check_random(share, 10);
     }
 }

@@ -22,7 +22,8 @@ pub(super) struct Content {
     len: u64,
 }
 
-/// The pieces of a byte range by page: (page number, offset in the page, offset in the range, length).
+/// The pieces of a byte range by page: (page number, offset in the page, offset in the range,
+/// length).
 fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, u64, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -114,25 +115,39 @@ impl Content {
 
     /// Zeros a range and drops the pages that lie in it whole.
     pub(super) fn punch(&mut self, offset: u64, len: u64) {
-        let len = len.min(self.len.div_ceil(PAGE).saturating_mul(PAGE).saturating_sub(offset));
-        for (page, inside, _, take) in pieces(offset, len) {
-            if take == PAGE_BYTES {
+        let end = offset.saturating_add(len);
+        for page in present(&self.pages, offset, end) {
+            let start = page * PAGE;
+            let (from, to) = (offset.max(start) - start, (end - start).min(PAGE));
+            if to - from == PAGE {
                 self.pages.remove(&page);
             } else if let Some(page) = self.pages.get_mut(&page) {
-                Arc::make_mut(page)[inside..inside + take].fill(0);
+                Arc::make_mut(page)[from as usize..to as usize].fill(0);
             }
         }
     }
 
-    /// Takes over the pages of a range and the length from `newer`.
+    /// Takes over the pages of a range from `newer`.
     pub(super) fn adopt(&mut self, newer: &Self, offset: u64, len: u64) {
-        for (page, ..) in pieces(offset, len) {
-            match newer.pages.get(&page) {
-                Some(bytes) => self.pages.insert(page, Arc::clone(bytes)),
-                None => self.pages.remove(&page),
-            };
+        let end = offset.saturating_add(len);
+        for page in present(&self.pages, offset, end) {
+            self.pages.remove(&page);
+        }
+        for page in present(&newer.pages, offset, end) {
+            if let Some(bytes) = newer.pages.get(&page) {
+                self.pages.insert(page, Arc::clone(bytes));
+            }
         }
     }
+}
+
+/// The pages there are in a byte range. Not all numbers of the range: it may span a hole of
+/// exabytes.
+fn present(pages: &BTreeMap<u64, Page>, offset: u64, end: u64) -> Vec<u64> {
+    if offset >= end {
+        return Vec::new();
+    }
+    pages.range(offset / PAGE..=(end - 1) / PAGE).map(|(page, _)| *page).collect()
 }
 
 #[cfg(test)]
@@ -194,6 +209,17 @@ mod tests {
         content.punch(1, 3 * PAGE);
         assert_eq!(content.allocated_bytes(), 2 * PAGE, "only whole pages are dropped");
         assert_eq!(content.len(), 100 * PAGE);
+    }
+
+    #[test]
+    fn a_hole_of_exabytes_costs_nothing() {
+        let mut content = Content::default();
+        content.put(0, b"x");
+        content.set_len(1 << 60);
+        content.punch(1, 1 << 59);
+        Content::default().adopt(&content, 0, 1 << 60);
+        content.set_len(1);
+        assert_eq!(bytes_of(&content), b"x");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //!     │                              │
 //!   what survives for sure      what reads return
 //! ```
-//! Invariant: applying all `changes` to `synced` gives `live`. A sync makes `synced` equal to `live`
-//! and forgets the changes; a crash applies a part of them, chosen by lot.
+//! Invariant: applying all `changes` to `synced` gives `live`. A sync makes `synced` equal to
+//! `live` and forgets the changes; a crash applies a part of them, chosen by lot.
 
 use frondb_core::prng::Prng;
 

@@ -1,9 +1,9 @@
 //! The names of the in-memory device: as the running system sees them, and as the disk has them.
 //!
 //! An operation on a directory is durable when the directory is synced. Until then a crash keeps or
-//! loses it by lot, under three rules that file systems keep: a rename is one step, an operation on a
-//! name never overtakes an earlier one on the same name, and nothing exists in a directory that does
-//! not.
+//! loses it by lot, under three rules that file systems keep: a rename is one step, an operation on
+//! a name never overtakes an earlier one on the same name, and nothing exists in a directory that
+//! does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,8 +89,8 @@ impl Tree {
         dir.is_empty() || self.live.get(dir) == Some(&Entry::Dir)
     }
 
-    /// Makes the operations on names in `dir` durable, and with a rename from or to another directory
-    /// whatever that rests on.
+    /// Makes the operations on names in `dir` durable, and with a rename from or to another
+    /// directory whatever that rests on.
     pub(super) fn sync(&mut self, dir: &str) {
         let mut dirs = BTreeSet::from([dir.to_owned()]);
         let mut chosen = vec![false; self.pending.len()];
