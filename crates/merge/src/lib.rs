@@ -1,1 +1,31 @@
-//! Being written.
+//! Layer 2: merging sorted sources, the hot kernel of the engine.
+//!
+//! ```text
+//!   runs, memtables: Source, Source, ...          newest first
+//!        | chunks
+//!      Merger      loser tree over offset-value codes: (key, SeqNo descending) order
+//!        |
+//!        +-- FoldMerge      for jobs: keeps what live snapshots need (rules 12 to 14, 17)
+//!        +-- VisibleMerge   for cursors: what one snapshot sees, in either direction
+//!   Lookup                  the same for one key, fed by hand
+//! ```
+//!
+//! Everything here is for one thread at a time; sources are `Send`, so a merge may move between
+//! threads at its caller's steps. Sources come positioned and bounded by their caller.
+
+mod fold;
+pub mod kernel_bench;
+mod lookup;
+mod loser_tree;
+mod merger;
+mod order;
+mod stats;
+mod update;
+mod visible;
+
+pub use fold::{FoldMerge, FoldOptions};
+pub use lookup::Lookup;
+pub use merger::Merger;
+pub use stats::{FoldStats, VisibleStats};
+pub use update::{Found, ValueReader};
+pub use visible::{VisibleMerge, VisibleOptions};

@@ -1,0 +1,372 @@
+//! The fold of jobs: of all messages of a key, those that some reader can still tell apart.
+//!
+//! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
+//! the older without the newer. Only the newest of a stripe can be seen by anyone.
+//!
+//! ```text
+//!   snapshots            20            35
+//!   SeqNo    ...  15 18 | 25 30 33    | 40 44  ->     44 | 33 | 18 stay
+//!            oldest stripe              newest
+//! ```
+//!
+//! What is done with the newest message of a stripe (rules 13, 14):
+//! - Hidden by a range delete that every reader of the stripe sees: dropped, with all below it.
+//! - Put: kept. Delete: kept, unless nothing older exists anywhere, that is at the base and in the
+//!   oldest stripe, and the tree is not being built.
+//! - Update: the operands below it in the stripe are gathered. Upon a put or delete of the stripe,
+//!   or at the base with no older message left, they become one put; else neighbours are combined
+//!   where the function can. A function that fails leaves the messages as they were.
+//!
+//! Messages of a stripe are decided as they come, newest first, without looking ahead; only
+//! operands are copied. Range deletes must include every one on the path of the inputs, those of
+//! upper nodes too, or operands might be combined across one.
+
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+
+use crate::merger::Merger;
+use crate::stats::FoldStats;
+use crate::update::apply_all;
+
+/// What a fold must respect.
+#[derive(Clone, Debug)]
+pub struct FoldOptions {
+    /// Live snapshots, ascending. Later ones must be above every message of the inputs.
+    pub snapshots: Arc<[SeqNo]>,
+    /// Range deletes over the inputs: all on the path that are newer than the oldest input.
+    pub range_deletes: RangeDeletes,
+    /// Whether the inputs hold all older data of their keys.
+    pub at_base: bool,
+    /// Keep deletes even at the base, because older data is still to be attached (rule 13).
+    pub keep_deletes: bool,
+    /// The tree's update function.
+    pub update: Option<SharedUpdateFn>,
+}
+
+/// A message that was put together or held back, not one a source holds.
+struct Queued {
+    seq: SeqNo,
+    kind: MessageKind,
+    value: Vec<u8>,
+}
+
+/// Merges and folds sources, newest first, forward. For one thread at a time.
+///
+/// ```text
+///   while merge.next()? { builder.add(merge.key(), merge.seq(), merge.kind(), merge.value()) }
+/// ```
+pub struct FoldMerge {
+    merger: Merger,
+    options: FoldOptions,
+    range_deletes: RangeDeleteCursor,
+    /// Messages of the current key at or above this are in the stripe that was decided last.
+    stripe_floor: SeqNo,
+    /// The merger's entry was looked at and is still to be processed.
+    held: bool,
+    queue: Vec<Queued>,
+    queue_key: Vec<u8>,
+    /// Entries of the queue handed out; while it is not empty the last of those is current.
+    queue_at: usize,
+    dropped_refs: Vec<Box<[u8]>>,
+    stats: FoldStats,
+}
+
+impl FoldMerge {
+    /// A fold of `sources`, all running forward, index 0 the newest. Reads nothing yet.
+    ///
+    /// # Errors
+    /// None today; opening a source may fail in time.
+    pub fn new(sources: Vec<Box<dyn Source>>, options: FoldOptions) -> Result<Self> {
+        debug_assert!(options.snapshots.is_sorted(), "snapshots must ascend");
+        Ok(Self {
+            merger: Merger::new(sources, Direction::Forward),
+            range_deletes: RangeDeleteCursor::new(options.range_deletes.clone()),
+            options,
+            stripe_floor: SeqNo(0),
+            held: false,
+            queue: Vec::new(),
+            queue_key: Vec::new(),
+            queue_at: 0,
+            dropped_refs: Vec::new(),
+            stats: FoldStats::default(),
+        })
+    }
+
+    /// Moves to the next message to keep; false when there is none.
+    ///
+    /// # Errors
+    /// What a source returned, once; the fold has then ended.
+    #[inline]
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<bool> {
+        if !self.queue.is_empty() && self.next_queued() {
+            return Ok(true);
+        }
+        loop {
+            if !self.held && !self.take()? {
+                return Ok(false);
+            }
+            self.held = false;
+            let seq = self.merger.seq();
+            if self.merger.same_key() && seq >= self.stripe_floor {
+                self.drop_current();
+                continue;
+            }
+            self.stripe_floor = self.floor_of(seq);
+            if !self.range_deletes.is_empty() && self.hidden(seq) {
+                self.drop_current();
+                continue;
+            }
+            match self.merger.kind() {
+                MessageKind::Put | MessageKind::PutRef => {}
+                MessageKind::Delete => {
+                    if self.in_oldest_stripe() && self.nothing_below() {
+                        self.drop_current();
+                        continue;
+                    }
+                }
+                MessageKind::Update => {
+                    self.fold_updates()?;
+                    if !self.next_queued() {
+                        continue;
+                    }
+                    return Ok(true);
+                }
+            }
+            self.stats.entries_out += 1;
+            return Ok(true);
+        }
+    }
+
+    /// Key of the current message.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        if self.queue.is_empty() { self.merger.key() } else { &self.queue_key }
+    }
+
+    /// First eight bytes of the key, as in [`Chunk::prefixes`](frondb_core::Chunk::prefixes).
+    #[inline]
+    #[must_use]
+    pub fn prefix(&self) -> u64 {
+        if self.queue.is_empty() {
+            self.merger.prefix()
+        } else {
+            frondb_core::chunk::key_prefix(&self.queue_key)
+        }
+    }
+
+    /// SeqNo of the current message.
+    #[inline]
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.queued().map_or_else(|| self.merger.seq(), |queued| queued.seq)
+    }
+
+    /// Kind of the current message.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> MessageKind {
+        self.queued().map_or_else(|| self.merger.kind(), |queued| queued.kind)
+    }
+
+    /// Value of the current message.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        match self.queued() {
+            Some(queued) => &queued.value,
+            None => self.merger.value(),
+        }
+    }
+
+    /// Counters so far.
+    #[must_use]
+    pub fn stats(&self) -> FoldStats {
+        self.stats
+    }
+
+    /// The values of the references dropped since the last call: what they name can be freed when
+    /// the job is installed (rule 17).
+    pub fn take_dropped_refs(&mut self) -> Vec<Box<[u8]>> {
+        std::mem::take(&mut self.dropped_refs)
+    }
+
+    #[inline(always)]
+    fn queued(&self) -> Option<&Queued> {
+        self.queue.get(self.queue_at.wrapping_sub(1))
+    }
+
+    /// Moves to the next queued message; empties the queue when there is none.
+    fn next_queued(&mut self) -> bool {
+        if self.queue_at < self.queue.len() {
+            self.queue_at += 1;
+            self.stats.entries_out += 1;
+            return true;
+        }
+        self.queue.clear();
+        self.queue_at = 0;
+        false
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Result<bool> {
+        let taken = self.merger.next()?;
+        self.stats.entries_in += u64::from(taken);
+        Ok(taken)
+    }
+
+    /// The smallest SeqNo in the stripe of `seq`.
+    #[inline(always)]
+    fn floor_of(&self, seq: SeqNo) -> SeqNo {
+        let snapshots = &*self.options.snapshots;
+        if snapshots.is_empty() {
+            return SeqNo(0);
+        }
+        let below = snapshots.partition_point(|&snapshot| snapshot < seq);
+        below.checked_sub(1).map_or(SeqNo(0), |i| snapshots[i].next())
+    }
+
+    #[inline(always)]
+    fn in_oldest_stripe(&self) -> bool {
+        self.stripe_floor == SeqNo(0)
+    }
+
+    /// Whether there is, and will be, no data older than the inputs.
+    #[inline(always)]
+    fn nothing_below(&self) -> bool {
+        self.options.at_base && !self.options.keep_deletes
+    }
+
+    /// Whether the current entry is hidden from all readers of its stripe.
+    fn hidden(&mut self, seq: SeqNo) -> bool {
+        let snapshots = &*self.options.snapshots;
+        let above = snapshots.partition_point(|&snapshot| snapshot < seq);
+        let first_reader = snapshots.get(above).copied().unwrap_or(SeqNo::MAX);
+        self.range_deletes.hides(self.merger.key(), seq, first_reader)
+    }
+
+    /// Counts the merger's entry as dropped.
+    #[inline(never)]
+    fn drop_current(&mut self) {
+        match self.merger.kind() {
+            MessageKind::Put => self.stats.dropped_puts += 1,
+            MessageKind::PutRef => {
+                self.stats.dropped_puts += 1;
+                self.dropped_refs.push(self.merger.value().into());
+            }
+            MessageKind::Delete => self.stats.dropped_deletes += 1,
+            MessageKind::Update => self.stats.dropped_updates += 1,
+        }
+    }
+
+    /// Gathers the updates from the current entry down to what ends them, and queues what remains.
+    #[inline(never)]
+    fn fold_updates(&mut self) -> Result<()> {
+        self.queue_key.clear();
+        self.queue_key.extend_from_slice(self.merger.key());
+        let mut operands = vec![self.queued_current()];
+        // What ends the operands within the stripe, if anything does.
+        let mut end: Option<Queued> = None;
+        let mut hidden_below = false;
+        let mut older_left = false;
+        loop {
+            if !self.take()? {
+                break;
+            }
+            let seq = self.merger.seq();
+            if !self.merger.same_key() || seq < self.stripe_floor {
+                older_left = self.merger.same_key();
+                self.held = true;
+                break;
+            }
+            if !self.range_deletes.is_empty() && self.hidden(seq) {
+                self.drop_current();
+                hidden_below = true;
+                break;
+            }
+            let message = self.queued_current();
+            if message.kind != MessageKind::Update {
+                end = Some(message);
+                break;
+            }
+            operands.push(message);
+        }
+        let at_bottom = self.nothing_below() && end.is_none() && !older_left;
+        if !self.become_put(&operands, end.as_ref(), hidden_below || at_bottom) {
+            self.combine(operands);
+            self.queue_end(end);
+        }
+        Ok(())
+    }
+
+    fn queued_current(&self) -> Queued {
+        Queued {
+            seq: self.merger.seq(),
+            kind: self.merger.kind(),
+            value: self.merger.value().to_vec(),
+        }
+    }
+
+    /// Queues one put in place of operands and their end, if that is known and the function does
+    /// not fail.
+    fn become_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
+        let existing = match end {
+            Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),
+            Some(end) if end.kind == MessageKind::Delete => None,
+            None if nothing => None,
+            _ => return false,
+        };
+        let Some(update) = &self.options.update else { return false };
+        let values = operands.iter().map(|operand| &operand.value[..]);
+        let Ok(Some(value)) = apply_all(&**update, &self.queue_key, existing, values) else {
+            return false;
+        };
+        self.stats.dropped_updates += operands.len() as u64 - 1;
+        match end.map(|end| end.kind) {
+            Some(MessageKind::Put) => self.stats.dropped_puts += 1,
+            Some(MessageKind::Delete) => self.stats.dropped_deletes += 1,
+            _ => {}
+        }
+        self.queue.push(Queued { seq: operands[0].seq, kind: MessageKind::Put, value });
+        true
+    }
+
+    /// Queues operands, neighbours combined where the function can.
+    fn combine(&mut self, operands: Vec<Queued>) {
+        let before = operands.len();
+        let mut operands = operands.into_iter();
+        let Some(mut newer) = operands.next() else { return };
+        let mut kept = 0;
+        for older in operands {
+            let combined = self
+                .options
+                .update
+                .as_ref()
+                .and_then(|update| update.combine(&self.queue_key, &older.value, &newer.value));
+            match combined {
+                Some(value) => newer.value = value,
+                None => {
+                    self.queue.push(std::mem::replace(&mut newer, older));
+                    kept += 1;
+                }
+            }
+        }
+        self.queue.push(newer);
+        self.stats.dropped_updates += (before - kept - 1) as u64;
+    }
+
+    /// Queues what lies under operands that stayed, unless it is a delete that may go.
+    fn queue_end(&mut self, end: Option<Queued>) {
+        let Some(end) = end else { return };
+        let vanishes =
+            end.kind == MessageKind::Delete && self.in_oldest_stripe() && self.nothing_below();
+        if vanishes {
+            self.stats.dropped_deletes += 1;
+        } else {
+            self.queue.push(end);
+        }
+    }
+}

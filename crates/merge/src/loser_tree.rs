@@ -1,0 +1,102 @@
+//! A loser tree: the winner of a tournament is replaced, and one path replayed, per entry.
+//!
+//! ```text
+//!            winner                 each inner node keeps who lost there, with its code;
+//!           [node 1]                the codes on the winner's path are all relative to the
+//!        [2]       [3]              winner, because to the winner they lost
+//!       0   1     2   3             leaf i is node i + n, its parent (i + n) / 2
+//! ```
+//!
+//! Who wins is decided by codes (`order.rs`); a tie asks the caller, who looks at keys.
+
+/// A source that lost, or the winner, with its code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Player {
+    pub(crate) code: u64,
+    pub(crate) source: u32,
+}
+
+/// What a tie turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Verdict {
+    /// Whether the first player stays ahead.
+    pub(crate) first_wins: bool,
+    /// The loser's code relative to the winner.
+    pub(crate) loser_code: u64,
+}
+
+/// The tree of losers over at least one source.
+#[derive(Debug)]
+pub(crate) struct LoserTree {
+    /// Node 0 is unused.
+    losers: Vec<Player>,
+    winner: Player,
+}
+
+impl LoserTree {
+    /// Plays all matches among sources with the given codes, relative to no base.
+    pub(crate) fn new(codes: &[u64], mut tie: impl FnMut(u32, u32) -> Verdict) -> Self {
+        let n = codes.len();
+        let mut losers = vec![Player { code: 0, source: 0 }; n];
+        // Winners of the subtrees, bottom up: leaves are the nodes n..2n.
+        let mut winners = vec![Player { code: 0, source: 0 }; 2 * n];
+        for (i, &code) in codes.iter().enumerate() {
+            winners[n + i] = Player { code, source: i as u32 };
+        }
+        for node in (1..n).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let (winner, loser) = play(a, b, &mut tie);
+            winners[node] = winner;
+            losers[node] = loser;
+        }
+        let winner = winners[1.min(2 * n - 1)];
+        Self { losers, winner }
+    }
+
+    /// The source that is ahead and its code, relative to the winner before.
+    #[inline(always)]
+    pub(crate) fn winner(&self) -> Player {
+        self.winner
+    }
+
+    /// The winner's source moved on to an entry with `code`, relative to the winner it had.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, code: u64, mut tie: impl FnMut(u32, u32) -> Verdict) {
+        let n = self.losers.len();
+        let mut winner = Player { code, source: self.winner.source };
+        let mut node = (winner.source as usize + n) / 2;
+        while node > 0 {
+            let other = self.losers[node];
+            if other.code == winner.code {
+                let (ahead, behind) = play(winner, other, &mut tie);
+                winner = ahead;
+                self.losers[node] = behind;
+            } else {
+                // Both ways are computed and selected, because which source wins is random and a
+                // mispredicted branch costs more than the rest.
+                let swap = other.code < winner.code;
+                let ahead_code = if swap { other.code } else { winner.code };
+                let behind_code = if swap { winner.code } else { other.code };
+                let ahead_source = if swap { other.source } else { winner.source };
+                let behind_source = if swap { winner.source } else { other.source };
+                self.losers[node] = Player { code: behind_code, source: behind_source };
+                winner = Player { code: ahead_code, source: ahead_source };
+            }
+            node /= 2;
+        }
+        self.winner = winner;
+    }
+}
+
+#[inline(always)]
+fn play(a: Player, b: Player, tie: &mut impl FnMut(u32, u32) -> Verdict) -> (Player, Player) {
+    if a.code < b.code {
+        return (a, b);
+    }
+    if b.code < a.code {
+        return (b, a);
+    }
+    let verdict = tie(a.source, b.source);
+    let (winner, loser) = if verdict.first_wins { (a, b) } else { (b, a) };
+    (winner, Player { code: verdict.loser_code, source: loser.source })
+}

@@ -1,0 +1,251 @@
+//! The k-way merge: entries of all sources in the order key, then SeqNo descending (reversed when
+//! going backward), each (key, SeqNo) once.
+//!
+//! Sources fill chunks; the codes of a chunk's keys relative to their predecessors in the same
+//! source are computed in one loop when it arrives. Then an entry costs a step in its chunk and
+//! log2(sources) comparisons of integers in the loser tree.
+
+use std::cmp::Ordering;
+
+use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
+
+use crate::loser_tree::{LoserTree, Verdict};
+use crate::order::{self, END, EQUAL};
+
+/// One source with the chunk it is in.
+struct Input {
+    source: Box<dyn Source>,
+    chunk: Chunk,
+    codes: Vec<u64>,
+    /// The entry it is at; `chunk.len()` or beyond when exhausted.
+    at: usize,
+    /// The last key of the chunk before, the base of the first code of the next.
+    last_key: Vec<u8>,
+}
+
+impl Input {
+    fn new(source: Box<dyn Source>) -> Self {
+        Self { source, chunk: Chunk::new(), codes: Vec::new(), at: 0, last_key: Vec::new() }
+    }
+
+    /// Takes the next chunk. The code of its first entry is relative to the last key of the chunk
+    /// before, unless it is the first.
+    fn refill(&mut self, direction: Direction, first: bool) -> Result<bool> {
+        if !first {
+            let last = match direction {
+                Direction::Forward => self.chunk.len().checked_sub(1),
+                Direction::Backward => (!self.chunk.is_empty()).then_some(0),
+            };
+            self.last_key.clear();
+            if let Some(last) = last {
+                self.last_key.extend_from_slice(self.chunk.key(last));
+            }
+        }
+        if !self.source.next_chunk(&mut self.chunk)? || self.chunk.is_empty() {
+            self.chunk.clear();
+            self.at = 0;
+            return Ok(false);
+        }
+        let base = (!first).then_some(&self.last_key[..]);
+        let Chunk { keys, key_ends, .. } = &self.chunk;
+        order::code_all(keys, key_ends, base, direction, &mut self.codes);
+        self.at = match direction {
+            Direction::Forward => 0,
+            Direction::Backward => self.chunk.len() - 1,
+        };
+        Ok(true)
+    }
+
+    /// Moves to the next entry and returns its code; [`END`] if there is none.
+    #[inline(always)]
+    fn advance(&mut self, direction: Direction) -> Result<u64> {
+        let next = match direction {
+            Direction::Forward => self.at + 1,
+            Direction::Backward => self.at.wrapping_sub(1),
+        };
+        if let Some(&code) = self.codes.get(next) {
+            self.at = next;
+            return Ok(code);
+        }
+        self.advance_chunk(direction)
+    }
+
+    #[inline(never)]
+    fn advance_chunk(&mut self, direction: Direction) -> Result<u64> {
+        if !self.refill(direction, false)? {
+            self.codes.clear();
+            return Ok(END);
+        }
+        Ok(self.codes[self.at])
+    }
+}
+
+/// Merges sorted sources; index 0 is the newest. For one thread at a time.
+pub struct Merger {
+    inputs: Vec<Input>,
+    tree: Option<LoserTree>,
+    direction: Direction,
+    state: State,
+    /// SeqNo of the last entry handed out.
+    last_seq: SeqNo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// No entry was asked for yet.
+    Fresh,
+    /// The winner was handed out.
+    Running,
+    /// All sources are exhausted, or one failed.
+    Ended,
+}
+
+impl Merger {
+    /// A merge of `sources`, newest first, all of which run in `direction`. Reads nothing yet.
+    #[must_use]
+    pub fn new(sources: Vec<Box<dyn Source>>, direction: Direction) -> Self {
+        let inputs = sources.into_iter().map(Input::new).collect();
+        Self { inputs, tree: None, direction, state: State::Fresh, last_seq: SeqNo::MAX }
+    }
+
+    /// Moves to the next entry; false when there is none.
+    ///
+    /// # Errors
+    /// What a source returned, once; the merge has then ended.
+    #[inline]
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<bool> {
+        loop {
+            let moved = match self.state {
+                State::Running => self.step(),
+                State::Fresh => self.start(),
+                State::Ended => return Ok(false),
+            };
+            if !matches!(moved, Ok(true)) {
+                self.state = State::Ended;
+                self.tree = None;
+                return moved;
+            }
+            let seq = self.seq();
+            if self.same_key() && seq == self.last_seq {
+                // The same message from two sources: the newer one was handed out (rule 2).
+                continue;
+            }
+            self.last_seq = seq;
+            return Ok(true);
+        }
+    }
+
+    /// Fills all inputs and plays the first tournament.
+    #[cold]
+    fn start(&mut self) -> Result<bool> {
+        let mut codes = Vec::with_capacity(self.inputs.len());
+        for input in &mut self.inputs {
+            let filled = input.refill(self.direction, true)?;
+            codes.push(if filled { input.codes[input.at] } else { END });
+            if !filled {
+                input.codes.clear();
+            }
+        }
+        if codes.is_empty() {
+            return Ok(false);
+        }
+        let (inputs, direction) = (&self.inputs, self.direction);
+        let tree = LoserTree::new(&codes, |a, b| break_tie(inputs, direction, a, b));
+        self.tree = Some(tree);
+        self.state = State::Running;
+        Ok(!self.at_end())
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Result<bool> {
+        let Some(tree) = &mut self.tree else { return Ok(false) };
+        let direction = self.direction;
+        let winner = tree.winner().source as usize;
+        let code = self.inputs[winner].advance(direction)?;
+        let inputs = &self.inputs;
+        tree.replace(code, |a, b| break_tie(inputs, direction, a, b));
+        Ok(!self.at_end())
+    }
+
+    #[inline(always)]
+    fn at_end(&self) -> bool {
+        let Some(tree) = &self.tree else { return true };
+        let winner = tree.winner();
+        winner.code == END && self.inputs[winner.source as usize].codes.is_empty()
+    }
+
+    #[inline(always)]
+    fn current(&self) -> Option<(&Chunk, usize)> {
+        let tree = self.tree.as_ref()?;
+        let input = &self.inputs[tree.winner().source as usize];
+        Some((&input.chunk, input.at))
+    }
+
+    /// Key of the entry; empty before the first and after the last.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.current().map_or(&[], |(chunk, at)| chunk.key(at))
+    }
+
+    /// First eight bytes of the key, as in [`Chunk::prefixes`].
+    #[inline]
+    #[must_use]
+    pub fn prefix(&self) -> u64 {
+        self.current().map_or(0, |(chunk, at)| chunk.prefixes[at])
+    }
+
+    /// SeqNo of the entry.
+    #[inline]
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.current().map_or(SeqNo(0), |(chunk, at)| chunk.seqs[at])
+    }
+
+    /// Kind of the entry.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> MessageKind {
+        self.current().map_or(MessageKind::Put, |(chunk, at)| chunk.kinds[at])
+    }
+
+    /// Value of the entry.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        self.current().map_or(&[], |(chunk, at)| chunk.value(at))
+    }
+
+    /// Whether the entry has the key of the entry before it.
+    #[inline]
+    #[must_use]
+    pub fn same_key(&self) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.winner().code == EQUAL)
+    }
+}
+
+/// Decides between two sources with equal codes by their keys, SeqNos and ages.
+#[inline(never)]
+fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> Verdict {
+    let (first, second) = (&inputs[a as usize], &inputs[b as usize]);
+    // An exhausted source comes last whatever its code.
+    match (first.codes.is_empty(), second.codes.is_empty()) {
+        (false, false) => {}
+        (first_ended, _) => return Verdict { first_wins: !first_ended, loser_code: END },
+    }
+    let (first_key, second_key) = (first.chunk.key(first.at), second.chunk.key(second.at));
+    let by_key = order::compare(first_key, second_key, direction);
+    let (first_seq, second_seq) = (first.chunk.seqs[first.at], second.chunk.seqs[second.at]);
+    let by_seq = match direction {
+        Direction::Forward => second_seq.cmp(&first_seq),
+        Direction::Backward => first_seq.cmp(&second_seq),
+    };
+    let first_wins = by_key.then(by_seq).then(a.cmp(&b)) == Ordering::Less;
+    let loser_code = if first_wins {
+        order::code(first_key, second_key, direction)
+    } else {
+        order::code(second_key, first_key, direction)
+    };
+    Verdict { first_wins, loser_code }
+}

@@ -1,0 +1,91 @@
+//! Applying update operands (rules 13 and 16), shared by folds, cursors and lookups.
+
+use frondb_core::message::UpdateFn;
+use frondb_core::{Error, ErrorKind, Result};
+
+/// Reads values that lie in extents of their own, for updates upon them.
+pub trait ValueReader: Send + Sync {
+    /// The value that `reference`, the value of a `PutRef`, names.
+    ///
+    /// # Errors
+    /// Of the device, or Corruption.
+    fn read(&self, reference: &[u8]) -> Result<Vec<u8>>;
+}
+
+/// What a key has for a reader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// This value.
+    Value(Vec<u8>),
+    /// The value that this reference names.
+    Reference(Vec<u8>),
+}
+
+/// What lies under operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Under<'a> {
+    /// Nothing: the key is absent.
+    Absent,
+    /// A value.
+    Value(&'a [u8]),
+    /// A value in extents of its own.
+    Reference(&'a [u8]),
+}
+
+/// Applies operands, given newest first, to `existing`.
+///
+/// # Errors
+/// What the function says.
+pub(crate) fn apply_all<'a>(
+    update: &dyn UpdateFn,
+    key: &[u8],
+    existing: Option<&[u8]>,
+    operands: impl DoubleEndedIterator<Item = &'a [u8]>,
+) -> Result<Option<Vec<u8>>, String> {
+    let mut value: Option<Vec<u8>> = None;
+    for operand in operands.rev() {
+        let before = value.as_deref().or(existing);
+        value = Some(update.apply(key, before, operand)?);
+    }
+    Ok(value)
+}
+
+/// What a reader sees of operands, given newest first, upon what lies under them.
+///
+/// # Errors
+/// Invalid if the update function is missing or fails, and what reading a reference returns.
+pub(crate) fn resolve<'a>(
+    update: Option<&dyn UpdateFn>,
+    values: Option<&dyn ValueReader>,
+    key: &[u8],
+    under: Under<'_>,
+    operands: impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator,
+) -> Result<Option<Found>> {
+    if operands.len() == 0 {
+        return Ok(match under {
+            Under::Absent => None,
+            Under::Value(value) => Some(Found::Value(value.to_vec())),
+            Under::Reference(reference) => Some(Found::Reference(reference.to_vec())),
+        });
+    }
+    let Some(update) = update else {
+        return Err(Error::invalid("the tree holds updates and was opened without its function"));
+    };
+    let read;
+    let existing = match under {
+        Under::Absent => None,
+        Under::Value(value) => Some(value),
+        Under::Reference(reference) => {
+            let Some(values) = values else {
+                return Err(Error::internal("an update upon a reference, and no reader for it"));
+            };
+            read = values.read(reference)?;
+            Some(&read[..])
+        }
+    };
+    let value = apply_all(update, key, existing, operands).map_err(|message| {
+        let name = format!("update function {} v{}", update.name(), update.version());
+        Error::new(ErrorKind::Invalid, format!("{name} failed: {message}"))
+    })?;
+    Ok(value.map(Found::Value))
+}

@@ -1,0 +1,301 @@
+//! The merge of cursors: what one snapshot sees, resolved, in either direction.
+//!
+//! Forward, the messages of a key come newest first: the first one at or below the snapshot decides
+//! unless it is an update, and the rest is skipped. Backward they come oldest first, so each visible
+//! one replaces what was known of the key, and the entry is complete when the key changes; it is
+//! copied, because its source may have moved on by then.
+
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+
+use crate::merger::Merger;
+use crate::stats::VisibleStats;
+use crate::update::{Found, Under, ValueReader, resolve};
+
+/// What a reader sees by.
+#[derive(Clone)]
+pub struct VisibleOptions {
+    /// Messages above it do not exist for this reader.
+    pub snapshot: SeqNo,
+    /// Which way the sources run.
+    pub direction: Direction,
+    /// Range deletes over the sources.
+    pub range_deletes: RangeDeletes,
+    /// The tree's update function.
+    pub update: Option<SharedUpdateFn>,
+    /// Reads values that updates lie upon and that have extents of their own.
+    pub values: Option<Arc<dyn ValueReader>>,
+}
+
+impl VisibleOptions {
+    /// A forward reader at `snapshot` of a tree without range deletes and updates.
+    #[must_use]
+    pub fn new(snapshot: SeqNo) -> Self {
+        Self {
+            snapshot,
+            direction: Direction::Forward,
+            range_deletes: RangeDeletes::empty(),
+            update: None,
+            values: None,
+        }
+    }
+}
+
+/// Merges sources into the entries one snapshot sees. For one thread at a time.
+pub struct VisibleMerge {
+    merger: Merger,
+    options: VisibleOptions,
+    range_deletes: RangeDeleteCursor,
+    /// Forward: the current key was decided, its older messages are skipped.
+    decided: bool,
+    /// The merger's entry was looked at and is still to be processed.
+    held: bool,
+    /// The current entry is in `key`, `kind` and `value`, not in the merger.
+    copied: bool,
+    key: Vec<u8>,
+    kind: MessageKind,
+    value: Vec<u8>,
+    /// Operands gathered for the current key.
+    operands: Vec<Vec<u8>>,
+    ended: bool,
+    stats: VisibleStats,
+}
+
+impl VisibleMerge {
+    /// A merge of `sources`, newest first, that run in the options' direction from wherever their
+    /// caller positioned them. Reads nothing yet.
+    #[must_use]
+    pub fn new(sources: Vec<Box<dyn Source>>, options: VisibleOptions) -> Self {
+        Self {
+            merger: Merger::new(sources, options.direction),
+            range_deletes: RangeDeleteCursor::new(options.range_deletes.clone()),
+            options,
+            decided: false,
+            held: false,
+            copied: false,
+            key: Vec::new(),
+            kind: MessageKind::Put,
+            value: Vec::new(),
+            operands: Vec::new(),
+            ended: false,
+            stats: VisibleStats::default(),
+        }
+    }
+
+    /// Moves to the next entry the snapshot sees; false when there is none.
+    ///
+    /// # Errors
+    /// What a source returned, once; or Invalid if the update function is missing or fails for a
+    /// key. The merge has then ended.
+    #[inline]
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let moved = match self.options.direction {
+            Direction::Forward => self.next_forward(),
+            Direction::Backward => self.next_backward(),
+        };
+        if matches!(moved, Ok(true)) {
+            self.stats.entries_out += 1;
+            self.stats.deletes_in_a_row = 0;
+        } else {
+            self.ended = true;
+        }
+        moved
+    }
+
+    /// Key of the current entry.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        if self.copied { &self.key } else { self.merger.key() }
+    }
+
+    /// Put or PutRef: whether [`value`](Self::value) is the value or names it.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> MessageKind {
+        if self.copied { self.kind } else { self.merger.kind() }
+    }
+
+    /// Value of the current entry.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        if self.copied { &self.value } else { self.merger.value() }
+    }
+
+    /// Counters so far.
+    #[must_use]
+    pub fn stats(&self) -> VisibleStats {
+        self.stats
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Result<bool> {
+        let taken = self.merger.next()?;
+        self.stats.entries_in += u64::from(taken);
+        Ok(taken)
+    }
+
+    fn hidden(&mut self, seq: SeqNo) -> bool {
+        self.range_deletes.hides(self.merger.key(), seq, self.options.snapshot)
+    }
+
+    fn pass_delete(&mut self) {
+        self.stats.deletes_passed += 1;
+        self.stats.deletes_in_a_row += 1;
+    }
+
+    #[inline]
+    fn next_forward(&mut self) -> Result<bool> {
+        self.copied = false;
+        loop {
+            if !self.held && !self.take()? {
+                return Ok(false);
+            }
+            self.held = false;
+            if self.merger.same_key() {
+                if self.decided {
+                    continue;
+                }
+            } else {
+                self.decided = false;
+            }
+            let seq = self.merger.seq();
+            if seq > self.options.snapshot {
+                continue;
+            }
+            self.decided = true;
+            if !self.range_deletes.is_empty() && self.hidden(seq) {
+                self.pass_delete();
+                continue;
+            }
+            match self.merger.kind() {
+                MessageKind::Put | MessageKind::PutRef => return Ok(true),
+                MessageKind::Delete => self.pass_delete(),
+                MessageKind::Update => {
+                    self.gather_forward()?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// The current entry is the newest visible update of its key: gathers the older ones and
+    /// resolves them.
+    #[inline(never)]
+    fn gather_forward(&mut self) -> Result<()> {
+        self.key.clear();
+        self.key.extend_from_slice(self.merger.key());
+        self.operands.clear();
+        self.operands.push(self.merger.value().to_vec());
+        let mut kind = MessageKind::Delete;
+        self.value.clear();
+        while self.take()? {
+            if !self.merger.same_key() {
+                self.held = true;
+                break;
+            }
+            let seq = self.merger.seq();
+            if !self.range_deletes.is_empty() && self.hidden(seq) {
+                break;
+            }
+            if self.merger.kind() != MessageKind::Update {
+                kind = self.merger.kind();
+                self.value.extend_from_slice(self.merger.value());
+                break;
+            }
+            self.operands.push(self.merger.value().to_vec());
+        }
+        self.resolve(kind).map(|_| ())
+    }
+
+    /// Makes the copied entry out of `operands` (newest first) upon `value` of `kind`; false if the
+    /// key is absent.
+    fn resolve(&mut self, kind: MessageKind) -> Result<bool> {
+        let under = match kind {
+            MessageKind::Put => Under::Value(&self.value),
+            MessageKind::PutRef => Under::Reference(&self.value),
+            MessageKind::Delete | MessageKind::Update => Under::Absent,
+        };
+        let operands = self.operands.iter().map(Vec::as_slice);
+        let (update, values) = (self.options.update.as_deref(), self.options.values.as_deref());
+        let found = resolve(update, values, &self.key, under, operands)?;
+        self.copied = true;
+        (self.kind, self.value) = match found {
+            Some(Found::Value(value)) => (MessageKind::Put, value),
+            Some(Found::Reference(reference)) => (MessageKind::PutRef, reference),
+            None => return Ok(false),
+        };
+        Ok(true)
+    }
+
+    fn next_backward(&mut self) -> Result<bool> {
+        loop {
+            if !self.held && !self.take()? {
+                return Ok(false);
+            }
+            self.held = false;
+            if self.gather_backward()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads all messages of the current entry's key, oldest first; false if the key is absent.
+    fn gather_backward(&mut self) -> Result<bool> {
+        self.key.clear();
+        self.key.extend_from_slice(self.merger.key());
+        self.operands.clear();
+        // What the messages so far amount to: `kind` and `value` under `operands`.
+        let mut kind = MessageKind::Delete;
+        let mut deleted = false;
+        loop {
+            let seq = self.merger.seq();
+            if seq <= self.options.snapshot {
+                if !self.range_deletes.is_empty() && self.hidden(seq) {
+                    // Everything so far was older and is hidden too.
+                    deleted = true;
+                } else {
+                    deleted = self.apply_backward(&mut kind);
+                }
+            }
+            if !self.take()? {
+                break;
+            }
+            if !self.merger.same_key() {
+                self.held = true;
+                break;
+            }
+        }
+        if deleted {
+            self.pass_delete();
+        }
+        if self.operands.is_empty() {
+            // The usual case; what `resolve` would do without copying the value again.
+            (self.copied, self.kind) = (true, kind);
+            return Ok(kind != MessageKind::Delete);
+        }
+        self.operands.reverse();
+        self.resolve(kind)
+    }
+
+    /// Lays the merger's entry over what is known of the key; whether that is a delete.
+    fn apply_backward(&mut self, kind: &mut MessageKind) -> bool {
+        match self.merger.kind() {
+            MessageKind::Update => self.operands.push(self.merger.value().to_vec()),
+            other => {
+                *kind = other;
+                self.operands.clear();
+                self.value.clear();
+                self.value.extend_from_slice(self.merger.value());
+            }
+        }
+        self.merger.kind() == MessageKind::Delete
+    }
+}
