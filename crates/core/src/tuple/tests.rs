@@ -1,0 +1,162 @@
+//! Order, round trip and refusal of the tuple encoding.
+
+use super::*;
+use crate::prng::Prng;
+
+/// Random scalars that are often close to one another and to the limits of their types.
+fn scalar(prng: &mut Prng) -> Scalar<'static> {
+    match prng.below(9) {
+        0 => Scalar::Null,
+        1 => Scalar::Bool(prng.chance(1, 2)),
+        2 | 3 => integer(prng),
+        4 => Scalar::F32(float(prng) as f32),
+        5 => Scalar::F64(float(prng)),
+        6 => Scalar::Bytes(Cow::Owned(bytes(prng))),
+        _ => Scalar::Str(Cow::Owned(bytes(prng).iter().map(|&byte| char::from(byte)).collect())),
+    }
+}
+
+fn integer(prng: &mut Prng) -> Scalar<'static> {
+    let near = i128::from(prng.below(3)) - 1;
+    let power = 1i128.checked_shl(prng.below(127) as u32).unwrap_or(1);
+    match prng.below(6) {
+        0 => Scalar::Int(near),
+        1 => Scalar::Int(power + near),
+        2 => Scalar::Int(-power + near),
+        3 => Scalar::Int(if near > 0 { i128::MAX } else { i128::MIN }),
+        4 => Scalar::Uint(u128::MAX - prng.below(2) as u128),
+        _ => Scalar::Int(i128::from(prng.next_u64() as i64)),
+    }
+}
+
+fn float(prng: &mut Prng) -> f64 {
+    let special = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0];
+    match prng.below(3) {
+        0 => special[prng.index(special.len())],
+        1 => f64::from_bits(prng.next_u64()),
+        _ => prng.unit() - 0.5,
+    }
+}
+
+fn bytes(prng: &mut Prng) -> Vec<u8> {
+    let len = prng.index(5);
+    (0..len).map(|_| *prng.pick(&[0, 1, 2, b'a', 0xfe, 0xff]).unwrap()).collect()
+}
+
+/// Tuples to compare have the same directions, as keys of one tree do.
+fn tuple(directions: &[bool], prng: &mut Prng) -> Vec<Part<'static>> {
+    let len = prng.index(directions.len() + 1);
+    directions[..len].iter().map(|&descending| Part { scalar: scalar(prng), descending }).collect()
+}
+
+fn compare(a: &[Part<'_>], b: &[Part<'_>]) -> Ordering {
+    for (a, b) in a.iter().zip(b) {
+        let order = a.scalar.cmp(&b.scalar);
+        if order.is_ne() {
+            return if a.descending { order.reverse() } else { order };
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+#[test]
+fn bytes_sort_as_the_tuples_do_and_decode_to_them() {
+    for seed in 0..200 {
+        let mut prng = Prng::new(seed);
+        let directions: Vec<bool> = (0..3).map(|_| prng.chance(1, 2)).collect();
+        let tuples: Vec<_> = (0..40).map(|_| tuple(&directions, &mut prng)).collect();
+        for a in &tuples {
+            let a_bytes = encode(a);
+            assert_eq!(decode(&a_bytes).unwrap(), *a, "seed {seed}");
+            fuzz::tuple(&a_bytes);
+            for b in &tuples {
+                let b_bytes = encode(b);
+                assert_eq!(a_bytes.cmp(&b_bytes), compare(a, b), "seed {seed}: {a:?} {b:?}");
+                // One is a prefix of the other exactly if the parts are: a scan by prefix is exact.
+                let begins = b.len() >= a.len() && a[..] == b[..a.len()];
+                assert_eq!(b_bytes.starts_with(&a_bytes), begins, "seed {seed}: {a:?} {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_format_is_what_the_table_says() {
+    let key = Tuple::new()
+        .with(None::<u8>)
+        .with(true)
+        .with(0)
+        .with(258_u16)
+        .with(-258_i64)
+        .with(1.0_f32)
+        .with(-1.0_f64)
+        .with(b"a\0b")
+        .with(desc("a"));
+    let expected = [
+        &[0x01, 0x03, 0x20, 0x22, 0x01, 0x02, 0x1e, 0xfe, 0xfd][..],
+        &[0x38, 0xbf, 0x80, 0, 0, 0x39, 0x40, 0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+        &[0x40, b'a', 0, 0xff, b'b', 0, 0x01, !0x41, !b'a', 0xff, 0xfe],
+    ]
+    .concat();
+    assert_eq!(key.into_bytes(), expected);
+}
+
+#[test]
+fn an_integer_is_the_same_part_in_any_width() {
+    assert_eq!(Part::from(5_u8), Part::from(5_i128));
+    assert_eq!(Tuple::new().with(5_u8), Tuple::new().with(5_i64));
+    assert_eq!(Part::from(u128::MAX).scalar, Scalar::Uint(u128::MAX));
+    assert_eq!(decode(&encode(&[Scalar::Uint(7).into()])).unwrap()[0].scalar, Scalar::Int(7));
+}
+
+#[test]
+fn what_is_not_a_tuple_is_refused_with_its_place() {
+    let cases: [(&[u8], &str); 9] = [
+        (&[0x00], "unknown tag"),
+        (&[0x7f], "unknown tag"),
+        (&[0x22, 0x01], "integer that is cut short"),
+        (&[0x22, 0x00, 0x01], "leading zero"),
+        (&[0x10, 0x7f, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "out of range"),
+        (&[0x39, 0x01], "number that is cut short"),
+        (&[0x40, b'a', 0x00], "without an end"),
+        (&[0x40, 0x00, 0x02], "unknown escape"),
+        (&[0x41, 0xc3, 0x00, 0x01], "not UTF-8"),
+    ];
+    for (bytes, what) in cases {
+        let error = decode(&[&[TAG_TRUE], bytes].concat()).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Invalid);
+        assert!(error.message().contains(what), "{error}");
+        assert!(error.message().ends_with("at byte 1"), "{error}");
+    }
+    let mut parts = parts(&[TAG_NULL, 0x00, TAG_NULL]);
+    assert!(parts.next().is_some_and(|part| part.is_ok()));
+    assert!(parts.next().is_some_and(|part| part.is_err()));
+    assert!(parts.next().is_none());
+}
+
+#[test]
+fn the_end_of_a_prefix_is_beyond_its_keys_only() {
+    assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+    assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+    assert_eq!(prefix_end(b"\xff"), None);
+    assert_eq!(prefix_end(b""), None);
+}
+
+/// Random and mutated bytes: the fuzz target on stable.
+#[test]
+fn decoding_survives_any_bytes() {
+    for seed in 0..3000 {
+        let mut prng = Prng::new(seed);
+        let mut bytes = encode(&tuple(&[false, true, false, true], &mut prng));
+        for _ in 0..prng.index(3) {
+            match bytes.len() {
+                0 => bytes.push(prng.next_u32() as u8),
+                len if prng.chance(1, 3) => bytes.truncate(prng.index(len)),
+                len => bytes[prng.index(len)] = prng.next_u32() as u8,
+            }
+        }
+        fuzz::tuple(&bytes);
+        prng.fill(&mut bytes);
+        fuzz::tuple(&bytes);
+    }
+}
