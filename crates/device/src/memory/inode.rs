@@ -1,9 +1,9 @@
 //! A file in memory, seen twice: as the running system sees it, and as the disk has it.
 //!
 //! ```text
-//!   synced ──(changes in order)──> live
-//!     │                              │
-//!   what survives for sure      what reads return
+//!   synced  --(changes, in order)-->  live
+//!      |                               |
+//!   what survives for sure          what reads return
 //! ```
 //! Invariant: applying all `changes` to `synced` gives `live`. A sync makes `synced` equal to
 //! `live` and forgets the changes; a crash applies a part of them, chosen by lot.

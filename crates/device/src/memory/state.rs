@@ -12,7 +12,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use super::inode::{Change, Inode};
 use super::tree::{InodeId, Tree};
 
-/// Called before each point with its number; see [`MemoryDevice::set_observer`].
+/// Called before each point with its number; see
+/// [`MemoryDevice::set_observer`](super::MemoryDevice::set_observer).
 pub type Observer = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// All there is on a device.
