@@ -221,7 +221,7 @@ impl fmt::Debug for Condvar {
 }
 
 #[cfg(test)]
-mod tests {
+mod shuttle_tests {
     use super::atomic::{AtomicU32, Ordering};
     use super::*;
     use crate::executor::{Executor, ThreadExecutor};
