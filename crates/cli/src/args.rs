@@ -1,0 +1,318 @@
+//! The command line as types. Every help text is here, and docs/operating/command-line.md is
+//! written from it, so the page and the program cannot differ.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::encoding::Encoding;
+use crate::records::Format;
+
+/// Everything on the command line.
+#[derive(Parser, Debug)]
+#[command(
+    name = "frondb",
+    version,
+    about = "Create, fill, read and check a FronDB database",
+    after_help = "A database is a directory that one process uses at a time. \
+                  `frondb help COMMAND` says more about a command; `frondb exit-codes` lists what \
+                  the exit code of a failed command means.",
+    max_term_width = 100
+)]
+pub(crate) struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// What holds for all commands.
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of all commands.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Common {
+    /// Print JSON: one object, or one a line where there are many; errors as JSON on stderr
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// How keys are written
+    #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
+    pub(crate) keys: Encoding,
+    /// How values are written
+    #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
+    pub(crate) values: Encoding,
+    /// Memory the engine may use, for example 256MiB or 2GiB
+    #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
+    pub(crate) memory: u64,
+    /// Show no progress
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Create a database, and trees in it
+    Create(Create),
+    /// List the trees
+    Trees(Database),
+    /// Rename a tree
+    Rename(Rename),
+    /// Drop a tree with everything in it
+    Drop(Tree),
+    /// Print the value of a key; exit code 1 if there is none
+    Get(Get),
+    /// Set the value of a key
+    Put(Put),
+    /// Delete keys, or a range of keys
+    Del(Del),
+    /// Print keys and values in order
+    Scan(Scan),
+    /// Load a CSV, TSV or binary file into a tree
+    Load(Load),
+    /// Write a tree to a CSV, TSV or binary file
+    Dump(Dump),
+    /// Print figures of the database and its trees
+    Stats(Database),
+    /// Read everything and check it; exit code 6 if anything is damaged
+    Verify(Database),
+    /// List the exit codes
+    ExitCodes,
+}
+
+/// A database.
+#[derive(Args, Debug)]
+pub(crate) struct Database {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+/// A tree of a database.
+#[derive(Args, Debug)]
+pub(crate) struct Tree {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Name of the tree
+    #[arg(value_name = "TREE")]
+    pub(crate) tree: String,
+}
+
+/// `create`
+#[derive(Args, Debug)]
+pub(crate) struct Create {
+    /// Directory of the database; it may exist if it is empty or has a database already
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Names of trees to create
+    #[arg(value_name = "TREE")]
+    pub(crate) trees: Vec<String>,
+    /// How the trees are compressed
+    #[command(flatten)]
+    pub(crate) options: TreeArgs,
+}
+
+/// Options of a new tree.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct TreeArgs {
+    /// Codec of new trees: none, lz4, zstd, zstd:LEVEL, zlib or lzma (the default is the engine's)
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) codec: Option<String>,
+}
+
+/// `rename`
+#[derive(Args, Debug)]
+pub(crate) struct Rename {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// Its new name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
+/// `get`
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// The key
+    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) key: String,
+    /// Write the value's bytes as they are, with nothing behind them
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+}
+
+/// `put`
+#[derive(Args, Debug)]
+pub(crate) struct Put {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// The key
+    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) key: String,
+    /// The value
+    #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
+    pub(crate) value: Option<String>,
+    /// Take the value's bytes from a file, or from standard input if it is `-`
+    #[arg(long, value_name = "FILE", conflicts_with = "value")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `del`
+#[derive(Args, Debug)]
+pub(crate) struct Del {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// Keys to delete
+    #[arg(value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to", "prefix"])]
+    pub(crate) key: Vec<String>,
+    /// Or a range of them
+    #[command(flatten)]
+    pub(crate) range: KeyRange,
+}
+
+/// A range of keys.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct KeyRange {
+    /// First key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) from: Option<String>,
+    /// Key before which to end
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) to: Option<String>,
+    /// Only keys that begin with this
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
+    pub(crate) prefix: Option<String>,
+}
+
+/// `scan`
+#[derive(Args, Debug)]
+pub(crate) struct Scan {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: KeyRange,
+    /// From the last key to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Print keys only
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) keys_only: bool,
+    /// Print only how many there are
+    #[arg(long)]
+    pub(crate) count: bool,
+}
+
+/// How a table of text is laid out.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct FileArgs {
+    /// Format of the file; by default what its name ends in, and binary for other names
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// The first row of a table is not the names of its columns
+    #[arg(long)]
+    pub(crate) no_header: bool,
+}
+
+/// `load`
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// The tree, which is created if it does not exist
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// The file, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Its form
+    #[command(flatten)]
+    pub(crate) form: FileArgs,
+    /// Column of the key: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN", default_value = "1")]
+    pub(crate) key_column: String,
+    /// Column of the value; by default the other one of two
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) value_column: Option<String>,
+    /// Entries in one batch; a batch is loaded whole or not at all
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) batch: u64,
+    /// What to wait for after each batch; the end of the load is always synced
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) sync: SyncArg,
+    /// How the tree is compressed if it is created
+    #[command(flatten)]
+    pub(crate) options: TreeArgs,
+}
+
+/// When a batch counts as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum SyncArg {
+    /// Sync once, at the end
+    #[default]
+    End,
+    /// Sync each batch
+    Batch,
+}
+
+/// `dump`
+#[derive(Args, Debug)]
+pub(crate) struct Dump {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// The file, or `-` for standard output
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Its form
+    #[command(flatten)]
+    pub(crate) form: FileArgs,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: KeyRange,
+}
+
+/// A number of bytes with an optional unit.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        unit => return Err(format!("unknown unit `{unit}`; there are KiB, MiB, GiB and TiB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a size is a number with a unit".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_sound() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("512"), Ok(512));
+        assert_eq!(size("4KiB"), Ok(4096));
+        assert_eq!(size("2g"), Ok(2 << 30));
+        for wrong in ["", "MiB", "1.5GiB", "10MB2", "99999999TiB", "4X"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What goes to standard output, as text for people or as JSON for programs.
+
+use std::io::{BufWriter, Stdout, Write};
+
+use serde::Serialize;
+
+use crate::args::Common;
+use crate::failure::Failure;
+
+/// Standard output of one command.
+pub(crate) struct Output {
+    out: BufWriter<Stdout>,
+    json: bool,
+}
+
+impl Output {
+    /// The output that the options ask for.
+    pub(crate) fn new(common: &Common) -> Self {
+        let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+        Self { out, json: common.json }
+    }
+
+    /// Prints one line: `text` for people, `value` as one line of JSON for programs.
+    pub(crate) fn line<V: Serialize>(
+        &mut self,
+        value: &V,
+        text: impl FnOnce(&V) -> String,
+    ) -> Result<(), Failure> {
+        if self.json {
+            serde_json::to_writer(&mut self.out, value)?;
+        } else {
+            self.out.write_all(text(value).as_bytes())?;
+        }
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    /// Hands everything to the system. A command that printed ends with this, or a full disk behind
+    /// standard output would go unnoticed.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+}

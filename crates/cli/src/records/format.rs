@@ -1,0 +1,108 @@
+//! The bytes of a binary dump: every key and value of a tree, in key order, with checksums.
+//!
+//! ```text
+//!  offset  size  header
+//!       0     8  magic "FRONDUMP"
+//!       8     4  version, 1
+//!      12     4  zero
+//!  then frames, and at the end one with a length of zero
+//!       0     4  length of the payload in bytes
+//!       4     4  number of entries
+//!       8     8  XXH3-64 of the payload; in the last frame the number of entries of the whole file
+//!      16        payload: entries
+//!  entry
+//!       0     4  length of the key
+//!       4     4  length of the value
+//!       8        key, value
+//! ```
+//! All numbers are little-endian. A file without the last frame was cut short, and says so when it
+//! is loaded. Worked example, one entry `a` = `bc`:
+//! `FRONDUMP 01000000 00000000 | 0b000000 01000000 <xxh3> | 01000000 02000000 61 6263 |
+//! 00000000 00000000 0100000000000000`.
+//! These numbers are in people's files: do not change them.
+
+/// First bytes of a dump.
+pub(super) const MAGIC: &[u8; 8] = b"FRONDUMP";
+/// The only version there is.
+pub(super) const VERSION: u32 = 1;
+/// Bytes of the header.
+pub(super) const HEADER_BYTES: usize = 16;
+/// Bytes of a frame's head.
+pub(super) const FRAME_HEAD_BYTES: usize = 16;
+/// Bytes before an entry's key.
+pub(super) const ENTRY_HEAD_BYTES: usize = 8;
+/// A frame is closed when its payload has this many bytes; one large entry may pass it.
+pub(super) const FRAME_BYTES: usize = 256 * 1024;
+/// Longest payload that is read: one full frame and the largest entry there can be.
+pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
+
+/// The head of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FrameHead {
+    /// Bytes of the payload; zero in the last frame.
+    pub(super) bytes: u32,
+    /// Entries in the payload.
+    pub(super) count: u32,
+    /// Checksum of the payload, or the number of all entries.
+    pub(super) check: u64,
+}
+
+/// The header of a file.
+pub(super) fn header() -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header
+}
+
+/// Why a header is not one of ours, if it is not.
+pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), String> {
+    if !header.starts_with(MAGIC) {
+        return Err("it is not a binary dump of frondb".into());
+    }
+    match (word(header, 8), word(header, 12)) {
+        (VERSION, 0) => Ok(()),
+        (VERSION, _) => Err("its header has bytes that this program does not know".into()),
+        (version, _) => Err(format!("it has version {version}, this program reads {VERSION}")),
+    }
+}
+
+impl FrameHead {
+    /// The head as bytes.
+    pub(super) fn encode(self) -> [u8; FRAME_HEAD_BYTES] {
+        let mut out = [0; FRAME_HEAD_BYTES];
+        out[..4].copy_from_slice(&self.bytes.to_le_bytes());
+        out[4..8].copy_from_slice(&self.count.to_le_bytes());
+        out[8..].copy_from_slice(&self.check.to_le_bytes());
+        out
+    }
+
+    /// The head that the bytes are.
+    pub(super) fn decode(head: &[u8; FRAME_HEAD_BYTES]) -> Self {
+        let check = u64::from(word(head, 8)) | u64::from(word(head, 12)) << 32;
+        Self { bytes: word(head, 0), count: word(head, 4), check }
+    }
+}
+
+/// Appends an entry; `None` if a length does not fit its field.
+pub(super) fn put_entry(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> Option<()> {
+    out.extend_from_slice(&u32::try_from(key.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(value.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(key);
+    out.extend_from_slice(value);
+    Some(())
+}
+
+/// Takes an entry from the front of `payload`; `None` if it is cut short.
+pub(super) fn take_entry<'a>(payload: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (head, rest) = payload.split_first_chunk::<ENTRY_HEAD_BYTES>()?;
+    let (key, rest) = rest.split_at_checked(word(head, 0) as usize)?;
+    let (value, rest) = rest.split_at_checked(word(head, 4) as usize)?;
+    *payload = rest;
+    Some((key, value))
+}
+
+/// The little-endian number at `at`.
+fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
