@@ -1,1 +1,29 @@
-//! Being written.
+//! Layer 3: immutable sorted runs. A run is written once by a [`RunWriter`], described by a
+//! [`RunMeta`] in the manifest, and read by point lookups and cursors until nobody holds it.
+//!
+//! ```text
+//!  extents of data files, one logical byte space:
+//!  | block | block | ... | block | index frame | filter frame | padding to 4 KiB |
+//!  0                             blocks_bytes                 end
+//! ```
+//!
+//! The crate knows nothing of trees, nodes or logs: a [`Run`] is told when it is dead and gives
+//! its extents back when the last holder lets go (rule 7).
+
+mod cursor;
+pub mod format;
+mod index;
+mod output;
+mod read;
+mod reader;
+mod writer;
+
+pub use cursor::{ReadMode, RunCursor};
+pub use format::RunMeta;
+pub use index::BlockIndex;
+pub use output::Output;
+pub use reader::{Cached, Run, RunEnv, RunStats};
+pub use writer::{RunOptions, RunWriter};
+
+#[doc(hidden)]
+pub mod fuzz;

@@ -1,1 +1,38 @@
-//! Being written.
+//! Layer 4: the trunk, a Bε-tree whose nodes hold references to immutable sorted runs.
+//!
+//! ```text
+//!  memtable flush -> root -> inner nodes, with the runs they buffer -> LEAF {runs newest..oldest, base}
+//! ```
+//!
+//! A [`Trunk`] is immutable and shared; every change makes a new one by copying the path
+//! ([`install`]) and a list of [`NodeImage`]s for the manifest. Work is split in three: [`plan`]
+//! decides (pure), [`job`] does (I/O, no locks, in steps), [`install`] puts the result into the
+//! current trunk (short; its caller holds the tree's lock).
+//!
+//! The crate knows nothing of memtables, logs or threads.
+
+pub mod cut;
+pub mod format;
+pub mod install;
+pub mod job;
+mod lookup;
+mod node;
+mod options;
+pub mod plan;
+mod restore;
+mod scan;
+mod schedule;
+mod verify;
+mod view;
+
+pub use format::NodeImage;
+pub use lookup::Reading;
+pub use node::{Body, Heat, Key, Node, NodeTotals, Trunk};
+pub use options::{FilterPolicy, TrunkOptions};
+pub use restore::{Restored, restore};
+pub use scan::{Segment, segment};
+pub use verify::verify;
+pub use view::View;
+
+#[doc(hidden)]
+pub mod fuzz;

@@ -1,0 +1,226 @@
+//! Walks a run in either direction, chunk by chunk, within bounds.
+//!
+//! For readers blocks come from the cache, and what is missing is read ahead: one block first,
+//! then windows that double up to 1 MiB while the walk goes on. Blocks of large windows are not
+//! kept in the cache: a long scan must not empty it. For merges the run is read in windows of
+//! 256 KiB past the cache.
+
+use std::collections::VecDeque;
+
+use frondb_block::Block;
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, Direction, Result, Source};
+
+use crate::index::BlockIndex;
+use crate::reader::Run;
+
+/// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
+const CHUNK_ENTRIES_FIRST: usize = 32;
+/// Largest chunk, entries.
+const CHUNK_ENTRIES_MAX: usize = 1024;
+/// Largest read-ahead of a reader, bytes.
+const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
+/// Windows up to this size leave their blocks in the cache.
+const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
+/// Window of a merge, bytes.
+pub(crate) const MERGE_WINDOW_BYTES: usize = 256 * 1024;
+
+/// Who walks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadMode {
+    /// A user's scan: through the cache, small first.
+    Scan,
+    /// A merge: past the cache, large windows.
+    Merge,
+}
+
+/// A walk over part of a run. See the module's head.
+pub struct RunCursor {
+    run: Arc<Run>,
+    index: Arc<BlockIndex>,
+    direction: Direction,
+    mode: ReadMode,
+    /// Blocks not yet begun: `[next, end)` forward, taken from the end backward.
+    next: usize,
+    end: usize,
+    /// Entry bounds inside the first and last block: found when they are reached.
+    lo: Option<Box<[u8]>>,
+    hi: Option<Box<[u8]>>,
+    /// The block being handed out and the entries of it that are left.
+    block: Option<Block>,
+    left: std::ops::Range<usize>,
+    chunk_entries: usize,
+    /// Blocks read ahead, in the order of the walk, with their numbers.
+    ahead: VecDeque<(usize, Block)>,
+    window: usize,
+}
+
+impl RunCursor {
+    /// A walk over the entries with `lo <= key < hi`.
+    pub fn new(
+        run: Arc<Run>,
+        direction: Direction,
+        lo: Option<&[u8]>,
+        hi: Option<&[u8]>,
+        mode: ReadMode,
+    ) -> Result<Self> {
+        let index = run.index()?;
+        let meta = run.meta();
+        let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
+            || hi.is_some_and(|hi| *hi <= *meta.first_key)
+            || matches!((lo, hi), (Some(lo), Some(hi)) if lo >= hi);
+        // Bounds that lie outside the run cost no search later.
+        let lo = lo.filter(|lo| **lo > *meta.first_key);
+        let hi = hi.filter(|hi| **hi <= *meta.last_key);
+        let next = lo.map_or(0, |lo| index.find(lo));
+        let end = hi.map_or(index.len(), |hi| index.find(hi) + 1);
+        let end = hi.map_or(end, |hi| extend_over_versions(&index, end, hi));
+        Ok(Self {
+            direction,
+            mode,
+            next,
+            end: if empty { next } else { end },
+            lo: lo.map(Into::into),
+            hi: hi.map(Into::into),
+            block: None,
+            left: 0..0,
+            chunk_entries: match mode {
+                ReadMode::Scan => CHUNK_ENTRIES_FIRST,
+                ReadMode::Merge => CHUNK_ENTRIES_MAX,
+            },
+            ahead: VecDeque::new(),
+            window: match mode {
+                ReadMode::Scan => 0,
+                ReadMode::Merge => MERGE_WINDOW_BYTES,
+            },
+            index,
+            run,
+        })
+    }
+
+    /// Takes up the next block that has entries within the bounds.
+    fn next_block(&mut self) -> Result<bool> {
+        while self.next < self.end {
+            let number = match self.direction {
+                Direction::Forward => self.next,
+                Direction::Backward => self.end - 1,
+            };
+            let block = self.fetch(number)?;
+            match self.direction {
+                Direction::Forward => self.next += 1,
+                Direction::Backward => self.end -= 1,
+            }
+            let start = match &self.lo {
+                Some(lo) if self.index.separator(number) <= &**lo => block.lower_bound(lo),
+                _ => 0,
+            };
+            let is_last = number + 1 == self.index.len();
+            let end = match &self.hi {
+                Some(hi) if is_last || self.index.separator(number + 1) >= &**hi => {
+                    block.lower_bound(hi)
+                }
+                _ => block.len(),
+            };
+            if start < end {
+                self.left = start..end;
+                self.block = Some(block);
+                return Ok(true);
+            }
+        }
+        self.block = None;
+        Ok(false)
+    }
+
+    fn fetch(&mut self, number: usize) -> Result<Block> {
+        if let Some((ahead, block)) = self.ahead.pop_front() {
+            debug_assert_eq!(ahead, number);
+            return Ok(block);
+        }
+        if self.mode == ReadMode::Scan {
+            if let Some(block) = self.run.cached_block(number) {
+                return Ok(block);
+            }
+            if self.window == 0 {
+                self.window = 1;
+                return self.run.block(&self.index, number);
+            }
+        }
+        self.read_window(number)?;
+        match self.ahead.pop_front() {
+            Some((_, block)) => Ok(block),
+            None => self.run.block(&self.index, number),
+        }
+    }
+
+    /// Reads the block and its neighbours in the walk's direction with one request.
+    fn read_window(&mut self, number: usize) -> Result<()> {
+        if self.mode == ReadMode::Scan {
+            let (_, len) = self.index.extent(number);
+            self.window = (self.window.max(len) * 2).min(READ_AHEAD_BYTES_MAX);
+        }
+        let (mut first, mut last) = (number, number);
+        let mut bytes = self.index.extent(number).1;
+        loop {
+            let neighbour = match self.direction {
+                Direction::Forward if last + 1 < self.end => last + 1,
+                Direction::Backward if first > self.next => first - 1,
+                _ => break,
+            };
+            bytes += self.index.extent(neighbour).1;
+            if bytes > self.window {
+                break;
+            }
+            (first, last) = (first.min(neighbour), last.max(neighbour));
+        }
+        let start = self.index.extent(first).0;
+        let (last_start, last_len) = self.index.extent(last);
+        let len = (last_start - start) as usize + last_len;
+        let span = match self.mode {
+            ReadMode::Scan => self.run.read(start, len)?,
+            ReadMode::Merge => self.run.read_for_merge(start, len)?,
+        };
+        for number in first..=last {
+            let (offset, len) = self.index.extent(number);
+            let at = (offset - start) as usize;
+            let block = self.run.decode(&span.bytes()[at..at + len], offset)?;
+            if self.mode == ReadMode::Scan && self.window <= KEEP_WINDOW_BYTES_MAX {
+                self.run.keep_block(number, &block);
+            }
+            match self.direction {
+                Direction::Forward => self.ahead.push_back((number, block)),
+                Direction::Backward => self.ahead.push_front((number, block)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Versions of the key before `hi` may go on into blocks that begin with that key.
+fn extend_over_versions(index: &BlockIndex, mut end: usize, hi: &[u8]) -> usize {
+    while end < index.len() && index.continues(end) && index.separator(end) < hi {
+        end += 1;
+    }
+    end
+}
+
+impl Source for RunCursor {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        chunk.clear();
+        if self.left.is_empty() && !self.next_block()? {
+            return Ok(false);
+        }
+        let Some(block) = &self.block else { return Ok(false) };
+        let n = self.left.len().min(self.chunk_entries);
+        let range = match self.direction {
+            Direction::Forward => self.left.start..self.left.start + n,
+            Direction::Backward => self.left.end - n..self.left.end,
+        };
+        block.fill(range.clone(), self.run.meta().max_seq, chunk);
+        match self.direction {
+            Direction::Forward => self.left.start = range.end,
+            Direction::Backward => self.left.end = range.start,
+        }
+        self.chunk_entries = (self.chunk_entries * 2).min(CHUNK_ENTRIES_MAX);
+        Ok(true)
+    }
+}

@@ -1,0 +1,186 @@
+//! The stream that runs are written to: acquires extents ahead, writes them in large aligned
+//! pieces, and hands each run the extents it came to lie in.
+//!
+//! All slices of a flush share one stream, so that they become one large sequential write.
+//! Life cycle: `new`, then for each run `write`... and [`end_run`](Output::end_run), then
+//! [`finish`](Output::finish). A stream that is dropped before that gives back every extent it
+//! acquired: nothing of it can be in the manifest yet.
+
+use frondb_core::Result;
+use frondb_core::limits::PAGE_BYTES;
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_space::{Class, Extent, Space};
+
+/// Bytes written to the device at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Pages acquired at once when much is expected.
+const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
+
+/// See the module's head.
+pub struct Output {
+    space: Arc<Space>,
+    class: Class,
+    /// Bytes still expected, a hint for how much to acquire.
+    expected: u64,
+    /// The extent being filled and how many of its pages are on the device already.
+    extent: Option<Extent>,
+    pages_written: u32,
+    /// Page of the extent at which the current run's part of it begins.
+    part_start: u32,
+    buf: Buf,
+    filled: usize,
+    /// Extents, or parts of them, of the run being written.
+    run_extents: Vec<Extent>,
+    run_bytes: u64,
+    /// Everything acquired so far, for giving it back.
+    acquired: Vec<Extent>,
+    bytes_written: u64,
+}
+
+impl Output {
+    /// A stream into `space`; about `expected_bytes` will be written.
+    #[must_use]
+    pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64) -> Self {
+        let buf_bytes = (expected_bytes.min(BUFFER_BYTES as u64) as usize)
+            .next_multiple_of(PAGE_BYTES)
+            .max(PAGE_BYTES);
+        Self {
+            space,
+            class,
+            expected: expected_bytes,
+            extent: None,
+            pages_written: 0,
+            part_start: 0,
+            buf: Buf::zeroed(buf_bytes),
+            filled: 0,
+            run_extents: Vec::new(),
+            run_bytes: 0,
+            acquired: Vec::new(),
+            bytes_written: 0,
+        }
+    }
+
+    /// Bytes of the current run so far.
+    #[must_use]
+    pub fn run_bytes(&self) -> u64 {
+        self.run_bytes
+    }
+
+    /// Bytes sent to the device so far, padding included.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    /// Appends to the current run.
+    ///
+    /// # Errors
+    /// `NoSpace` or an error of the device; the stream is then good for dropping only.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.run_bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let room = self.room()?;
+            let n = room.min(bytes.len());
+            self.buf[self.filled..self.filled + n].copy_from_slice(&bytes[..n]);
+            self.filled += n;
+            bytes = &bytes[n..];
+        }
+        Ok(())
+    }
+
+    /// Ends the current run at a page boundary and returns its extents.
+    pub fn end_run(&mut self) -> Vec<Extent> {
+        let end = self.filled.next_multiple_of(PAGE_BYTES);
+        self.buf[self.filled..end].fill(0);
+        self.filled = end;
+        self.close_part();
+        self.run_bytes = 0;
+        std::mem::take(&mut self.run_extents)
+    }
+
+    /// Writes what is buffered and gives back what was acquired and not used. The extents of
+    /// ended runs now belong to the caller. Returns the bytes written, padding included.
+    pub fn finish(mut self) -> Result<u64> {
+        debug_assert!(self.run_extents.is_empty(), "the last run was not ended");
+        self.write_buffer()?;
+        if let Some(extent) = self.extent.take() {
+            self.space.shrink(extent, self.pages_written);
+        }
+        self.acquired.clear();
+        Ok(self.bytes_written)
+    }
+
+    /// Bytes that fit the buffer before it must be written.
+    fn room(&mut self) -> Result<usize> {
+        loop {
+            let Some(extent) = self.extent else {
+                self.acquire()?;
+                continue;
+            };
+            let pages_left = (extent.pages - self.pages_written) as usize;
+            let limit = self.buf.len().min(pages_left * PAGE_BYTES);
+            if self.filled < limit {
+                return Ok(limit - self.filled);
+            }
+            let full = limit == pages_left * PAGE_BYTES;
+            if full {
+                self.close_part();
+            }
+            self.write_buffer()?;
+            if full {
+                self.extent = None;
+            }
+        }
+    }
+
+    fn acquire(&mut self) -> Result<()> {
+        let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
+        // Beyond what was expected, a buffer at a time.
+        let least = (self.buf.len() / PAGE_BYTES) as u64;
+        let pages = left.clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;
+        let extent = self.space.acquire(pages, self.class)?;
+        self.acquired.push(extent);
+        self.extent = Some(extent);
+        self.pages_written = 0;
+        self.part_start = 0;
+        Ok(())
+    }
+
+    /// Gives the pages since the last cut of the current extent to the current run.
+    fn close_part(&mut self) {
+        let Some(extent) = self.extent else { return };
+        let end = self.pages_written + (self.filled / PAGE_BYTES) as u32;
+        if end > self.part_start {
+            self.run_extents.push(Extent {
+                file: extent.file,
+                page: extent.page + self.part_start,
+                pages: end - self.part_start,
+            });
+            self.part_start = end;
+        }
+    }
+
+    /// Sends whole pages to the device.
+    fn write_buffer(&mut self) -> Result<()> {
+        let Some(extent) = self.extent else { return Ok(()) };
+        debug_assert!(self.filled.is_multiple_of(PAGE_BYTES));
+        if self.filled > 0 {
+            let offset = u64::from(self.pages_written) * PAGE_BYTES as u64;
+            self.space.write(extent, offset, &self.buf[..self.filled])?;
+            self.pages_written += (self.filled / PAGE_BYTES) as u32;
+            self.bytes_written += self.filled as u64;
+            self.filled = 0;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        for extent in self.acquired.drain(..) {
+            self.space.release(extent);
+        }
+    }
+}

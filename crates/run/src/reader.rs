@@ -1,0 +1,326 @@
+//! A run as readers hold it: point lookups, and the shared parts its cursors use.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use frondb_block::{Block, BlockKind, Place, decode_frame};
+use frondb_cache::{Cache, CacheKey, Priority};
+use frondb_core::budget::Budget;
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
+use frondb_filter::FilterReader;
+use frondb_space::{Extent, Space};
+
+use crate::format::RunMeta;
+use crate::index::BlockIndex;
+use crate::read::{Span, locate, read_span};
+use crate::writer::filter_hash;
+
+/// What the cache holds of runs.
+#[derive(Clone)]
+pub enum Cached {
+    /// A decoded data block.
+    Block(Block),
+    /// A run's block index.
+    Index(Arc<BlockIndex>),
+    /// A run's filter.
+    Filter(Arc<FilterReader>),
+}
+
+/// What reading did, counted since the engine was opened.
+#[derive(Debug, Default)]
+pub struct RunStats {
+    /// Reads sent to the device for lookups and scans.
+    pub reads: AtomicU64,
+    /// Bytes of those reads.
+    pub read_bytes: AtomicU64,
+    /// Lookups that a filter answered with "not here".
+    pub filter_negatives: AtomicU64,
+    /// Lookups that a filter passed.
+    pub filter_positives: AtomicU64,
+    /// Reads sent to the device for merges.
+    pub merge_reads: AtomicU64,
+    /// Bytes of those reads.
+    pub merge_read_bytes: AtomicU64,
+}
+
+/// The handles a run needs; one for all runs of an engine.
+pub struct RunEnv {
+    /// Where the bytes are.
+    pub space: Arc<Space>,
+    /// Decoded blocks, indexes and filters.
+    pub cache: Arc<Cache<Cached>>,
+    /// The one memory budget.
+    pub budget: Arc<Budget>,
+    /// Counters.
+    pub stats: RunStats,
+}
+
+/// An immutable run. Thread-safe; dropped by its last holder.
+///
+/// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an
+/// edit, 4 [`kill`](Self::kill)ed once that edit is durable, 5 the last version or cursor that
+/// pins it goes, and its extents are released.
+pub struct Run {
+    meta: RunMeta,
+    filter_prefix: Option<u16>,
+    env: Arc<RunEnv>,
+    dead: AtomicBool,
+    /// Extents of large values whose last reference this run's merge dropped; freed with it.
+    orphans: Mutex<Vec<Extent>>,
+}
+
+impl Run {
+    /// A handle to the run that `meta` describes.
+    #[must_use]
+    pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
+        Arc::new(Self {
+            meta,
+            filter_prefix,
+            env,
+            dead: AtomicBool::new(false),
+            orphans: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// What the manifest says of it.
+    #[must_use]
+    pub fn meta(&self) -> &RunMeta {
+        &self.meta
+    }
+
+    /// The handles it reads through.
+    #[must_use]
+    pub fn env(&self) -> &Arc<RunEnv> {
+        &self.env
+    }
+
+    /// The durable manifest no longer names the run: its extents, and its orphans, are released
+    /// when the last holder lets go.
+    pub fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    /// A merge dropped the last reference to a value that lies in these extents; whoever reads
+    /// the reference in this run may still want it.
+    pub fn orphan(&self, extents: Vec<Extent>) {
+        self.orphans.lock().extend(extents);
+    }
+
+    /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until it
+    /// returns `false`. Returns whether it always returned `true`.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error for the block that holds the key.
+    pub fn get(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        let meta = &self.meta;
+        if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
+            return Ok(true);
+        }
+        if !self.may_contain(key)? {
+            return Ok(true);
+        }
+        let index = self.index()?;
+        let mut number = index.find(key);
+        loop {
+            let block = self.block(&index, number)?;
+            let versions = block.find(key);
+            let is_last = versions.end < block.len();
+            for i in versions {
+                let seq = block.seq(i, meta.max_seq);
+                if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
+                    return Ok(false);
+                }
+            }
+            if is_last {
+                return Ok(true);
+            }
+            number += 1;
+            if number == index.len() || !index.continues(number) || index.separator(number) > key {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Whether the filter lets `key` pass (`true` if the run has none).
+    pub fn may_contain(&self, key: &[u8]) -> Result<bool> {
+        if self.meta.filter_bytes == 0 {
+            return Ok(true);
+        }
+        let passes = self.filter()?.may_contain(filter_hash(key, self.filter_prefix));
+        let stats = &self.env.stats;
+        let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(passes)
+    }
+
+    /// The block index, from the cache or the device.
+    pub fn index(&self) -> Result<Arc<BlockIndex>> {
+        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
+        if let Some(Cached::Index(index)) = self.env.cache.get(key) {
+            return Ok(index);
+        }
+        let offset = self.meta.blocks_bytes;
+        let span = self.read(offset, self.meta.index_bytes as usize)?;
+        let payload = self.frame(&span, offset, BlockKind::Index)?;
+        let index = BlockIndex::decode(&payload, self.meta.blocks, self.meta.blocks_bytes)
+            .map_err(|_| self.corrupt(offset, "block index", "the index contradicts itself"))?;
+        let index = Arc::new(index);
+        let bytes = index.memory_bytes() as u64;
+        self.env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
+        Ok(index)
+    }
+
+    fn filter(&self) -> Result<Arc<FilterReader>> {
+        let key = CacheKey::block(self.meta.id, CacheKey::FILTER);
+        if let Some(Cached::Filter(filter)) = self.env.cache.get(key) {
+            return Ok(filter);
+        }
+        let offset = self.meta.blocks_bytes + u64::from(self.meta.index_bytes);
+        let span = self.read(offset, self.meta.filter_bytes as usize)?;
+        let payload = self.frame(&span, offset, BlockKind::Filter)?;
+        let bytes = payload.len() as u64;
+        let filter = FilterReader::open(payload)
+            .map_err(|_| self.corrupt(offset, "filter", "the filter contradicts itself"))?;
+        let filter = Arc::new(filter);
+        self.env.cache.insert(key, Cached::Filter(Arc::clone(&filter)), bytes, Priority::Meta);
+        Ok(filter)
+    }
+
+    /// Data block `number`, from the cache or the device; kept in the cache.
+    pub(crate) fn block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
+        if let Some(block) = self.cached_block(number) {
+            return Ok(block);
+        }
+        let (offset, len) = index.extent(number);
+        let span = self.read(offset, len)?;
+        let block = self.decode(span.bytes(), offset)?;
+        self.keep_block(number, &block);
+        Ok(block)
+    }
+
+    pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
+        let key = CacheKey::block(self.meta.id, number as u32);
+        match self.env.cache.get(key) {
+            Some(Cached::Block(block)) => Some(block),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep_block(&self, number: usize, block: &Block) {
+        let key = CacheKey::block(self.meta.id, number as u32);
+        let bytes = block.memory_bytes() as u64;
+        self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);
+    }
+
+    /// Decodes the block whose frame is `frame`, at logical `offset`.
+    pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
+        // Naming the place costs an allocation, so the fault pays for it, not the read.
+        Block::decode(frame, &Place { file: "", offset: 0 }).map_err(|error| self.at(error, offset))
+    }
+
+    fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<frondb_core::mem::Bytes> {
+        decode_frame(span.bytes(), kind, &Place { file: "", offset: 0 })
+            .map_err(|error| self.at(error, offset))
+    }
+
+    /// Reads for a lookup or a scan.
+    pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Span> {
+        self.env.stats.reads.fetch_add(1, Ordering::Relaxed);
+        self.env.stats.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        read_span(&self.env.space, &self.meta.extents, offset, len)
+    }
+
+    /// Reads for a merge.
+    pub(crate) fn read_for_merge(&self, offset: u64, len: usize) -> Result<Span> {
+        self.env.stats.merge_reads.fetch_add(1, Ordering::Relaxed);
+        self.env.stats.merge_read_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        read_span(&self.env.space, &self.meta.extents, offset, len)
+    }
+
+    fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
+        let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
+        Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
+    }
+
+    /// The same corruption with the place where this run has it.
+    fn at(&self, error: Error, offset: u64) -> Error {
+        match error.place() {
+            None => error,
+            Some(place) => self.corrupt(offset, place.what, error.message()),
+        }
+    }
+
+    /// Reads every block, index and filter and checks order, counts and ranges.
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn verify(self: &Arc<Self>) -> Result<()> {
+        let index = self.index()?;
+        if self.meta.filter_bytes > 0 {
+            self.filter()?;
+        }
+        let (mut entries, mut chunk) = (0, Chunk::new());
+        let mut last: Option<Vec<u8>> = None;
+        for number in 0..index.len() {
+            let (offset, len) = index.extent(number);
+            let span = self.read_for_merge(offset, len)?;
+            let block = self.decode(span.bytes(), offset)?;
+            block.fill(0..block.len(), self.meta.max_seq, &mut chunk);
+            entries += block.len() as u64;
+            let counted = index.rank(number + 1) - index.rank(number) == block.len() as u64;
+            let separated = chunk.key(0) >= index.separator(number)
+                && last
+                    .as_deref()
+                    .is_none_or(|last| last < index.separator(number) || index.continues(number));
+            let ordered = (1..chunk.len()).all(|i| {
+                let (a, b) = (chunk.key(i - 1), chunk.key(i));
+                a < b || (a == b && chunk.seqs[i - 1] > chunk.seqs[i])
+            });
+            if !(counted && separated && ordered) {
+                return Err(self.corrupt(offset, "block", "entries out of order or miscounted"));
+            }
+            last = Some(chunk.key(chunk.len() - 1).to_vec());
+        }
+        if entries != self.meta.entries || last.as_deref() != Some(&*self.meta.last_key) {
+            return Err(self.corrupt(0, "run", "the entries are not those the manifest names"));
+        }
+        Ok(())
+    }
+
+    /// Estimate of the entries with a key below `key`, from the block index alone.
+    pub fn rank(&self, key: &[u8]) -> Result<u64> {
+        if *key <= *self.meta.first_key {
+            return Ok(0);
+        }
+        if *key > *self.meta.last_key {
+            return Ok(self.meta.entries);
+        }
+        let index = self.index()?;
+        let block = index.find(key);
+        // Half of the block the key falls in.
+        Ok((index.rank(block) + index.rank(block + 1)) / 2)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.dead.load(Ordering::Acquire) {
+            self.env.cache.remove_run(self.meta.id, self.meta.blocks);
+            let orphans = std::mem::take(&mut *self.orphans.lock());
+            for extent in self.meta.extents.iter().copied().chain(orphans) {
+                self.env.space.release(extent);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Run({})", self.meta.id)
+    }
+}

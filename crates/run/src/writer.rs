@@ -1,0 +1,193 @@
+//! Writes one run: blocks, block index, filter, metadata.
+
+use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
+use frondb_core::checksum::xxh3;
+use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
+use frondb_filter::{FilterBuilder, FilterKind};
+
+use crate::format::RunMeta;
+use crate::index::IndexBuilder;
+use crate::output::Output;
+
+/// How a run is encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunOptions {
+    /// Codec of the data blocks.
+    pub codec: Codec,
+    /// Key and value bytes after which a block is closed.
+    pub block_bytes: usize,
+    /// Kind of filter.
+    pub filter: FilterKind,
+    /// How many bytes of a key the filter hashes; `None` hashes all of it.
+    pub filter_prefix: Option<u16>,
+    /// How often these messages have been written, this time included.
+    pub writes: u8,
+}
+
+/// The hash by which filters know a key.
+#[inline]
+pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
+    match prefix {
+        Some(n) if key.len() > usize::from(n) => xxh3(&key[..usize::from(n)]),
+        _ => xxh3(key),
+    }
+}
+
+/// See the module's head. The caller adds messages in order: keys ascend, SeqNos descend within a
+/// key.
+pub struct RunWriter {
+    options: RunOptions,
+    builder: BlockBuilder,
+    index: IndexBuilder,
+    filter: Option<FilterBuilder>,
+    last_hash: Option<u64>,
+    frame: Vec<u8>,
+    meta: RunMeta,
+    /// Last key of the block before, once one was closed.
+    boundary: Option<Vec<u8>>,
+}
+
+impl RunWriter {
+    /// A writer for run `id` of `tree`. `per_entry_seqs` stores each message's SeqNo: needed when
+    /// a live snapshot lies below the largest.
+    #[must_use]
+    pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
+        let filter = match options.filter {
+            FilterKind::None => None,
+            kind => Some(FilterBuilder::new(kind)),
+        };
+        Self {
+            builder: BlockBuilder::new(BlockOptions {
+                codec: options.codec,
+                per_entry_seqs,
+                ..BlockOptions::default()
+            }),
+            index: IndexBuilder::default(),
+            filter,
+            last_hash: None,
+            frame: Vec::new(),
+            meta: RunMeta {
+                id,
+                tree,
+                extents: Vec::new(),
+                blocks_bytes: 0,
+                blocks: 0,
+                index_bytes: 0,
+                filter_bytes: 0,
+                entries: 0,
+                deletes: 0,
+                updates: 0,
+                refs: 0,
+                raw_bytes: 0,
+                min_seq: SeqNo::MAX,
+                max_seq: SeqNo::MIN,
+                per_entry_seqs,
+                writes: options.writes,
+                first_key: Box::default(),
+                last_key: Box::default(),
+            },
+            boundary: None,
+            options,
+        }
+    }
+
+    /// Messages so far.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.meta.entries
+    }
+
+    /// Key and value bytes so far.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.meta.raw_bytes
+    }
+
+    /// Appends a message.
+    #[inline]
+    pub fn add(
+        &mut self,
+        output: &mut Output,
+        key: &[u8],
+        seq: SeqNo,
+        kind: MessageKind,
+        value: &[u8],
+    ) -> Result<()> {
+        if self.builder.len() == 0 {
+            self.begin_block(key);
+        }
+        self.builder.add(key, seq, kind, value);
+        self.count(key, seq, kind, value);
+        if self.builder.raw_bytes() >= self.options.block_bytes {
+            self.end_block(output)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn count(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
+        let meta = &mut self.meta;
+        meta.entries += 1;
+        meta.raw_bytes += (key.len() + value.len()) as u64;
+        meta.min_seq = meta.min_seq.min(seq);
+        meta.max_seq = meta.max_seq.max(seq);
+        match kind {
+            MessageKind::Put => {}
+            MessageKind::Delete => meta.deletes += 1,
+            MessageKind::Update => meta.updates += 1,
+            MessageKind::PutRef => meta.refs += 1,
+        }
+        if let Some(filter) = &mut self.filter {
+            let hash = filter_hash(key, self.options.filter_prefix);
+            // Versions of a key, and keys of one prefix, are neighbours.
+            if self.last_hash != Some(hash) {
+                filter.push(hash);
+                self.last_hash = Some(hash);
+            }
+        }
+    }
+
+    fn begin_block(&mut self, key: &[u8]) {
+        if self.meta.entries == 0 {
+            self.meta.first_key = key.into();
+        }
+        self.index.begin_block(self.boundary.as_deref(), key);
+    }
+
+    fn end_block(&mut self, output: &mut Output) -> Result<()> {
+        let boundary = self.boundary.get_or_insert_default();
+        boundary.clear();
+        boundary.extend_from_slice(self.builder.last_key());
+        let entries = self.builder.len() as u64;
+        self.frame.clear();
+        self.builder.finish(&mut self.frame)?;
+        self.index.end_block(self.frame.len() as u64, entries);
+        output.write(&self.frame)
+    }
+
+    /// Writes index and filter and returns the metadata; `None` if nothing was added.
+    pub fn finish(mut self, output: &mut Output) -> Result<Option<RunMeta>> {
+        if self.meta.entries == 0 {
+            return Ok(None);
+        }
+        if self.builder.len() > 0 {
+            self.end_block(output)?;
+        }
+        self.meta.last_key = self.boundary.take().unwrap_or_default().into();
+        self.meta.blocks = self.index.count();
+        self.meta.blocks_bytes = self.index.blocks_bytes();
+
+        self.frame.clear();
+        encode_frame(BlockKind::Index, Codec::Zstd(1), &self.index.finish(), &mut self.frame)?;
+        self.meta.index_bytes = self.frame.len() as u32;
+        output.write(&self.frame)?;
+        if let Some(filter) = self.filter.take() {
+            self.frame.clear();
+            encode_frame(BlockKind::Filter, Codec::None, &filter.finish(), &mut self.frame)?;
+            self.meta.filter_bytes = self.frame.len() as u32;
+            output.write(&self.frame)?;
+        }
+        self.meta.extents = output.end_run();
+        Ok(Some(self.meta))
+    }
+}

@@ -1,0 +1,74 @@
+//! Where the output of a job is cut into runs: at node boundaries for a flush, at even sizes for
+//! a rewritten base, nowhere for a merge of runs.
+
+use frondb_core::sync::Arc;
+
+use crate::install::Place;
+use crate::node::{Key, Trunk};
+
+/// A part of the key space whose output becomes runs of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// First key.
+    pub lo: Key,
+    /// First key beyond.
+    pub hi: Option<Key>,
+    /// Where its runs go.
+    pub place: Place,
+    /// Key and value bytes after which a new run begins, for a base of several leaves.
+    pub piece_bytes: u64,
+}
+
+/// The targets of a memtable's flush into `trunk`: one slice a node below the root; what lies
+/// right of all data is appended (rule 5); an empty tree's first flush becomes its base.
+///
+/// `right_edge` is the largest key of all that is older than the memtable.
+#[must_use]
+pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64) -> Vec<Target> {
+    let root = &trunk.root;
+    let nodes = if root.is_leaf() { std::slice::from_ref(root) } else { root.children() };
+    let mut targets: Vec<Target> = nodes
+        .iter()
+        .map(|node| Target {
+            lo: Arc::clone(&node.lo),
+            hi: node.hi.clone(),
+            place: if node.is_empty() { Place::Base } else { Place::Slice },
+            piece_bytes: if node.is_empty() { leaf_target } else { u64::MAX },
+        })
+        .collect();
+    if let (Some(edge), Some(last)) = (right_edge, targets.last_mut())
+        && last.place == Place::Slice
+        && *edge >= *last.lo
+    {
+        // The smallest key above the edge.
+        let mut above = edge.to_vec();
+        above.push(0);
+        let above: Key = above.into();
+        last.hi = Some(Arc::clone(&above));
+        targets.push(Target {
+            lo: above,
+            hi: None,
+            place: Place::Append,
+            piece_bytes: leaf_target,
+        });
+    }
+    targets
+}
+
+/// The targets of an inner node's flush: one slice a child.
+#[must_use]
+pub fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
+    let targets = node.children().iter().map(|child| Target {
+        lo: Arc::clone(&child.lo),
+        hi: child.hi.clone(),
+        place: if child.is_empty() { Place::Base } else { Place::Slice },
+        piece_bytes: if child.is_empty() { leaf_target } else { u64::MAX },
+    });
+    targets.collect()
+}
+
+/// The one target of a job on the range `[lo, hi)`.
+#[must_use]
+pub fn one_target(lo: &Key, hi: Option<&Key>, place: Place, piece_bytes: u64) -> Vec<Target> {
+    vec![Target { lo: Arc::clone(lo), hi: hi.cloned(), place, piece_bytes }]
+}

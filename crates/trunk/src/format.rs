@@ -1,0 +1,188 @@
+//! Bytes of a node in the manifest.
+//!
+//! ```text
+//! id, flags (u8: bit 0 inner, bit 1 has hi), lo (bytes), hi (bytes, if flagged)
+//! run count, then each view, newest first
+//! range delete count, then each: lo (bytes), hi (optional bytes), seq
+//! leaf:  base count, then each view
+//! inner: child count, then each child's id
+//! view:  run id, flags (u8: bit 0 lo differs from the node's, bit 1 hi differs, bit 2 hi is
+//!        none, bit 3 shares follow), lo, hi, shares
+//! ```
+
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, RangeDelete, RunId, SeqNo};
+
+use crate::node::{Body, Key, Node};
+use crate::view::View;
+
+/// A view as the manifest keeps it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ViewImage {
+    /// The run.
+    pub run: RunId,
+    /// First key seen.
+    pub lo: Key,
+    /// First key no longer seen.
+    pub hi: Option<Key>,
+    /// See [`View::shares`].
+    pub shares: u32,
+}
+
+/// What a node holds below or beside its runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BodyImage {
+    /// A leaf's base.
+    Leaf(Vec<ViewImage>),
+    /// An inner node's children.
+    Inner(Vec<NodeId>),
+}
+
+/// A node as the manifest keeps it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeImage {
+    /// The node.
+    pub id: NodeId,
+    /// First key of its range.
+    pub lo: Key,
+    /// First key beyond it.
+    pub hi: Option<Key>,
+    /// Views, newest first.
+    pub runs: Vec<ViewImage>,
+    /// Range deletes.
+    pub range_deletes: Vec<RangeDelete>,
+    /// Leaf or inner.
+    pub body: BodyImage,
+}
+
+impl NodeImage {
+    /// The image of `node`.
+    #[must_use]
+    pub fn of(node: &Node) -> Self {
+        let views = |views: &[View]| views.iter().map(ViewImage::of).collect();
+        Self {
+            id: node.id,
+            lo: Arc::clone(&node.lo),
+            hi: node.hi.clone(),
+            runs: views(&node.runs),
+            range_deletes: node.range_deletes.iter().cloned().collect(),
+            body: match &node.body {
+                Body::Leaf { base } => BodyImage::Leaf(views(base)),
+                Body::Inner { children } => {
+                    BodyImage::Inner(children.iter().map(|child| child.id).collect())
+                }
+            },
+        }
+    }
+
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.id.get());
+        let inner = matches!(self.body, BodyImage::Inner(_));
+        out.push(u8::from(inner) | u8::from(self.hi.is_some()) << 1);
+        put_bytes(out, &self.lo);
+        if let Some(hi) = &self.hi {
+            put_bytes(out, hi);
+        }
+        self.encode_views(out, &self.runs);
+        put_varint(out, self.range_deletes.len() as u64);
+        for delete in &self.range_deletes {
+            put_bytes(out, &delete.lo);
+            put_bytes_opt(out, delete.hi.as_deref());
+            put_varint(out, delete.seq.get());
+        }
+        match &self.body {
+            BodyImage::Leaf(base) => self.encode_views(out, base),
+            BodyImage::Inner(children) => {
+                put_varint(out, children.len() as u64);
+                for child in children {
+                    put_varint(out, child.get());
+                }
+            }
+        }
+    }
+
+    fn encode_views(&self, out: &mut Vec<u8>, views: &[ViewImage]) {
+        put_varint(out, views.len() as u64);
+        for view in views {
+            put_varint(out, view.run.get());
+            let lo_differs = view.lo != self.lo;
+            let hi_differs = view.hi != self.hi;
+            let flags = u8::from(lo_differs)
+                | u8::from(hi_differs) << 1
+                | u8::from(view.hi.is_none()) << 2
+                | u8::from(view.shares != 1) << 3;
+            out.push(flags);
+            if lo_differs {
+                put_bytes(out, &view.lo);
+            }
+            if let (true, Some(hi)) = (hi_differs, &view.hi) {
+                put_bytes(out, hi);
+            }
+            if view.shares != 1 {
+                put_varint(out, u64::from(view.shares));
+            }
+        }
+    }
+
+    /// Decodes what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// [`Truncated`] if the bytes are cut short or malformed.
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let id = NodeId(input.varint()?);
+        let flags = input.u8()?;
+        let lo: Key = input.bytes()?.into();
+        let hi: Option<Key> = if flags & 2 != 0 { Some(input.bytes()?.into()) } else { None };
+        let runs = decode_views(input, &lo, hi.as_ref())?;
+        let mut range_deletes = Vec::new();
+        for _ in 0..input.varint()? {
+            let lo = input.bytes()?.into();
+            let hi = input.bytes_opt()?.map(Into::into);
+            range_deletes.push(RangeDelete { lo, hi, seq: SeqNo(input.varint()?) });
+        }
+        let body = if flags & 1 == 0 {
+            BodyImage::Leaf(decode_views(input, &lo, hi.as_ref())?)
+        } else {
+            let mut children = Vec::new();
+            for _ in 0..input.varint()? {
+                children.push(NodeId(input.varint()?));
+            }
+            BodyImage::Inner(children)
+        };
+        Ok(Self { id, lo, hi, runs, range_deletes, body })
+    }
+}
+
+fn decode_views(
+    input: &mut Reader<'_>,
+    lo: &Key,
+    hi: Option<&Key>,
+) -> Result<Vec<ViewImage>, Truncated> {
+    let mut views = Vec::new();
+    for _ in 0..input.varint()? {
+        let run = RunId(input.varint()?);
+        let flags = input.u8()?;
+        let view_lo = if flags & 1 != 0 { input.bytes()?.into() } else { Arc::clone(lo) };
+        let view_hi = match (flags & 2 != 0, flags & 4 != 0) {
+            (false, _) => hi.cloned(),
+            (true, true) => None,
+            (true, false) => Some(input.bytes()?.into()),
+        };
+        let shares = if flags & 8 != 0 { input.varint_u32()?.max(1) } else { 1 };
+        views.push(ViewImage { run, lo: view_lo, hi: view_hi, shares });
+    }
+    Ok(views)
+}
+
+impl ViewImage {
+    fn of(view: &View) -> Self {
+        Self {
+            run: view.run.meta().id,
+            lo: Arc::clone(&view.lo),
+            hi: view.hi.clone(),
+            shares: view.shares,
+        }
+    }
+}

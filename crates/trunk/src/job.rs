@@ -1,0 +1,295 @@
+//! Does a plan: merges its inputs and writes the runs, in resumable steps, without any lock.
+//!
+//! ```text
+//! sources, newest first -> FoldMerge -> cut at targets -> RunWriter -> Output -> extents
+//! ```
+//!
+//! A job is made with everything it needs, is [`step`](Job::step)ped by whichever thread the
+//! scheduler chooses, and yields its runs. Until an edit names them they belong to the job:
+//! dropping it gives their extents back.
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
+use frondb_merge::{FoldMerge, FoldOptions};
+use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter};
+use frondb_space::Class;
+
+use crate::cut::Target;
+use crate::install::{Made, Place};
+use crate::node::Key;
+use crate::options::TrunkOptions;
+use crate::view::View;
+
+/// Output after which a step ends (rule 3).
+pub const STEP_BYTES: u64 = 256 * 1024;
+
+/// Messages between looks at how much a step has written.
+const STEP_ENTRIES: usize = 4096;
+
+/// What all jobs of a tree share.
+#[derive(Clone)]
+pub struct JobEnv {
+    /// The tree.
+    pub tree: TreeId,
+    /// Its options.
+    pub options: TrunkOptions,
+    /// Where runs live.
+    pub run_env: Arc<RunEnv>,
+    /// The last run id given out.
+    pub run_ids: Arc<AtomicU64>,
+    /// The tree's update function.
+    pub update: Option<frondb_core::message::SharedUpdateFn>,
+}
+
+/// What the messages go through.
+pub struct JobInput {
+    /// Newest first.
+    pub sources: Vec<Box<dyn Source>>,
+    /// Range deletes that apply to them.
+    pub range_deletes: RangeDeletes,
+    /// Live snapshots, ascending, taken after the newest input was complete.
+    pub snapshots: Arc<[SeqNo]>,
+    /// Smallest and largest SeqNo among the inputs.
+    pub seqs: (SeqNo, SeqNo),
+    /// Whether any input holds updates.
+    pub has_updates: bool,
+    /// Whether the inputs hold all older data of their range.
+    pub at_base: bool,
+    /// Key and value bytes, about.
+    pub raw_bytes: u64,
+    /// Bytes on disk, about.
+    pub disk_bytes: u64,
+}
+
+/// Counters of one finished job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct JobStats {
+    /// Messages read.
+    pub entries_in: u64,
+    /// Messages written.
+    pub entries_out: u64,
+    /// Key and value bytes written, before encoding.
+    pub raw_bytes_out: u64,
+    /// Bytes written to the device.
+    pub bytes_written: u64,
+    /// Steps taken.
+    pub steps: u64,
+}
+
+/// A job under way.
+pub struct Job {
+    env: JobEnv,
+    merge: FoldMerge,
+    targets: Vec<Target>,
+    /// How often slices written here have been written.
+    writes: u8,
+    target: usize,
+    output: Option<Output>,
+    writer: Option<RunWriter>,
+    /// Where the run being written begins: the target's first key, or the piece's.
+    lo: Key,
+    per_entry_seqs: bool,
+    metas: Vec<(RunMeta, Key, Place)>,
+    stats: JobStats,
+    done: bool,
+}
+
+/// What a finished job hands to be installed.
+pub struct JobResult {
+    /// The runs, in key order.
+    pub made: Vec<Made>,
+    /// References to values whose last message was dropped.
+    pub dropped_refs: Vec<Box<[u8]>>,
+    /// Counters.
+    pub stats: JobStats,
+}
+
+impl Job {
+    /// A job that merges `input` into `targets`; its slices will have been written `writes`
+    /// times.
+    pub fn new(env: JobEnv, input: JobInput, targets: Vec<Target>, writes: u8) -> Result<Self> {
+        let (min, max) = input.seqs;
+        // One SeqNo for the run will do unless a live snapshot tells its messages apart, or a key
+        // may keep several messages.
+        let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
+        let per_entry_seqs = split || input.has_updates;
+        let base = targets.iter().all(|target| target.place != Place::Slice);
+        let class = if base { Class::Base } else { Class::Merge };
+        let options = FoldOptions {
+            snapshots: Arc::clone(&input.snapshots),
+            range_deletes: input.range_deletes,
+            at_base: input.at_base,
+            keep_deletes: false,
+            update: env.update.clone(),
+        };
+        let merge = FoldMerge::new(input.sources, options)?;
+        let output = Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes);
+        let lo = targets.first().map_or_else(|| Key::from([]), |target| Arc::clone(&target.lo));
+        Ok(Self {
+            env,
+            merge,
+            targets,
+            writes,
+            target: 0,
+            output: Some(output),
+            writer: None,
+            lo,
+            per_entry_seqs,
+            metas: Vec::new(),
+            stats: JobStats::default(),
+            done: false,
+        })
+    }
+
+    /// Goes on for about [`STEP_BYTES`] of output; `true` when all is written.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corruption` of an input, or a device error. The job is then to be dropped.
+    pub fn step(&mut self) -> Result<bool> {
+        self.stats.steps += 1;
+        let before = self.stats.raw_bytes_out;
+        while !self.done && self.stats.raw_bytes_out - before < STEP_BYTES {
+            self.advance()?;
+        }
+        Ok(self.done)
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        let Some(mut output) = self.output.take() else { return Ok(()) };
+        let result = self.advance_into(&mut output);
+        self.output = Some(output);
+        result
+    }
+
+    fn advance_into(&mut self, output: &mut Output) -> Result<()> {
+        for _ in 0..STEP_ENTRIES {
+            if !self.merge.next()? {
+                self.end_run(output)?;
+                self.done = true;
+                return Ok(());
+            }
+            let (beyond, full) = {
+                let target = &self.targets[self.target];
+                let beyond = target.hi.as_ref().is_some_and(|hi| **hi <= *self.merge.key());
+                let written = self.writer.as_ref().map_or(0, RunWriter::raw_bytes);
+                (beyond, written >= target.piece_bytes)
+            };
+            if beyond {
+                self.end_run(output)?;
+                self.next_target();
+            } else if full {
+                self.end_run(output)?;
+                self.lo = self.merge.key().into();
+            }
+            if self.writer.is_none() {
+                self.begin_run();
+            }
+            let merge = &self.merge;
+            if let Some(writer) = &mut self.writer {
+                let (key, value) = (merge.key(), merge.value());
+                writer.add(output, key, merge.seq(), merge.kind(), value)?;
+                self.stats.raw_bytes_out += (key.len() + value.len()) as u64;
+            }
+            self.stats.entries_out += 1;
+        }
+        Ok(())
+    }
+
+    /// Moves to the target that holds the merge's current key.
+    fn next_target(&mut self) {
+        let key = self.merge.key();
+        while self.target + 1 < self.targets.len()
+            && self.targets[self.target].hi.as_ref().is_some_and(|hi| **hi <= *key)
+        {
+            self.target += 1;
+        }
+        self.lo = Arc::clone(&self.targets[self.target].lo);
+    }
+
+    fn begin_run(&mut self) {
+        let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let options = self.run_options();
+        self.writer = Some(RunWriter::new(id, self.env.tree, options, self.per_entry_seqs));
+    }
+
+    fn run_options(&self) -> RunOptions {
+        match self.targets[self.target].place {
+            Place::Slice => self.env.options.run(self.writes),
+            Place::Base | Place::Append => self.env.options.base(),
+        }
+    }
+
+    fn end_run(&mut self, output: &mut Output) -> Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        if let Some(meta) = writer.finish(output)? {
+            let place = self.targets[self.target].place;
+            self.metas.push((meta, Arc::clone(&self.lo), place));
+        }
+        Ok(())
+    }
+
+    /// Writes out what is buffered and hands over the runs. Their data is not synced yet.
+    pub fn finish(mut self) -> Result<JobResult> {
+        if let Some(output) = self.output.take() {
+            self.stats.bytes_written = output.finish()?;
+        }
+        let counts = self.merge.stats();
+        self.stats.entries_in = counts.entries_in;
+        let prefix = self.env.options.filter_prefix();
+        let n = self.metas.len();
+        let his: Vec<Option<Key>> = (0..n).map(|i| self.hi_of(i)).collect();
+        let made = self.metas.drain(..).zip(his).map(|((meta, lo, place), hi)| Made {
+            run: Run::new(meta, prefix, Arc::clone(&self.env.run_env)),
+            lo,
+            hi,
+            place,
+        });
+        let made = made.collect();
+        Ok(JobResult { made, dropped_refs: self.merge.take_dropped_refs(), stats: self.stats })
+    }
+
+    /// The end of a run's range: where the next piece of its target begins, or its target's end.
+    fn hi_of(&self, i: usize) -> Option<Key> {
+        let (_, lo, _) = &self.metas[i];
+        let target = self.targets.iter().rfind(|target| target.lo <= *lo)?;
+        match self.metas.get(i + 1) {
+            Some((_, next, _)) if target.hi.as_ref().is_none_or(|hi| next < hi) => {
+                Some(Arc::clone(next))
+            }
+            _ => target.hi.clone(),
+        }
+    }
+}
+
+/// The input of a job over views of runs, newest first; the base's views count as one source each.
+pub fn view_input<'a>(
+    views: impl Iterator<Item = &'a View>,
+    range_deletes: RangeDeletes,
+    snapshots: Arc<[SeqNo]>,
+    at_base: bool,
+) -> Result<JobInput> {
+    let mut input = JobInput {
+        sources: Vec::new(),
+        range_deletes,
+        snapshots,
+        seqs: (SeqNo::MAX, SeqNo::MIN),
+        has_updates: false,
+        at_base,
+        raw_bytes: 0,
+        disk_bytes: 0,
+    };
+    for view in views {
+        let (lo, hi) = view.bounds();
+        let run = Arc::clone(&view.run);
+        let meta = run.meta();
+        input.seqs = (input.seqs.0.min(meta.min_seq), input.seqs.1.max(meta.max_seq));
+        input.has_updates |= meta.updates > 0;
+        input.raw_bytes += view.raw_bytes();
+        input.disk_bytes += view.disk_bytes();
+        let cursor = RunCursor::new(run, Direction::Forward, lo, hi, ReadMode::Merge)?;
+        input.sources.push(Box::new(cursor));
+    }
+    Ok(input)
+}

@@ -1,0 +1,300 @@
+//! Nodes of the trunk and the immutable tree they make up.
+//!
+//! Invariants (checked by [`verify`](crate::verify)):
+//! 1. The ranges of an inner node's children are adjacent and make up the node's own range.
+//! 2. A view lies inside its node's range.
+//! 3. In a node `runs` are ordered by age, newest first: their SeqNo ranges descend. All that a
+//!    parent buffers is newer than all that its children hold, for the same key.
+//! 4. `base` is older than all `runs` of its leaf where keys meet; its views are disjoint and
+//!    ascend.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, TreeId};
+
+use crate::view::View;
+
+/// A shared key: pivots and bounds.
+pub type Key = Arc<[u8]>;
+
+/// What readers tell the planner about a leaf; shared by all versions of the node, not durable.
+#[derive(Debug, Default)]
+pub struct Heat {
+    /// What scans paid beyond a leaf that is one base, in bytes read or merged, since the last
+    /// consolidation.
+    pub scan_debt: AtomicU64,
+    /// Set when a cursor stepped over a long stretch of deletes here, or a flush brought one.
+    pub clean: AtomicU64,
+    /// Of the messages merged into the base last time, how many met an older one, in percent.
+    pub overlap_percent: AtomicU64,
+}
+
+impl Heat {
+    /// Adds what a scan paid for merging.
+    pub fn add_scan_debt(&self, bytes: u64) {
+        self.scan_debt.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Asks for the leaf to be consolidated soon.
+    pub fn ask_clean(&self) {
+        self.clean.store(1, Ordering::Relaxed);
+    }
+}
+
+/// What distinguishes leaves from inner nodes.
+#[derive(Debug)]
+pub enum Body {
+    /// Holds the consolidated data of its range.
+    Leaf {
+        /// Disjoint views in key order, older than all of the node's runs.
+        base: Vec<View>,
+    },
+    /// Holds children.
+    Inner {
+        /// At least one, in key order.
+        children: Vec<Arc<Node>>,
+    },
+}
+
+/// Sums over a node and all below it. Estimates where views are parts of runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NodeTotals {
+    /// Leaves.
+    pub leaves: u64,
+    /// Nodes that are not leaves.
+    pub inners: u64,
+    /// Views.
+    pub views: u64,
+    /// Messages.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+    /// Key and value bytes of all messages.
+    pub raw_bytes: u64,
+    /// Key and value bytes of the bases.
+    pub base_raw_bytes: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+}
+
+impl NodeTotals {
+    fn add_view(&mut self, view: &View) {
+        self.views += 1;
+        self.entries += view.entries();
+        self.deletes += view.deletes();
+        self.raw_bytes += view.raw_bytes();
+        self.disk_bytes += view.disk_bytes();
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.leaves += other.leaves;
+        self.inners += other.inners;
+        self.views += other.views;
+        self.entries += other.entries;
+        self.deletes += other.deletes;
+        self.raw_bytes += other.raw_bytes;
+        self.base_raw_bytes += other.base_raw_bytes;
+        self.disk_bytes += other.disk_bytes;
+    }
+}
+
+/// One node. Immutable; a change makes a new node of the same id.
+#[derive(Debug)]
+pub struct Node {
+    /// Never reused.
+    pub id: NodeId,
+    /// First key of its range.
+    pub lo: Key,
+    /// First key beyond its range; `None` for no bound.
+    pub hi: Option<Key>,
+    /// Views of runs, newest first. In an inner node: what it buffers for its children.
+    pub runs: Vec<View>,
+    /// Range deletes that may still hide something here or below.
+    pub range_deletes: Arc<RangeDeletes>,
+    /// Leaf or inner.
+    pub body: Body,
+    /// Hints from readers.
+    pub heat: Arc<Heat>,
+    /// Sums, its own and those below.
+    pub totals: NodeTotals,
+}
+
+impl Node {
+    /// A node from its parts; computes the totals.
+    #[must_use]
+    pub fn new(
+        id: NodeId,
+        lo: Key,
+        hi: Option<Key>,
+        runs: Vec<View>,
+        range_deletes: Arc<RangeDeletes>,
+        body: Body,
+        heat: Arc<Heat>,
+    ) -> Arc<Self> {
+        let mut totals = NodeTotals::default();
+        for view in &runs {
+            totals.add_view(view);
+        }
+        match &body {
+            Body::Leaf { base } => {
+                totals.leaves = 1;
+                for view in base {
+                    totals.add_view(view);
+                    totals.base_raw_bytes += view.raw_bytes();
+                }
+            }
+            Body::Inner { children } => {
+                totals.inners = 1;
+                for child in children {
+                    totals.add(&child.totals);
+                }
+            }
+        }
+        Arc::new(Self { id, lo, hi, runs, range_deletes, body, heat, totals })
+    }
+
+    /// An empty leaf.
+    #[must_use]
+    pub fn empty_leaf(id: NodeId, lo: Key, hi: Option<Key>) -> Arc<Self> {
+        let body = Body::Leaf { base: Vec::new() };
+        Self::new(id, lo, hi, Vec::new(), Arc::default(), body, Arc::default())
+    }
+
+    /// Whether it is a leaf.
+    #[must_use]
+    pub fn is_leaf(&self) -> bool {
+        matches!(self.body, Body::Leaf { .. })
+    }
+
+    /// Children of an inner node; empty for a leaf.
+    #[must_use]
+    pub fn children(&self) -> &[Arc<Self>] {
+        match &self.body {
+            Body::Inner { children } => children,
+            Body::Leaf { .. } => &[],
+        }
+    }
+
+    /// Base of a leaf; empty for an inner node.
+    #[must_use]
+    pub fn base(&self) -> &[View] {
+        match &self.body {
+            Body::Leaf { base } => base,
+            Body::Inner { .. } => &[],
+        }
+    }
+
+    /// The child whose range holds `key`.
+    #[must_use]
+    pub fn child_for(&self, key: &[u8]) -> Option<&Arc<Self>> {
+        let children = self.children();
+        let after = children.partition_point(|child| *child.lo <= *key);
+        children.get(after.saturating_sub(1))
+    }
+
+    /// Whether `key` is in the node's range.
+    #[must_use]
+    pub fn covers(&self, key: &[u8]) -> bool {
+        *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
+    }
+
+    /// All views, newest first; the base last.
+    pub fn views(&self) -> impl Iterator<Item = &View> {
+        self.runs.iter().chain(self.base())
+    }
+
+    /// Key and value bytes of its own runs, base not included.
+    #[must_use]
+    pub fn runs_raw_bytes(&self) -> u64 {
+        self.runs.iter().map(View::raw_bytes).sum()
+    }
+
+    /// Key and value bytes of its base.
+    #[must_use]
+    pub fn base_raw_bytes(&self) -> u64 {
+        self.base().iter().map(View::raw_bytes).sum()
+    }
+
+    /// Whether a leaf holds nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.is_leaf()
+            && self.runs.is_empty()
+            && self.base().is_empty()
+            && self.range_deletes.is_empty()
+    }
+
+    /// The largest key that any view here or below can show, if it holds any.
+    #[must_use]
+    pub fn max_key(&self) -> Option<&[u8]> {
+        // An upper bound suffices: a view cut short keeps its run's last key when it cannot know.
+        let own = self.views().filter_map(view_max).max();
+        let below = self.children().iter().rev().find_map(|child| child.max_key());
+        own.max(below)
+    }
+}
+
+fn view_max(view: &View) -> Option<&[u8]> {
+    let last = &*view.run.meta().last_key;
+    match &view.hi {
+        Some(hi) if **hi <= *last => Some(hi),
+        _ => Some(last),
+    }
+}
+
+/// One immutable state of a tree's nodes.
+#[derive(Clone, Debug)]
+pub struct Trunk {
+    /// The tree.
+    pub tree: TreeId,
+    /// The root: a leaf while the tree is small.
+    pub root: Arc<Node>,
+}
+
+impl Trunk {
+    /// The leaf whose range holds `key`.
+    #[must_use]
+    pub fn leaf_for(&self, key: &[u8]) -> &Arc<Node> {
+        let mut node = &self.root;
+        while let Some(child) = node.child_for(key) {
+            node = child;
+        }
+        node
+    }
+
+    /// The node with this id, if it is still part of the trunk.
+    #[must_use]
+    pub fn find(&self, id: NodeId) -> Option<&Arc<Node>> {
+        fn walk(node: &Arc<Node>, id: NodeId) -> Option<&Arc<Node>> {
+            if node.id == id {
+                return Some(node);
+            }
+            node.children().iter().find_map(|child| walk(child, id))
+        }
+        walk(&self.root, id)
+    }
+
+    /// Every node, parents before children.
+    pub fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<Node>)) {
+        fn walk<'a>(node: &'a Arc<Node>, visit: &mut dyn FnMut(&'a Arc<Node>)) {
+            visit(node);
+            for child in node.children() {
+                walk(child, visit);
+            }
+        }
+        walk(&self.root, visit);
+    }
+
+    /// Levels, the leaves' included.
+    #[must_use]
+    pub fn height(&self) -> usize {
+        let (mut node, mut height) = (&self.root, 1);
+        while let Some(child) = node.children().first() {
+            node = child;
+            height += 1;
+        }
+        height
+    }
+}

@@ -1,0 +1,110 @@
+//! Options of a tree's shape and encoding.
+
+use frondb_block::Codec;
+use frondb_filter::FilterKind;
+use frondb_run::RunOptions;
+
+/// Which filters a tree's runs get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FilterPolicy {
+    /// None at all: lookups read a block of every run that spans the key.
+    None,
+    /// Whole keys, on runs and on the base: for trees looked up by full key.
+    Full,
+    /// Whole keys, on runs only, none on the base: for non-unique indexes.
+    Runs,
+    /// The first bytes of keys, on runs only.
+    Prefix(u16),
+}
+
+/// Shape and encoding of one tree.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrunkOptions {
+    /// Codec of base blocks.
+    pub base_codec: Codec,
+    /// Codec of run blocks.
+    pub run_codec: Codec,
+    /// Key and value bytes of a base block.
+    pub base_block_bytes: usize,
+    /// Key and value bytes of a run block.
+    pub run_block_bytes: usize,
+    /// Filters.
+    pub filter: FilterPolicy,
+    /// Children of an inner node below the root; 2 to 1,024.
+    pub fanout: usize,
+    /// Smallest leaf target, key and value bytes.
+    pub leaf_bytes_min: u64,
+    /// Largest leaf target, key and value bytes.
+    pub leaf_bytes_max: u64,
+    /// Smallest slice worth writing to a leaf, key and value bytes.
+    pub slice_bytes_min: u64,
+    /// How often a message is written before it reaches the base; 1 to 4.
+    pub writes_before_base: u8,
+    /// A base is rewritten when its runs have grown to this share of it, in percent.
+    pub growth_percent: u64,
+    /// A leaf is rewritten when more of its messages than this are estimated garbage, in percent.
+    pub garbage_percent: u64,
+}
+
+impl Default for TrunkOptions {
+    fn default() -> Self {
+        Self {
+            base_codec: Codec::Zstd(1),
+            run_codec: Codec::Lz4,
+            base_block_bytes: 16 * 1024,
+            run_block_bytes: 32 * 1024,
+            filter: FilterPolicy::Full,
+            fanout: 16,
+            leaf_bytes_min: 8 << 20,
+            leaf_bytes_max: 256 << 20,
+            slice_bytes_min: 256 << 10,
+            writes_before_base: 2,
+            growth_percent: 100,
+            garbage_percent: 35,
+        }
+    }
+}
+
+impl TrunkOptions {
+    /// How a run that has been written `writes` times is encoded.
+    #[must_use]
+    pub fn run(&self, writes: u8) -> RunOptions {
+        let (filter, filter_prefix) = match self.filter {
+            FilterPolicy::None => (FilterKind::None, None),
+            FilterPolicy::Full | FilterPolicy::Runs => (FilterKind::BlockedBloom, None),
+            FilterPolicy::Prefix(n) => (FilterKind::BlockedBloom, Some(n)),
+        };
+        RunOptions {
+            codec: self.run_codec,
+            block_bytes: self.run_block_bytes,
+            filter,
+            filter_prefix,
+            writes,
+        }
+    }
+
+    /// How a base is encoded.
+    #[must_use]
+    pub fn base(&self) -> RunOptions {
+        let filter = match self.filter {
+            FilterPolicy::Full => FilterKind::BinaryFuse8,
+            _ => FilterKind::None,
+        };
+        RunOptions {
+            codec: self.base_codec,
+            block_bytes: self.base_block_bytes,
+            filter,
+            filter_prefix: None,
+            writes: u8::MAX,
+        }
+    }
+
+    /// How many bytes of a key the filters of runs hash.
+    #[must_use]
+    pub fn filter_prefix(&self) -> Option<u16> {
+        match self.filter {
+            FilterPolicy::Prefix(n) => Some(n),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Decides what a node needs, from numbers alone: no I/O, no locks, no clock.
+//!
+//! [`Summary`] is what the decision depends on; [`plan_node`] is the decision. Text-script tests
+//! feed summaries, the engine makes them from nodes.
+
+use std::sync::atomic::Ordering;
+
+use frondb_core::NodeId;
+
+use crate::node::Node;
+use crate::options::TrunkOptions;
+use crate::schedule::{merge_due, runs_for};
+
+/// Range deletes in a leaf that make it worth rewriting (rule 14).
+pub const RANGE_DELETES_MAX: usize = 64;
+
+/// Views that may make up a base: small appends are put together now and then.
+pub const BASE_VIEWS_MAX: usize = 16;
+
+/// Deletes in a row that make a leaf worth rewriting at once (rule 15).
+pub const DELETE_STRETCH: u64 = 64 * 1024;
+
+/// Rank of work that is done only when nothing is written.
+pub const RANK_IDLE: u8 = 6;
+
+/// Why a leaf is rewritten.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// A long stretch of deletes (rule 15).
+    Clean,
+    /// More runs than the schedule allows.
+    Runs,
+    /// More than [`RANGE_DELETES_MAX`] range deletes.
+    RangeDeletes,
+    /// The runs have grown to the size of the base.
+    Growth,
+    /// Too much of the leaf is garbage.
+    Garbage,
+    /// Scans have paid for it.
+    ScanDebt,
+    /// Nothing else to do, and range deletes hide data that could give its space back.
+    Idle,
+}
+
+/// What to do with one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plan {
+    /// Move what an inner node buffers to its children.
+    FlushNode,
+    /// Merge this many of a leaf's newest runs into one.
+    MergeRuns(usize),
+    /// Merge all of a leaf into a new base, split into this many leaves.
+    Rewrite(Reason, u64),
+    /// Give an inner node's children, or the root's, a level of inner nodes.
+    Regroup,
+    /// Join the child with this index, and the one after it, into one leaf.
+    Join(usize),
+}
+
+/// A plan with what the scheduler weighs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Planned {
+    /// The node.
+    pub node: NodeId,
+    /// What to do.
+    pub plan: Plan,
+    /// Key and value bytes it will read.
+    pub work_bytes: u64,
+    /// Smaller comes first.
+    pub rank: u8,
+}
+
+impl Planned {
+    /// Whether writers are slowed while it waits: what readers paid for is not owed by writers.
+    #[must_use]
+    pub fn is_debt(&self) -> bool {
+        !matches!(
+            self.plan,
+            Plan::Rewrite(Reason::ScanDebt | Reason::Idle, _) | Plan::Join(_) | Plan::Regroup
+        )
+    }
+}
+
+/// A run as the planner sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunSummary {
+    /// How often its messages have been written.
+    pub writes: u8,
+    /// Key and value bytes.
+    pub raw_bytes: u64,
+    /// Messages.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+}
+
+/// A node as the planner sees it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// The node.
+    pub id: NodeId,
+    /// Its runs, newest first.
+    pub runs: Vec<RunSummary>,
+    /// Its base, as one.
+    pub base: RunSummary,
+    /// How many views make up the base.
+    pub base_views: usize,
+    /// Range deletes.
+    pub range_deletes: usize,
+    /// See `Heat`.
+    pub scan_debt: u64,
+    /// See `Heat`.
+    pub clean: bool,
+    /// See `Heat`.
+    pub overlap_percent: u64,
+    /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
+    /// empty for a leaf.
+    pub children: Vec<ChildSummary>,
+    /// Whether it is the root.
+    pub is_root: bool,
+}
+
+/// A child as the planner sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChildSummary {
+    /// Key and value bytes of it and all below.
+    pub raw_bytes: u64,
+    /// Runs it holds beside a base.
+    pub runs: usize,
+    /// Whether it is a leaf.
+    pub is_leaf: bool,
+}
+
+/// What the decision depends on beside the node.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Context {
+    /// The tree's options.
+    pub options: TrunkOptions,
+    /// Key and value bytes of the tree.
+    pub tree_raw_bytes: u64,
+    /// Key and value bytes a flush of this tree's memtable brings, typically.
+    pub flush_raw_bytes: u64,
+    /// Levels of the trunk.
+    pub height: usize,
+}
+
+impl Context {
+    /// What leaves should hold, key and value bytes (rule 4).
+    #[must_use]
+    pub fn leaf_target(&self) -> u64 {
+        let o = &self.options;
+        let flush = self.flush_raw_bytes.max(1);
+        let for_slices = (u128::from(self.tree_raw_bytes) * u128::from(o.slice_bytes_min)
+            / u128::from(flush))
+        .min(u128::from(u64::MAX)) as u64;
+        (self.tree_raw_bytes / 512).max(for_slices).clamp(o.leaf_bytes_min, o.leaf_bytes_max)
+    }
+
+    /// How many children the root may have before it gets a level of inner nodes.
+    #[must_use]
+    pub fn root_children_max(&self) -> usize {
+        let slices = self.flush_raw_bytes / self.options.slice_bytes_min.max(1);
+        // A leaf's size varies by a factor of two around its target, so do the children.
+        (slices as usize * 2).max(self.options.fanout * 2)
+    }
+
+    /// Writes before the base, one more for each level of inner nodes on the way.
+    fn writes(&self) -> u8 {
+        self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
+    }
+
+    /// Into how many leaves data of this size is split.
+    #[must_use]
+    pub fn pieces(&self, raw_bytes: u64) -> u64 {
+        let target = self.leaf_target();
+        ((raw_bytes + target / 2) / target).max(1)
+    }
+}
+
+impl Summary {
+    /// The summary of `node`.
+    #[must_use]
+    pub fn of(node: &Node, is_root: bool) -> Self {
+        let mut base = RunSummary { writes: u8::MAX, ..RunSummary::default() };
+        for view in node.base() {
+            base.raw_bytes += view.raw_bytes();
+            base.entries += view.entries();
+            base.deletes += view.deletes();
+        }
+        let runs = node.runs.iter().map(|view| RunSummary {
+            writes: view.run.meta().writes,
+            raw_bytes: view.raw_bytes(),
+            entries: view.entries(),
+            deletes: view.deletes(),
+        });
+        Self {
+            id: node.id,
+            runs: runs.collect(),
+            base,
+            base_views: node.base().len(),
+            range_deletes: node.range_deletes.len(),
+            scan_debt: node.heat.scan_debt.load(Ordering::Relaxed),
+            clean: node.heat.clean.load(Ordering::Relaxed) != 0,
+            overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
+            children: node
+                .children()
+                .iter()
+                .map(|child| ChildSummary {
+                    raw_bytes: child.totals.raw_bytes,
+                    runs: child.runs.len(),
+                    is_leaf: child.is_leaf(),
+                })
+                .collect(),
+            is_root,
+        }
+    }
+
+    fn runs_raw_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.raw_bytes).sum()
+    }
+
+    fn has_work(&self) -> bool {
+        !self.runs.is_empty() || self.range_deletes > 0 || self.base.deletes > 0
+    }
+}
+
+/// What this node needs now, if anything.
+#[must_use]
+pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
+    let plan = if node.children.is_empty() {
+        plan_leaf(node, context)
+    } else {
+        plan_inner(node, context)
+    }?;
+    let runs = node.runs_raw_bytes();
+    let (work_bytes, rank) = match plan {
+        Plan::FlushNode => (runs, 1),
+        Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
+        Plan::Rewrite(Reason::Clean, _) => (runs + node.base.raw_bytes, 0),
+        Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
+        Plan::Rewrite(Reason::ScanDebt, _) => (runs + node.base.raw_bytes, 4),
+        Plan::Rewrite(Reason::Idle, _) => (runs + node.base.raw_bytes, RANK_IDLE),
+        Plan::Rewrite(..) => (runs + node.base.raw_bytes, 3),
+        Plan::Regroup | Plan::Join(_) => (0, 1),
+    };
+    Some(Planned { node: node.id, plan, work_bytes, rank })
+}
+
+fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
+    let o = &context.options;
+    let buffered = node.runs_raw_bytes();
+    let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
+    let runs_max = 4 * o.fanout.max(4);
+    if buffered > 0 && (buffered >= enough || node.runs.len() > runs_max)
+        || node.range_deletes > RANGE_DELETES_MAX
+    {
+        return Some(Plan::FlushNode);
+    }
+    let children_max = if node.is_root { context.root_children_max() } else { o.fanout * 2 };
+    if node.children.len() > children_max {
+        return Some(Plan::Regroup);
+    }
+    let small = context.leaf_target() / 4;
+    let joins = |pair: &[ChildSummary]| {
+        let (a, b) = (pair[0], pair[1]);
+        a.is_leaf && b.is_leaf && a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= 4
+    };
+    node.children.windows(2).position(joins).map(Plan::Join)
+}
+
+fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
+    let o = &context.options;
+    let runs = node.runs_raw_bytes();
+    let total = runs + node.base.raw_bytes;
+    let rewrite = |reason| Some(Plan::Rewrite(reason, context.pieces(total)));
+    if node.clean && node.has_work() {
+        return rewrite(Reason::Clean);
+    }
+    if node.range_deletes > RANGE_DELETES_MAX {
+        return rewrite(Reason::RangeDeletes);
+    }
+    if !node.runs.is_empty() {
+        let grown = node.base.raw_bytes * o.growth_percent / 100 * jitter_percent(node.id) / 100;
+        if runs >= grown.max(o.slice_bytes_min) {
+            return rewrite(Reason::Growth);
+        }
+        let k = runs_max(node, context);
+        let ranks: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
+        if let Some(n) = merge_due(&ranks, k, context.writes()) {
+            return Some(Plan::MergeRuns(n));
+        }
+        if node.runs.len() as u64 > k {
+            return rewrite(Reason::Runs);
+        }
+    }
+    if node.base_views > BASE_VIEWS_MAX {
+        return rewrite(Reason::Runs);
+    }
+    if garbage_percent(node) > o.garbage_percent {
+        return rewrite(Reason::Garbage);
+    }
+    if node.scan_debt > total && !node.runs.is_empty() {
+        return rewrite(Reason::ScanDebt);
+    }
+    if node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty() {
+        return rewrite(Reason::Idle);
+    }
+    None
+}
+
+/// K: how many runs the leaf may have, from how many slices it will absorb before its base is
+/// due.
+fn runs_max(node: &Summary, context: &Context) -> u64 {
+    let newest: Vec<u64> = node.runs.iter().take(4).map(|run| run.raw_bytes.max(1)).collect();
+    let slices: Vec<u64> = node
+        .runs
+        .iter()
+        .filter(|run| u64::from(run.writes) < u64::from(context.writes()))
+        .map(|run| run.raw_bytes.max(1))
+        .collect();
+    let sample = if slices.is_empty() { &newest } else { &slices };
+    let average = sample.iter().sum::<u64>() / sample.len().max(1) as u64;
+    let base = node.base.raw_bytes.max(context.leaf_target() / 2);
+    let expected = (base * context.options.growth_percent / 100).div_ceil(average.max(1));
+    runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
+}
+
+/// Share of the leaf's messages that a rewrite is estimated to drop.
+fn garbage_percent(node: &Summary) -> u64 {
+    let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
+    let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
+    let entries = run_entries + node.base.entries;
+    if entries == 0 {
+        return 0;
+    }
+    // A delete removes itself and what it meets; an overwrite removes what it meets.
+    let overwritten = (run_entries - run_deletes) * node.overlap_percent / 100;
+    let garbage = run_deletes * 2 + node.base.deletes + overwritten;
+    (garbage * 100 / entries).min(100)
+}
+
+/// 75 to 125, by node: so that leaves do not all come due together.
+fn jitter_percent(id: NodeId) -> u64 {
+    let mixed = id.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    75 + mixed % 51
+}

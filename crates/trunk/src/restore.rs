@@ -1,0 +1,88 @@
+//! Builds a trunk from the node images and runs that the manifest gave at open, and checks that
+//! they fit together: the bytes passed their checksum, but a bug must not become wrong answers.
+
+use std::collections::HashMap;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, NodeId, Result, RunId, TreeId};
+use frondb_run::Run;
+
+use crate::format::{BodyImage, NodeImage, ViewImage};
+use crate::node::{Body, Node, Trunk};
+use crate::view::View;
+
+/// A trunk and how many views each of its runs has.
+pub struct Restored {
+    /// The trunk.
+    pub trunk: Trunk,
+    /// Views of each run.
+    pub views: HashMap<RunId, u32>,
+}
+
+/// Puts the nodes below `root` together.
+///
+/// # Errors
+/// `Corruption` if a node or run is missing or the ranges do not nest.
+pub fn restore(
+    tree: TreeId,
+    root: NodeId,
+    images: &HashMap<NodeId, NodeImage>,
+    run_for: &mut dyn FnMut(RunId) -> Option<Arc<Run>>,
+) -> Result<Restored> {
+    let mut views = HashMap::new();
+    let mut builder = Builder { tree, images, run_for, views: &mut views, depth: 0 };
+    let root = builder.node(root)?;
+    let trunk = Trunk { tree, root };
+    crate::verify(&trunk).map_err(|error| damaged(tree, error.message()))?;
+    Ok(Restored { trunk, views })
+}
+
+struct Builder<'a> {
+    tree: TreeId,
+    images: &'a HashMap<NodeId, NodeImage>,
+    run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
+    views: &'a mut HashMap<RunId, u32>,
+    depth: usize,
+}
+
+impl Builder<'_> {
+    fn node(&mut self, id: NodeId) -> Result<Arc<Node>> {
+        let image = self
+            .images
+            .get(&id)
+            .ok_or_else(|| damaged(self.tree, &format!("node {id} is missing")))?;
+        self.depth += 1;
+        if self.depth > 64 {
+            return Err(damaged(self.tree, "the nodes form a circle"));
+        }
+        let runs = self.views_of(&image.runs)?;
+        let body = match &image.body {
+            BodyImage::Leaf(base) => Body::Leaf { base: self.views_of(base)? },
+            BodyImage::Inner(children) => {
+                let children = children.iter().map(|child| self.node(*child));
+                Body::Inner { children: children.collect::<Result<_>>()? }
+            }
+        };
+        self.depth -= 1;
+        let deletes = Arc::new(RangeDeletes::new(image.range_deletes.iter().cloned()));
+        let (lo, hi) = (Arc::clone(&image.lo), image.hi.clone());
+        Ok(Node::new(id, lo, hi, runs, deletes, body, Arc::default()))
+    }
+
+    fn views_of(&mut self, images: &[ViewImage]) -> Result<Vec<View>> {
+        let mut views = Vec::with_capacity(images.len());
+        for image in images {
+            let run = (self.run_for)(image.run)
+                .ok_or_else(|| damaged(self.tree, &format!("run {} is missing", image.run)))?;
+            *self.views.entry(image.run).or_insert(0) += 1;
+            let (lo, hi) = (Arc::clone(&image.lo), image.hi.clone());
+            views.push(View { run, lo, hi, shares: image.shares });
+        }
+        Ok(views)
+    }
+}
+
+fn damaged(tree: TreeId, message: &str) -> Error {
+    Error::corruption("MANIFEST", 0, "trunk", format!("tree {tree}: {message}"))
+}

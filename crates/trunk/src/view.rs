@@ -1,0 +1,86 @@
+//! A view: the part of a run that a node holds (rule 1).
+
+use frondb_core::sync::Arc;
+use frondb_run::Run;
+
+use crate::node::Key;
+
+/// The part `[lo, hi)` of a run. Several views of one run may exist; the run lives as long as one.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The run.
+    pub run: Arc<Run>,
+    /// First key seen through the view; empty for no bound.
+    pub lo: Key,
+    /// First key no longer seen; `None` for no bound.
+    pub hi: Option<Key>,
+    /// How many equal parts of the run this view is estimated to be one of.
+    pub shares: u32,
+}
+
+impl View {
+    /// A view of all of `run` inside a node of range `[lo, hi)`.
+    #[must_use]
+    pub fn whole(run: Arc<Run>, lo: Key, hi: Option<Key>) -> Self {
+        Self { run, lo, hi, shares: 1 }
+    }
+
+    /// Estimated key and value bytes.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.run.meta().raw_bytes / u64::from(self.shares)
+    }
+
+    /// Estimated bytes on disk.
+    #[must_use]
+    pub fn disk_bytes(&self) -> u64 {
+        self.run.meta().disk_bytes() / u64::from(self.shares)
+    }
+
+    /// Estimated number of messages.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.run.meta().entries / u64::from(self.shares)
+    }
+
+    /// Estimated number of deletes.
+    #[must_use]
+    pub fn deletes(&self) -> u64 {
+        self.run.meta().deletes / u64::from(self.shares)
+    }
+
+    /// The bounds a cursor needs: those inside which the run has keys the view does not show are
+    /// kept, the others dropped.
+    #[must_use]
+    pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {
+        ((!self.lo.is_empty()).then_some(&*self.lo), self.hi.as_deref())
+    }
+
+    /// Whether any of the run's keys can be seen.
+    #[must_use]
+    pub fn is_visible(&self) -> bool {
+        let meta = self.run.meta();
+        *self.lo <= *meta.last_key && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi)
+    }
+
+    /// Whether `key` lies within the view's bounds.
+    #[must_use]
+    pub fn covers(&self, key: &[u8]) -> bool {
+        *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
+    }
+
+    /// The view cut to `[lo, hi)`, one of `parts` roughly equal parts; `None` if nothing is left.
+    #[must_use]
+    pub fn cut(&self, lo: &Key, hi: Option<&Key>, parts: u32) -> Option<Self> {
+        let lo = if *self.lo < **lo { Arc::clone(lo) } else { Arc::clone(&self.lo) };
+        let hi = match (&self.hi, hi) {
+            (Some(a), Some(b)) => Some(Arc::clone(if a < b { a } else { b })),
+            (a, b) => a.as_ref().or(b).map(Arc::clone),
+        };
+        let meta = self.run.meta();
+        let whole = *lo <= *meta.first_key && hi.as_ref().is_none_or(|hi| *meta.last_key < **hi);
+        let shares = if whole { 1 } else { self.shares.saturating_mul(parts.max(1)) };
+        let view = Self { run: Arc::clone(&self.run), lo, hi, shares };
+        view.is_visible().then_some(view)
+    }
+}
