@@ -99,8 +99,9 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     #[inline]
     #[must_use]
     pub fn get(&self, key: CacheKey) -> Option<V> {
-        let slot = &self.shards[self.shard_of(key)];
-        let value = slot.shard.read().get(&key).cloned();
+        let hash = key.hash64();
+        let slot = &self.shards[self.shard_of(hash)];
+        let value = slot.shard.read().get(key, hash).cloned();
         let counter = if value.is_some() { &slot.hits } else { &slot.misses };
         counter.fetch_add(1, Ordering::Relaxed);
         value
@@ -110,7 +111,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     /// too large for the cache is not kept.
     pub fn insert(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) {
         let bytes = bytes + Shard::<V>::ENTRY_BYTES;
-        let own = self.shard_of(key);
+        let own = self.shard_of(key.hash64());
         if bytes > self.capacity() / ENTRY_DIVISOR {
             drop(self.remove(key));
             return;
@@ -128,8 +129,9 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
 
     /// Removes one key and returns its value.
     pub fn remove(&self, key: CacheKey) -> Option<V> {
-        let slot = &self.shards[self.shard_of(key)];
-        let removed = slot.change(|shard| shard.remove(&key));
+        let hash = key.hash64();
+        let slot = &self.shards[self.shard_of(hash)];
+        let removed = slot.change(|shard| shard.remove(key, hash));
         self.uncount(removed)
     }
 
@@ -188,9 +190,9 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     #[inline]
-    fn shard_of(&self, key: CacheKey) -> usize {
-        // Bits of its own: the map uses the lowest and the highest, the ghost the upper half.
-        (key.hash64() >> 22) as usize & (self.shards.len() - 1)
+    fn shard_of(&self, hash: u64) -> usize {
+        // The highest bits: the tables begin at the lowest of either half.
+        (hash >> 54) as usize & (self.shards.len() - 1)
     }
 
     /// Evicts until `bytes` more fit.

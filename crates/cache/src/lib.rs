@@ -11,7 +11,8 @@
 //! | `options.rs` | [`CacheOptions`] |
 //! | `ghost.rs` | what was evicted a short time ago |
 //! | `list.rs` | queues of entries, linked by index |
-//! | `shard.rs` | one shard: its map, its two queues, its ghost |
+//! | `table.rs` | from a key's hash to its entry |
+//! | `shard.rs` | one shard: its table, its two queues, its ghost |
 //! | `cache.rs` | [`Cache`]: shards, capacity and the budget |
 
 mod cache;
@@ -20,6 +21,7 @@ mod key;
 mod list;
 mod options;
 mod shard;
+mod table;
 
 pub use cache::{Cache, Stats};
 pub use key::CacheKey;

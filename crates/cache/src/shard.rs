@@ -1,4 +1,4 @@
-//! One shard: a map from keys to entries, and the two queues of S3-FIFO.
+//! One shard: a table of entries, and the two queues of S3-FIFO.
 //!
 //! ```text
 //!                    not in the ghost            read again while there
@@ -15,14 +15,12 @@
 //!
 //! Threads: a shard is used under its lock; hits under the shared side, hence the atomic counter.
 
-use std::collections::HashMap;
-
 use frondb_core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::CacheKey;
 use crate::ghost::Ghost;
-use crate::key::KeyState;
 use crate::list::{Link, Links, List};
+use crate::table::Table;
 
 /// Most reads that are counted.
 const READS_MAX: u8 = 3;
@@ -65,7 +63,7 @@ impl<V> Links for Entries<V> {
 
 /// See the module's head.
 pub(crate) struct Shard<V> {
-    map: HashMap<CacheKey, u32, KeyState>,
+    table: Table,
     entries: Entries<V>,
     vacant: Vec<u32>,
     small: List,
@@ -82,13 +80,13 @@ pub(crate) struct Removed<V> {
 }
 
 impl<V> Shard<V> {
-    /// Bytes that an entry takes besides its value: its slot, its place in the map (a key, an
-    /// index and a tag in a table that is three quarters full on average) and in the ghost.
-    pub(crate) const ENTRY_BYTES: u64 = (size_of::<Entry<V>>() + 32 + 12) as u64;
+    /// Bytes that an entry takes besides its value: itself, its slots in the table and in the
+    /// ghost, and what vectors that double have to spare.
+    pub(crate) const ENTRY_BYTES: u64 = (size_of::<Entry<V>>() * 3 / 2 + 16 + 16) as u64;
 
     pub(crate) fn new() -> Self {
         Self {
-            map: HashMap::default(),
+            table: Table::default(),
             entries: Entries(Vec::new()),
             vacant: Vec::new(),
             small: List::default(),
@@ -101,7 +99,7 @@ impl<V> Shard<V> {
 
     /// Entries in the shard.
     pub(crate) fn len(&self) -> usize {
-        self.map.len()
+        self.table.len()
     }
 
     /// Bytes of all its entries.
@@ -111,8 +109,9 @@ impl<V> Shard<V> {
 
     /// The value of a key, counting the read.
     #[inline]
-    pub(crate) fn get(&self, key: &CacheKey) -> Option<&V> {
-        let entry = &self.entries.0[*self.map.get(key)? as usize];
+    pub(crate) fn get(&self, key: CacheKey, hash: u64) -> Option<&V> {
+        let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key)?;
+        let entry = &self.entries.0[at as usize];
         // A read that is lost between load and store costs nothing; a locked add would.
         let reads = entry.reads.load(Ordering::Relaxed);
         if reads < READS_MAX {
@@ -129,8 +128,9 @@ impl<V> Shard<V> {
         bytes: u64,
         priority: Priority,
     ) -> Option<Removed<V>> {
-        let old = self.remove(&key);
-        let returned = old.is_some() || self.ghost.take(key.hash64());
+        let hash = key.hash64();
+        let old = self.remove(key, hash);
+        let returned = old.is_some() || self.ghost.take(hash);
         let (queue, reads) = match priority {
             Priority::Meta => (Queue::Main, READS_MAX),
             Priority::Data if returned => (Queue::Main, 0),
@@ -140,15 +140,15 @@ impl<V> Shard<V> {
         let entry =
             Entry { key, value: Some(value), bytes, reads: AtomicU8::new(reads), queue, link };
         let at = self.place(entry);
-        self.map.insert(key, at);
+        self.table.insert(hash, at);
         self.enqueue(at, queue);
         self.bytes += bytes;
         old
     }
 
     /// Removes a key.
-    pub(crate) fn remove(&mut self, key: &CacheKey) -> Option<Removed<V>> {
-        let at = self.map.remove(key)?;
+    pub(crate) fn remove(&mut self, key: CacheKey, hash: u64) -> Option<Removed<V>> {
+        let at = self.table.remove(hash, |at| self.entries.0[at as usize].key == key)?;
         self.vacate(at)
     }
 
@@ -160,7 +160,7 @@ impl<V> Shard<V> {
             let oldest = small.or_else(|| self.main.oldest()).or_else(|| self.small.oldest())?;
             let entry = &mut self.entries.0[oldest as usize];
             let reads = *entry.reads.get_mut();
-            let key = entry.key;
+            let hash = entry.key.hash64();
             match entry.queue {
                 Queue::Small if reads >= READS_TO_MAIN => {
                     *entry.reads.get_mut() = 0;
@@ -172,10 +172,10 @@ impl<V> Shard<V> {
                 }
                 queue => {
                     if queue == Queue::Small {
-                        self.ghost.resize(self.map.len());
-                        self.ghost.insert(key.hash64());
+                        self.ghost.resize(self.table.len());
+                        self.ghost.insert(hash);
                     }
-                    self.map.remove(&key);
+                    self.table.remove(hash, |at| at == oldest);
                     return self.vacate(oldest);
                 }
             }
@@ -184,17 +184,14 @@ impl<V> Shard<V> {
 
     /// Gives back the memory of slots and buckets that are not needed any more.
     pub(crate) fn shrink_to_fit(&mut self) {
-        if self.map.is_empty() {
-            self.map.shrink_to_fit();
-            self.entries.0 = Vec::new();
-            self.vacant = Vec::new();
-            self.ghost = Ghost::default();
+        if self.table.len() == 0 {
+            *self = Self::new();
         }
     }
 
     /// Bytes of the tables, by what they hold room for.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.map.capacity() * (size_of::<(CacheKey, u32)>() + 1) * 8 / 7
+        self.table.bytes()
             + self.entries.0.capacity() * size_of::<Entry<V>>()
             + self.vacant.capacity() * size_of::<u32>()
             + self.ghost.bytes()
@@ -239,7 +236,7 @@ impl<V> Shard<V> {
         self.enqueue(at, queue);
     }
 
-    /// Takes an entry that left the map out of its queue and out of its slot.
+    /// Takes an entry that left the table out of its queue and out of its slot.
     fn vacate(&mut self, at: u32) -> Option<Removed<V>> {
         self.dequeue(at);
         self.vacant.push(at);
@@ -259,12 +256,16 @@ mod tests {
         CacheKey::block(RunId(1), block)
     }
 
+    fn get(shard: &Shard<u32>, block: u32) -> Option<&u32> {
+        shard.get(key(block), key(block).hash64())
+    }
+
     /// Keeps the shard within ten entries of ten bytes.
     fn insert(shard: &mut Shard<u32>, block: u32, priority: Priority) -> Vec<u32> {
         shard.insert(key(block), block, 10, priority);
         let mut evicted = Vec::new();
         while shard.bytes() > 100 {
-            evicted.push(shard.evict().unwrap().value);
+            evicted.extend(shard.evict().map(|removed| removed.value));
         }
         evicted
     }
@@ -276,17 +277,17 @@ mod tests {
             assert_eq!(insert(&mut shard, block, Priority::Data), []);
         }
         for _ in 0..2 {
-            shard.get(&key(0)).unwrap();
+            assert!(get(&shard, 0).is_some());
         }
-        shard.get(&key(1)).unwrap();
+        assert!(get(&shard, 1).is_some());
         assert_eq!(insert(&mut shard, 10, Priority::Data), [1], "one read is what a scan does");
         assert_eq!(insert(&mut shard, 11, Priority::Data), [2]);
         assert_eq!(insert(&mut shard, 2, Priority::Data), [3], "2 is in main now, with 0");
         for block in 100..150 {
             insert(&mut shard, block, Priority::Data);
         }
-        assert!(shard.get(&key(0)).is_some() && shard.get(&key(2)).is_some());
-        assert!(shard.get(&key(4)).is_none());
+        assert!(get(&shard, 0).is_some() && get(&shard, 2).is_some());
+        assert!(get(&shard, 4).is_none());
     }
 
     #[test]
@@ -296,7 +297,7 @@ mod tests {
         for block in 100..140 {
             insert(&mut shard, block, Priority::Data);
         }
-        assert!(shard.get(&key(7)).is_some());
+        assert!(get(&shard, 7).is_some());
         while shard.len() > 0 {
             shard.evict().unwrap();
         }
@@ -311,8 +312,8 @@ mod tests {
         let old = shard.insert(key(1), 2, 30, Priority::Data).unwrap();
         assert_eq!((old.value, old.bytes), (1, 10));
         assert_eq!((shard.len(), shard.bytes()), (1, 30));
-        assert_eq!(shard.remove(&key(1)).unwrap().value, 2);
-        assert!(shard.remove(&key(1)).is_none());
+        assert_eq!(shard.remove(key(1), key(1).hash64()).unwrap().value, 2);
+        assert!(shard.remove(key(1), key(1).hash64()).is_none());
         assert_eq!((shard.len(), shard.bytes()), (0, 0));
         assert_eq!(shard.entries.0.len(), 1, "its slot is used again");
     }
