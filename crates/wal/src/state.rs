@@ -248,7 +248,8 @@ impl State {
         while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
             && next.end_before <= before
         {
-            let bytes = next.end_before.get() - oldest.first.get();
+            // An empty one behind records that were given up "ends" before it begins.
+            let bytes = next.end_before.get().saturating_sub(oldest.first.get());
             let wanted = self.spares.len() + spares.len() < options.spares_max;
             // One that a huge record blew up, or that ended early, is no good spare.
             let fits = (options.segment_bytes / 2..=options.segment_bytes * 2).contains(&bytes);
