@@ -1,0 +1,126 @@
+//! How RocksDB is set: `docs/benchmarks.md` says why.
+//!
+//! | share of memory | for                                                                      |
+//! |-----------------|--------------------------------------------------------------------------|
+//! | a half          | block cache; index and filter partitions are charged to it               |
+//! | 4 x an eighth   | write buffers                                                            |
+//!
+//! Indexes and filters are partitioned: whole ones of 64 MiB files would thrash a cache of this
+//! size, at 4 MB read for each lookup. The top level of each is pinned.
+
+use std::ffi::c_int;
+
+use frondb_bench::engine::{Codec, EngineOptions};
+
+use super::ffi::*;
+
+const WRITE_BUFFERS: c_int = 4;
+const BACKGROUND_JOBS: c_int = 3;
+const BLOOM_BITS: f64 = 10.0;
+const BLOCK_BYTES: usize = 16 << 10;
+/// A large block and the highest level: the most that the codec can do.
+const AGGRESSIVE_BLOCK_BYTES: usize = 128 << 10;
+const AGGRESSIVE_LEVEL: c_int = 19;
+
+/// The options of the database, destroyed on drop.
+pub(super) struct Options(*mut rocksdb_options_t);
+
+impl Options {
+    pub(super) fn new(options: &EngineOptions) -> Self {
+        let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
+        // SAFETY: created here and destroyed in `drop`; the setters read plain values. The table
+        // options are copied by `set_block_based_table_factory`, so they may go at once.
+        unsafe {
+            let raw = rocksdb_options_create();
+            rocksdb_options_set_create_if_missing(raw, 1);
+            rocksdb_options_set_write_buffer_size(raw, buffer_bytes);
+            rocksdb_options_set_max_write_buffer_number(raw, WRITE_BUFFERS);
+            rocksdb_options_set_level_compaction_dynamic_level_bytes(raw, 1);
+            rocksdb_options_set_use_direct_reads(raw, 1);
+            rocksdb_options_set_use_direct_io_for_flush_and_compaction(raw, 1);
+            rocksdb_options_set_max_background_jobs(raw, BACKGROUND_JOBS);
+            let (upper, bottom) = compression(options.codec);
+            rocksdb_options_set_compression(raw, upper);
+            rocksdb_options_set_bottommost_compression(raw, bottom);
+            if options.codec == Codec::Aggressive {
+                // -14 and 0 are RocksDB's own defaults for window and strategy; no dictionary.
+                rocksdb_options_set_bottommost_compression_options(
+                    raw,
+                    -14,
+                    AGGRESSIVE_LEVEL,
+                    0,
+                    0,
+                    1,
+                );
+            }
+            let table = table_options(options.codec, cache_bytes);
+            rocksdb_options_set_block_based_table_factory(raw, table);
+            rocksdb_block_based_options_destroy(table);
+            Self(raw)
+        }
+    }
+
+    pub(super) fn as_ptr(&self) -> *const rocksdb_options_t {
+        self.0
+    }
+}
+
+impl Drop for Options {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, destroyed once.
+        unsafe { rocksdb_options_destroy(self.0) }
+    }
+}
+
+/// The settings in words.
+pub(super) fn describe(options: &EngineOptions) -> String {
+    let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
+    let codec = match options.codec {
+        Codec::Standard => "lz4, zstd at the bottom, 16 KiB blocks",
+        Codec::Aggressive => "zstd, level 19 at the bottom, 128 KiB blocks",
+        Codec::None => "no compression, 16 KiB blocks",
+    };
+    format!(
+        "rocksdb 7.8.3: leveled, dynamic level bytes, {codec}, block cache {} MiB with partitioned \
+         indexes and filters in it, {WRITE_BUFFERS} buffers of {} MiB, Bloom {BLOOM_BITS} bits, \
+         direct I/O, {BACKGROUND_JOBS} background jobs, one column family",
+        cache_bytes >> 20,
+        buffer_bytes >> 20
+    )
+}
+
+/// Bytes of the block cache and of a write buffer.
+fn shares(memory_bytes: u64) -> (usize, usize) {
+    let memory = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    (memory / 2, memory / 8)
+}
+
+/// The codecs of the upper levels and of the bottom one.
+fn compression(codec: Codec) -> (c_int, c_int) {
+    match codec {
+        Codec::Standard => (LZ4_COMPRESSION, ZSTD_COMPRESSION),
+        Codec::Aggressive => (ZSTD_COMPRESSION, ZSTD_COMPRESSION),
+        Codec::None => (NO_COMPRESSION, NO_COMPRESSION),
+    }
+}
+
+/// Makes table options, which the caller destroys.
+fn table_options(codec: Codec, cache_bytes: usize) -> *mut rocksdb_block_based_table_options_t {
+    let block_bytes = if codec == Codec::Aggressive { AGGRESSIVE_BLOCK_BYTES } else { BLOCK_BYTES };
+    // SAFETY: all objects are created here. The table options keep a reference of their own to the
+    // cache, so ours is given back, and they take the filter policy over.
+    unsafe {
+        let table = rocksdb_block_based_options_create();
+        let cache = rocksdb_cache_create_lru(cache_bytes);
+        rocksdb_block_based_options_set_block_cache(table, cache);
+        rocksdb_cache_destroy(cache);
+        rocksdb_block_based_options_set_block_size(table, block_bytes);
+        let bloom = rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS);
+        rocksdb_block_based_options_set_filter_policy(table, bloom);
+        rocksdb_block_based_options_set_index_type(table, TWO_LEVEL_INDEX);
+        rocksdb_block_based_options_set_partition_filters(table, 1);
+        rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+        rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
+        table
+    }
+}
