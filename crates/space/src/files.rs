@@ -53,17 +53,21 @@ impl DataFiles {
         self.files.read().get(number as usize).cloned().flatten()
     }
 
+    /// Whether there is a file of that number.
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.files.read().get(number).is_some_and(Option::is_some)
+    }
+
     /// Makes the file after the last one; its name is durable when this returns.
-    pub(crate) fn create_next(&self) -> Result<Arc<DataFile>> {
+    pub(crate) fn create_next(&self) -> Result<()> {
         let number = self.count();
         let Ok(number) = u32::try_from(number) else {
             return Err(Error::new(frondb_core::ErrorKind::NoSpace, "no more data files"));
         };
         let handle = self.device.open(&name_of(number), OpenOptions::CREATE.direct(self.direct))?;
         self.device.sync_dir("")?;
-        let file = DataFile::shared(handle);
-        self.files.write().push(Some(Arc::clone(&file)));
-        Ok(file)
+        self.files.write().push(Some(DataFile::shared(handle)));
+        Ok(())
     }
 
     /// Checks that a part of an extent lies in it, and returns its file and offset there.

@@ -333,29 +333,32 @@ impl Space {
         file.handle.allocate(part.offset(), part.bytes())
     }
 
-    /// Makes the last file longer, or the next one, unless another thread did since `seen`.
+    /// Makes a file longer, or the next one, unless another thread did since `seen`.
     ///
     /// The step follows the size of the file, so that a database of a few pages stays small and a
     /// large one is not cut into thousands of pieces by the file system. On a full disk exactly
     /// what is needed is tried before giving up.
     fn grow(&self, pages: u32, leave: u64, seen: u64) -> Result<()> {
         let _growing = self.growth.lock();
-        let (number, length, missing) = {
+        let length_max = page_count(self.options.file_bytes_max);
+        let (needed, room) = {
             let state = self.state.lock();
             if state.growths != seen {
                 return Ok(());
             }
-            let number = state.files.len().saturating_sub(1);
-            let length = state.files.last().map_or(0, FileSpace::pages);
-            (number, length, leave.saturating_sub(state.backed_pages()))
+            let needed = u64::from(pages) + leave.saturating_sub(state.backed_pages());
+            let needed = needed.next_multiple_of(u64::from(GROW_PAGES_MIN));
+            let needed = needed.min(u64::from(length_max)) as u32;
+            // Low files first: the last ones may then become empty.
+            let lengths = state.files.iter().map(FileSpace::pages).enumerate();
+            let has_room = |&(number, length): &(usize, u32)| {
+                needed <= length_max.saturating_sub(length) && self.files.has(number)
+            };
+            (needed, lengths.into_iter().find(has_room))
         };
-        let length_max = page_count(self.options.file_bytes_max);
-        let needed = u64::from(pages) + missing;
-        let needed = needed.next_multiple_of(u64::from(GROW_PAGES_MIN)).min(u64::from(length_max));
-        let needed = needed as u32;
-        if self.files.count() == 0 || needed > length_max - length.min(length_max) {
-            return self.grow_by_file(needed);
-        }
+        let Some((number, length)) = room else {
+            return self.extend(self.add_file()?, 0, needed);
+        };
         let step_max = page_count(self.options.grow_bytes);
         let step = (length / 16 / GROW_PAGES_MIN * GROW_PAGES_MIN).min(step_max).max(needed);
         let step = step.min(length_max - length);
@@ -367,22 +370,12 @@ impl Space {
         }
     }
 
-    fn grow_by_file(&self, pages: u32) -> Result<()> {
-        let number = {
-            // A file that was made for nothing on a full disk serves the next attempt.
-            let state = self.state.lock();
-            state.files.last().filter(|last| last.pages() == 0).map(|_| state.files.len() - 1)
-        };
-        let number = match number {
-            Some(number) if self.files.get(number as u32).is_some() => number,
-            _ => {
-                self.files.create_next()?;
-                let mut state = self.state.lock();
-                state.files.push(FileSpace::default());
-                state.files.len() - 1
-            }
-        };
-        self.extend(number, 0, pages)
+    /// Makes the next file, empty. If it cannot be extended afterwards, the next attempt will.
+    fn add_file(&self) -> Result<usize> {
+        self.files.create_next()?;
+        let mut state = self.state.lock();
+        state.files.push(FileSpace::default());
+        Ok(state.files.len() - 1)
     }
 
     /// Extends a file by backed free pages. The caller holds `growth`.
