@@ -47,7 +47,8 @@ const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;
 
 /// A message's place in an ordered array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
 pub(crate) struct Slot {
     prefix: u64,
     word: u64,

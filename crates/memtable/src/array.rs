@@ -1,36 +1,85 @@
 //! A sorted array of slots, immutable: what the memtable is made of.
 //!
+//! A search begins in the samples, the prefixes of every 64th slot: they are few enough to stay in
+//! the processor's cache, and what is left to search is a kilobyte.
+//!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
 //! disjoint from those of every other array of the memtable.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use frondb_core::SeqNo;
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
+/// Slots from one sample to the next.
+const SAMPLE_SLOTS: usize = 64;
+
 pub(crate) struct SortedArray {
-    slots: Vec<Slot>,
+    /// The slots, as bytes: mapped memory, because arrays are large and come and go.
+    memory: Buf,
+    len: usize,
+    samples: Vec<u64>,
     filter: Option<Filter>,
     /// Smallest SeqNo: a reader with an older snapshot passes the array by.
     min_seq: SeqNo,
 }
 
+/// An array that is being filled from its beginning.
+pub(crate) struct ArrayBuilder {
+    array: SortedArray,
+}
+
+impl ArrayBuilder {
+    /// An empty array with room for exactly `slots` slots, with a filter.
+    pub(crate) fn with_filter(slots: usize, min_seq: SeqNo) -> Self {
+        let mut builder = Self::unfiltered(slots, min_seq);
+        builder.array.filter = Some(Filter::with_capacity(slots));
+        builder
+    }
+
+    /// The same without a filter: what one cursor reads needs none.
+    pub(crate) fn unfiltered(slots: usize, min_seq: SeqNo) -> Self {
+        let memory = Buf::packed(slots.max(1) * size_of::<Slot>());
+        let samples = Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS));
+        Self { array: SortedArray { memory, len: 0, samples, filter: None, min_seq } }
+    }
+
+    /// Appends slots, none before what is there.
+    ///
+    /// # Panics
+    /// If there is no room for them.
+    pub(crate) fn extend(&mut self, slots: &[Slot]) {
+        let array = &mut self.array;
+        let to_sample = array.len.next_multiple_of(SAMPLE_SLOTS) - array.len;
+        let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
+        array.samples.extend(sampled.map(|slot| slot.prefix()));
+        if let Some(filter) = &mut array.filter {
+            filter.add(slots);
+        }
+        let all: &mut [Slot] = bytemuck::cast_slice_mut(&mut array.memory);
+        all[array.len..array.len + slots.len()].copy_from_slice(slots);
+        array.len += slots.len();
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.array.bytes()
+    }
+
+    pub(crate) fn finish(self) -> Arc<SortedArray> {
+        Arc::new(self.array)
+    }
+}
+
 impl SortedArray {
-    /// An array of `slots` for publishing. `filter` knows their keys.
-    pub(crate) fn new(slots: Vec<Slot>, filter: Filter, min_seq: SeqNo) -> Self {
-        Self { slots, filter: Some(filter), min_seq }
-    }
-
-    /// An array without a filter, for one cursor.
-    pub(crate) fn unfiltered(slots: Vec<Slot>, min_seq: SeqNo) -> Self {
-        Self { slots, filter: None, min_seq }
-    }
-
     #[inline]
     pub(crate) fn slots(&self) -> &[Slot] {
-        &self.slots
+        &bytemuck::cast_slice(&self.memory)[..self.len]
     }
 
     #[inline]
@@ -41,7 +90,7 @@ impl SortedArray {
     /// Whether a search for the key can be spared.
     #[inline]
     pub(crate) fn excludes(&self, probe: &Probe<'_>, hash: u64) -> bool {
-        let (Some(first), Some(last)) = (self.slots.first(), self.slots.last()) else {
+        let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
             return true;
         };
         probe.prefix < first.prefix()
@@ -52,8 +101,44 @@ impl SortedArray {
     /// Memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()
-            + self.slots.capacity() * size_of::<Slot>()
+            + self.memory.footprint()
+            + self.samples.capacity() * size_of::<u64>()
             + self.filter.as_ref().map_or(0, Filter::bytes)
+    }
+
+    /// How many slots have a smaller key.
+    pub(crate) fn rank_below(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
+        let near = self.near(probe.prefix);
+        near.start + rank_below(&self.slots()[near], chunks, probe)
+    }
+
+    /// How many slots have a smaller key or the same one.
+    pub(crate) fn rank_through(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
+        let near = self.near(probe.prefix);
+        near.start
+            + self.slots()[near]
+                .partition_point(|&slot| chunks.compare_key(slot, probe) != Ordering::Greater)
+    }
+
+    /// How many slots lie before the newest message of the key that `snapshot` may see.
+    pub(crate) fn rank_visible(
+        &self,
+        chunks: &Chunks,
+        probe: &Probe<'_>,
+        snapshot: SeqNo,
+    ) -> usize {
+        let near = self.near(probe.prefix);
+        near.start + rank_visible(&self.slots()[near], chunks, probe, snapshot)
+    }
+
+    /// Slots before this range have a smaller prefix, slots behind it a larger one.
+    #[inline]
+    fn near(&self, prefix: u64) -> Range<usize> {
+        let smaller = self.samples.partition_point(|&sample| sample < prefix);
+        let same = self.samples[smaller..].iter().take_while(|&&sample| sample == prefix).count();
+        let start = smaller.saturating_sub(1) * SAMPLE_SLOTS;
+        let end = ((smaller + same) * SAMPLE_SLOTS).min(self.len);
+        start..end
     }
 }
 
@@ -61,12 +146,6 @@ impl SortedArray {
 #[inline]
 pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
-}
-
-/// How many slots have a smaller key or the same one.
-#[inline]
-pub(crate) fn rank_through(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
-    slots.partition_point(|&slot| chunks.compare_key(slot, probe) != Ordering::Greater)
 }
 
 /// How many slots lie before the newest message of the key that `snapshot` may see.

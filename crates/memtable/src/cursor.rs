@@ -7,7 +7,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 
 use crate::arena::{Chunks, Probe, Slot};
-use crate::array::{SortedArray, rank_below, rank_through};
+use crate::array::{ArrayBuilder, SortedArray};
 use crate::gather::{Part, take_first, take_last};
 use crate::memtable::State;
 
@@ -62,7 +62,9 @@ impl MemCursor {
         snapshot: SeqNo,
     ) -> Self {
         let chunks = state.chunks.clone();
-        let tail = Arc::new(SortedArray::unfiltered(tail, SeqNo::MIN));
+        let mut newest = ArrayBuilder::unfiltered(tail.len(), SeqNo::MIN);
+        newest.extend(&tail);
+        let tail = newest.finish();
         let parts = std::iter::once(&tail)
             .chain(&state.arrays)
             .filter(|array| array.min_seq() <= snapshot)
@@ -80,16 +82,15 @@ impl MemCursor {
 
 /// The part of `array` between two keys.
 fn cut(array: &Arc<SortedArray>, bounds: (Bound<&[u8]>, Bound<&[u8]>), chunks: &Chunks) -> Part {
-    let slots = array.slots();
     let start = match bounds.0 {
-        Bound::Included(key) => rank_below(slots, chunks, &Probe::new(key)),
-        Bound::Excluded(key) => rank_through(slots, chunks, &Probe::new(key)),
+        Bound::Included(key) => array.rank_below(chunks, &Probe::new(key)),
+        Bound::Excluded(key) => array.rank_through(chunks, &Probe::new(key)),
         Bound::Unbounded => 0,
     };
     let end = match bounds.1 {
-        Bound::Included(key) => rank_through(slots, chunks, &Probe::new(key)),
-        Bound::Excluded(key) => rank_below(slots, chunks, &Probe::new(key)),
-        Bound::Unbounded => slots.len(),
+        Bound::Included(key) => array.rank_through(chunks, &Probe::new(key)),
+        Bound::Excluded(key) => array.rank_below(chunks, &Probe::new(key)),
+        Bound::Unbounded => array.slots().len(),
     };
     Part { array: Arc::clone(array), start, end: end.max(start) }
 }

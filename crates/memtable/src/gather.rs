@@ -58,8 +58,9 @@ pub(crate) fn left(parts: &[Part]) -> usize {
 /// This part's share of `want` among `total`, at least 1 and at most what it has.
 #[inline]
 fn share(len: usize, want: usize, total: usize) -> usize {
-    debug_assert!(want < total && len > 0);
-    (len as u128 * want as u128 / total as u128) as usize + 1
+    debug_assert!(0 < len && len <= total);
+    let share = len as u64 * want.min(total) as u64 / total as u64;
+    (share as usize + 1).min(len)
 }
 
 /// Moves about `want` of the smallest slots of `parts` (newest array first) to the end of `out`,
@@ -67,31 +68,26 @@ fn share(len: usize, want: usize, total: usize) -> usize {
 pub(crate) fn take_first(parts: &mut Vec<Part>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
     parts.retain(|part| part.len() > 0);
     let total = left(parts);
+    let pivot = parts
+        .iter()
+        .map(|part| part.slots()[share(part.len(), want, total) - 1])
+        .min_by(|&a, &b| chunks.compare(a, b));
+    let Some(pivot) = pivot else { return };
     let begin = out.len();
-    if total <= want || parts.len() == 1 {
-        let want = want.max(1);
-        if let [only] = parts.as_mut_slice() {
-            let n = end_of_key(only.slots(), only.len().min(want), chunks);
-            out.extend_from_slice(&only.slots()[..n]);
-            only.start += n;
-            return;
-        }
-        for part in parts.drain(..) {
-            out.extend_from_slice(part.slots());
-        }
-    } else {
-        let pivot = parts
-            .iter()
-            .map(|part| part.slots()[share(part.len(), want, total) - 1])
-            .min_by(|&a, &b| chunks.compare(a, b));
-        let Some(pivot) = pivot else { return };
-        for part in parts.iter_mut() {
-            let n = count_through(part.slots(), share(part.len(), want, total), pivot, chunks);
-            out.extend_from_slice(&part.slots()[..n]);
-            part.start += n;
-        }
+    let mut pieces = 0;
+    for part in parts.iter_mut() {
+        let n = if total <= want {
+            part.len()
+        } else {
+            count_through(part.slots(), share(part.len(), want, total), pivot, chunks)
+        };
+        pieces += usize::from(n > 0);
+        out.extend_from_slice(&part.slots()[..n]);
+        part.start += n;
     }
-    sort_stable(&mut out[begin..], chunks);
+    if pieces > 1 {
+        sort_stable(&mut out[begin..], chunks);
+    }
 }
 
 /// Moves about `want` of the largest slots of `parts` to the end of `out`, where they ascend.
@@ -99,32 +95,22 @@ pub(crate) fn take_first(parts: &mut Vec<Part>, want: usize, chunks: &Chunks, ou
 pub(crate) fn take_last(parts: &mut Vec<Part>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
     parts.retain(|part| part.len() > 0);
     let total = left(parts);
+    let pivot = parts
+        .iter()
+        .map(|part| part.slots()[part.len() - share(part.len(), want, total)])
+        .max_by(|&a, &b| chunks.compare(a, b));
+    let Some(pivot) = pivot else { return };
     let begin = out.len();
-    if total <= want {
-        for part in parts.drain(..) {
-            out.extend_from_slice(part.slots());
-        }
-    } else {
-        let pivot = parts
-            .iter()
-            .map(|part| part.slots()[part.len() - share(part.len(), want, total)])
-            .max_by(|&a, &b| chunks.compare(a, b));
-        let Some(pivot) = pivot else { return };
-        for part in parts.iter_mut() {
-            let n = count_from(part.slots(), share(part.len(), want, total), pivot, chunks);
-            out.extend_from_slice(&part.slots()[part.len() - n..]);
-            part.end -= n;
-        }
+    for part in parts.iter_mut() {
+        let n = if total <= want {
+            part.len()
+        } else {
+            count_from(part.slots(), share(part.len(), want, total), pivot, chunks)
+        };
+        out.extend_from_slice(&part.slots()[part.len() - n..]);
+        part.end -= n;
     }
     sort_stable(&mut out[begin..], chunks);
-}
-
-/// The smallest count of at least `n` that does not cut the messages of one key apart.
-fn end_of_key(slots: &[Slot], n: usize, chunks: &Chunks) -> usize {
-    match slots.get(n.wrapping_sub(1)) {
-        Some(&last) => n + leading_through(&slots[n..], last, chunks),
-        None => n,
-    }
 }
 
 /// How many slots at the beginning of `slots` are not beyond `pivot`, of which there are about

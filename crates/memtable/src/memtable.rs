@@ -191,7 +191,7 @@ impl Memtable {
             if array.min_seq() > snapshot || array.excludes(&probe, hash) {
                 continue;
             }
-            let at = rank_visible(array.slots(), chunks, &probe, snapshot);
+            let at = array.rank_visible(chunks, &probe, snapshot);
             for &slot in &array.slots()[at..] {
                 if chunks.compare_key(slot, &probe).is_ne() {
                     break;
@@ -294,9 +294,8 @@ impl Memtable {
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
         let probe = Probe::new(key);
         let Some((state, tail)) = self.view() else { return 0 };
-        let arrays = state.arrays.iter().map(|array| array.slots());
-        let below = arrays.chain([&*tail]).map(|slots| rank_below(slots, &state.chunks, &probe));
-        below.sum::<usize>() as u64
+        let below = state.arrays.iter().map(|array| array.rank_below(&state.chunks, &probe));
+        (below.sum::<usize>() + rank_below(&tail, &state.chunks, &probe)) as u64
     }
 
     /// The numbers of this moment.

@@ -22,16 +22,16 @@ use frondb_core::SeqNo;
 use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::SortedArray;
-use crate::filter::Filter;
+use crate::array::{ArrayBuilder, SortedArray};
 use crate::gather::{Part, left, sort_stable, take_first};
 
 /// Arrays of a level that become one of the next.
 const FAN_IN: usize = 4;
 /// Slots of a merge that one inserted slot pays for.
-const STEPS_PER_SLOT: usize = 4;
-/// Smallest step: below it the searches for pivots would cost more than the merging.
-const STEP_SLOTS_MIN: usize = 4096;
+const STEPS_PER_SLOT: usize = 8;
+/// Slots that are merged at a time: with fewer the searches for pivots would show, with more they
+/// and what sorting them needs would leave the processor's cache.
+const STEP_SLOTS: usize = 4096;
 /// Arrays are not merged beyond this size: while a merge runs its slots are there twice.
 const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays up to `FAN_IN` times this size begin at level 0.
@@ -43,6 +43,8 @@ pub(crate) struct Tiers {
     /// The level of each array; `None` while it is in a merge.
     levels: Vec<Option<u32>>,
     merges: Vec<Merge>,
+    /// What a step of a merge gathers.
+    scratch: Vec<Slot>,
 }
 
 struct Merge {
@@ -52,16 +54,14 @@ struct Merge {
     /// Level of the output.
     level: u32,
     parts: Vec<Part>,
-    output: Vec<Slot>,
-    /// Of the slots in `output`.
-    filter: Filter,
+    output: ArrayBuilder,
     /// Slots paid for and not merged yet.
     credit: usize,
 }
 
 impl Tiers {
     pub(crate) fn new() -> Self {
-        Self { arrays: Vec::new(), levels: Vec::new(), merges: Vec::new() }
+        Self { arrays: Vec::new(), levels: Vec::new(), merges: Vec::new(), scratch: Vec::new() }
     }
 
     /// The arrays that readers are to see, newest first.
@@ -72,12 +72,8 @@ impl Tiers {
     /// Memory of arrays and of merges under way, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let arrays: usize = self.arrays.iter().map(|array| array.bytes()).sum();
-        let merges: usize = self
-            .merges
-            .iter()
-            .map(|m| m.output.capacity() * size_of::<Slot>() + m.filter.bytes())
-            .sum();
-        arrays + merges
+        let merges: usize = self.merges.iter().map(|merge| merge.output.bytes()).sum();
+        arrays + merges + self.scratch.capacity() * size_of::<Slot>()
     }
 
     /// Adds the newest slots, sorted. `min_seq` is their smallest SeqNo.
@@ -96,16 +92,16 @@ impl Tiers {
             self.levels.drain(..absorbed);
             sort_stable(&mut slots, chunks);
         }
-        let mut filter = Filter::with_capacity(slots.len());
-        filter.add(&slots);
-        self.arrays.insert(0, Arc::new(SortedArray::new(slots, filter, min_seq)));
+        let mut array = ArrayBuilder::with_filter(slots.len(), min_seq);
+        array.extend(&slots);
+        self.arrays.insert(0, array.finish());
         self.levels.insert(0, Some(level));
     }
 
     /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due.
     pub(crate) fn advance(&mut self, inserted: usize, chunks: &Chunks) {
         for merge in &mut self.merges {
-            merge.step(inserted.saturating_mul(STEPS_PER_SLOT), chunks);
+            merge.step(inserted.saturating_mul(STEPS_PER_SLOT), chunks, &mut self.scratch);
         }
         while let Some(done) = self.merges.iter().position(Merge::is_done) {
             let merge = self.merges.swap_remove(done);
@@ -124,10 +120,7 @@ impl Tiers {
             unreachable!("the inputs of a merge stay in the list until it is done");
         };
         let inputs = start..start + merge.inputs;
-        // SeqNos ascend towards the front of the list, so the last input has the smallest.
-        let min_seq = self.arrays[inputs.end - 1].min_seq();
-        let output = Arc::new(SortedArray::new(merge.output, merge.filter, min_seq));
-        self.arrays.splice(inputs.clone(), [output]);
+        self.arrays.splice(inputs.clone(), [merge.output.finish()]);
         self.levels.splice(inputs, [Some(merge.level)]);
     }
 
@@ -158,16 +151,18 @@ impl Tiers {
 }
 
 impl Merge {
+    /// A merge of `inputs`, which are not empty.
     fn new(inputs: &[Arc<SortedArray>], level: u32) -> Self {
         let parts: Vec<Part> = inputs.iter().map(Part::whole).collect();
-        let slots = left(&parts);
+        // SeqNos ascend towards the front of the list, so the last input has the smallest.
+        let min_seq = inputs[inputs.len() - 1].min_seq();
+        let output = ArrayBuilder::with_filter(left(&parts), min_seq);
         Self {
             inputs: inputs.len(),
             first: Arc::clone(&inputs[0]),
             level,
             parts,
-            output: Vec::with_capacity(slots),
-            filter: Filter::with_capacity(slots),
+            output,
             credit: 0,
         }
     }
@@ -176,16 +171,14 @@ impl Merge {
         left(&self.parts) == 0
     }
 
-    fn step(&mut self, paid: usize, chunks: &Chunks) {
+    fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) {
         self.credit = self.credit.saturating_add(paid);
-        if self.credit < STEP_SLOTS_MIN.min(left(&self.parts)) {
-            return;
+        while !self.is_done() && self.credit >= STEP_SLOTS.min(left(&self.parts)) {
+            scratch.clear();
+            take_first(&mut self.parts, STEP_SLOTS, chunks, scratch);
+            self.output.extend(scratch);
+            self.credit = self.credit.saturating_sub(scratch.len());
         }
-        let before = self.output.len();
-        take_first(&mut self.parts, self.credit, chunks, &mut self.output);
-        let added = &self.output[before..];
-        self.filter.add(added);
-        self.credit = self.credit.saturating_sub(added.len());
     }
 }
 
