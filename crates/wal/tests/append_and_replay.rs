@@ -25,8 +25,7 @@ fn records_of_all_sizes_come_back() {
         let mut expected = Vec::new();
         for (number, size) in sizes.into_iter().enumerate() {
             // Two parts; half of the records compress.
-            let bytes =
-                if number % 2 == 0 { vec![7; size] } else { payload(number as u64, size) };
+            let bytes = if number % 2 == 0 { vec![7; size] } else { payload(number as u64, size) };
             let (head, tail) = bytes.split_at(bytes.len() / 3);
             let appended = wal.append(&[head, tail]).unwrap();
             assert!(appended.start < appended.end);

@@ -1,0 +1,200 @@
+//! Power loss at every write and sync of a history of edits and snapshots: every acknowledged edit is
+//! there, nothing was invented, the order is that of the appends. Then power is lost again during
+//! recovery.
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::prng::Prng;
+use frondb_core::{ErrorKind, Result};
+use frondb_device::faults::Script;
+use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_manifest::{Manifest, SnapshotWriter};
+use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+use support::{create, edit, encode, open, state};
+
+/// What the history knows when it ends.
+#[derive(Debug, Default, Clone)]
+struct Known {
+    created: bool,
+    /// Numbers of the edits that were not reported as failed.
+    edits: Vec<u64>,
+    /// How many of them were acknowledged.
+    synced: usize,
+}
+
+struct History {
+    prng: Prng,
+    device: SharedDevice,
+    known: Known,
+    next: u64,
+}
+
+impl History {
+    fn run(mut self, steps: u64) -> Known {
+        let mut created = create(&self.device);
+        while created.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            created = create(&self.device);
+        }
+        let Ok(mut manifest) = created else { return self.known };
+        self.known.created = true;
+        let mut writer = None;
+        for _ in 0..steps {
+            match self.step(manifest, &mut writer) {
+                Ok(next) => manifest = next,
+                Err(_) => break,
+            }
+        }
+        self.known
+    }
+
+    fn step(
+        &mut self,
+        manifest: Manifest,
+        writer: &mut Option<SnapshotWriter>,
+    ) -> Result<Manifest> {
+        match self.prng.below(12) {
+            0..=5 => {
+                self.known.edits.push(self.next);
+                manifest.append(&edit(self.next))?;
+                self.next += 1;
+            }
+            6..=8 => {
+                // A ticket that any edit before it has reached is reached itself.
+                self.known.edits.push(self.next);
+                let ticket = manifest.append(&edit(self.next))?;
+                self.next += 1;
+                match manifest.sync(ticket) {
+                    Ok(()) => self.known.synced = self.known.edits.len(),
+                    Err(error) if error.kind() == ErrorKind::NoSpace => {
+                        self.known.edits.truncate(self.known.synced);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            9 => self.begin(&manifest, writer)?,
+            10 => self.finish(writer)?,
+            _ => {
+                *writer = None;
+                drop(manifest);
+                let (manifest, _) = open(&self.device)?;
+                self.known.edits.truncate(self.known.synced);
+                return Ok(manifest);
+            }
+        }
+        Ok(manifest)
+    }
+
+    fn begin(&mut self, manifest: &Manifest, writer: &mut Option<SnapshotWriter>) -> Result<()> {
+        *writer = None;
+        let snapshot = encode(&self.known.edits);
+        let begun = manifest.begin_snapshot().and_then(|mut begun| {
+            let (head, tail) = snapshot.split_at(snapshot.len() / 2);
+            begun.write(head)?;
+            begun.write(tail)?;
+            Ok(begun)
+        });
+        match begun {
+            Ok(begun) => *writer = Some(begun),
+            Err(error) if error.kind() == ErrorKind::NoSpace => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, writer: &mut Option<SnapshotWriter>) -> Result<()> {
+        let Some(writer) = writer.take() else { return Ok(()) };
+        match writer.finish() {
+            Ok(()) => self.known.synced = self.known.edits.len(),
+            Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
+    let (manifest, recovered) = match open(&device) {
+        Ok(opened) => opened,
+        Err(error) if !known.created => {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+            create(&device).unwrap();
+            open(&device).unwrap()
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let found = state(&recovered);
+    assert!(found.len() <= known.edits.len());
+    assert_eq!(found, known.edits[..found.len()]);
+    assert!(found.len() >= known.synced, "{} of {} synced", found.len(), known.synced);
+    if mode == CrashMode::KeepAll {
+        assert_eq!(recovered.trimmed, None, "the device stops between calls");
+    }
+    // It goes on from there, through edits and a snapshot.
+    support::log(&manifest, &edit(1 << 40)).unwrap();
+    drop(manifest);
+    let (manifest, recovered) = open(&device).unwrap();
+    assert_eq!(recovered.trimmed, None);
+    let mut expected = found;
+    expected.push(1 << 40);
+    assert_eq!(state(&recovered), expected);
+    support::rotate(&manifest, &expected).unwrap();
+    support::log(&manifest, &edit(1 << 41)).unwrap();
+    drop(manifest);
+    expected.push(1 << 41);
+    assert_eq!(state(&open(&device).unwrap().1), expected);
+    assert_eq!(device.list("").unwrap().len(), 2, "nothing is left behind");
+}
+
+fn check(crash: Crash, known: &Known) {
+    for point in 0..64 {
+        let device = crash.device.crash(CrashMode::KeepAll);
+        device.stop_after(point);
+        let again: SharedDevice = Arc::new(device.clone());
+        let _ = open(&again);
+        for mode in [CrashMode::LoseUnsynced, CrashMode::Random(point)] {
+            check_recovered(Arc::new(device.crash(mode)), known, mode);
+        }
+        if !device.is_stopped() {
+            break;
+        }
+    }
+    check_recovered(crash.device, known, crash.mode);
+}
+
+fn history(seed: u64, device: SharedDevice) -> Known {
+    History { prng: Prng::new(seed), device, known: Known::default(), next: 0 }.run(80)
+}
+
+#[test]
+fn power_loss_at_every_point() {
+    for seed in 1..=4 {
+        let test = CrashTest { lotteries: 3, ..CrashTest::new(400, seed) };
+        let report = for_each_crash_point(test, |device| history(seed, device), check);
+        println!("manifest, seed {seed}: {report}");
+        assert!(report.tried > 50);
+    }
+}
+
+#[test]
+fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
+    for seed in 11..=14 {
+        // Superblocks are written in place and cannot fail for lack of space.
+        let script = format!(
+            "random write MANIFEST chance=1/6 seed={seed} error=ENOSPC; \
+             random allocate * chance=1/2 seed={seed} error=ENOSPC"
+        );
+        let script: Script = script.parse().unwrap();
+        let report = for_each_crash_point(
+            CrashTest::new(400, seed),
+            |device| {
+                let device: Arc<MemoryDevice> = device;
+                history(seed, Arc::new(FaultDevice::new(device, &script)))
+            },
+            check,
+        );
+        println!("manifest with ENOSPC, seed {seed}: {report}");
+        assert!(report.tried > 50);
+    }
+}

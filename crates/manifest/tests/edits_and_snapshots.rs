@@ -1,0 +1,165 @@
+//! What is logged is found again: edits, snapshots, and edits made while a snapshot was written.
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::ErrorKind;
+use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_manifest::Manifest;
+use support::{create, edit, encode, log, open, options, rotate, state};
+
+fn memory() -> SharedDevice {
+    Arc::new(MemoryDevice::new())
+}
+
+#[test]
+fn edits_come_back_in_order() {
+    let device = memory();
+    let manifest = create(&device).unwrap();
+    let tickets: Vec<_> = (0..10).map(|n| manifest.append(&edit(n)).unwrap()).collect();
+    manifest.sync(tickets[9]).unwrap();
+    assert_eq!(manifest.stats().syncs, 1, "edits that wait together share a sync");
+    for ticket in tickets {
+        manifest.sync(ticket).unwrap();
+    }
+    assert_eq!(manifest.stats().syncs, 1);
+    log(&manifest, b"").unwrap();
+    drop(manifest);
+    let (manifest, recovered) = open(&device).unwrap();
+    assert_eq!(recovered.edits.len(), 11);
+    assert_eq!(recovered.edits[3], edit(3));
+    assert_eq!(recovered.edits[10], b"");
+    assert!(recovered.snapshot.is_empty());
+    assert_eq!((recovered.trimmed, recovered.warnings), (None, vec![]));
+    assert!(manifest.log_bytes() > 0);
+}
+
+#[test]
+fn an_edit_that_nobody_waited_for_is_not_durable() {
+    let device = memory();
+    let manifest = create(&device).unwrap();
+    manifest.append(&edit(1)).unwrap();
+    drop(manifest);
+    assert!(open(&device).unwrap().1.edits.is_empty());
+}
+
+#[test]
+fn edits_made_during_a_snapshot_are_carried_over() {
+    let device = memory();
+    let manifest = create(&device).unwrap();
+    (0..5).for_each(|n| log(&manifest, &edit(n)).unwrap());
+    let mut writer = manifest.begin_snapshot().unwrap();
+    log(&manifest, &edit(5)).unwrap();
+    writer.write(&encode(&[0, 1, 2])).unwrap();
+    let waiting = manifest.append(&edit(6)).unwrap();
+    writer.write(&encode(&[3, 4])).unwrap();
+    writer.finish().unwrap();
+    // Durable through the new file.
+    let syncs = manifest.stats().syncs;
+    manifest.sync(waiting).unwrap();
+    assert_eq!(manifest.stats().syncs, syncs);
+    log(&manifest, &edit(7)).unwrap();
+    assert_eq!(device.list("").unwrap(), ["MANIFEST-000002", "SUPER"]);
+    drop(manifest);
+    let (manifest, recovered) = open(&device).unwrap();
+    assert_eq!(recovered.snapshot, encode(&[0, 1, 2, 3, 4]));
+    assert_eq!(state(&recovered), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(manifest.snapshot_bytes() > 0);
+}
+
+#[test]
+fn a_large_snapshot_comes_back() {
+    let device = memory();
+    let manifest = create(&device).unwrap();
+    let numbers: Vec<u64> =
+        (0..200_000).map(|n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+    rotate(&manifest, &numbers).unwrap();
+    rotate(&manifest, &numbers[..100_000]).unwrap();
+    drop(manifest);
+    assert_eq!(open(&device).unwrap().1.snapshot, encode(&numbers[..100_000]));
+}
+
+#[test]
+fn a_snapshot_given_up_leaves_everything_as_it_was() {
+    let device = memory();
+    let manifest = create(&device).unwrap();
+    log(&manifest, &edit(1)).unwrap();
+    let mut writer = manifest.begin_snapshot().unwrap();
+    let busy = manifest.begin_snapshot().unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy);
+    writer.write(b"half").unwrap();
+    drop(writer);
+    assert_eq!(device.list("").unwrap(), ["MANIFEST-000001", "SUPER"]);
+    log(&manifest, &edit(2)).unwrap();
+    rotate(&manifest, &[1, 2]).unwrap();
+    drop(manifest);
+    assert_eq!(state(&open(&device).unwrap().1), [1, 2]);
+}
+
+#[test]
+fn a_database_is_made_once_and_found_by_name() {
+    let device = memory();
+    assert!(!Manifest::exists(&device).unwrap());
+    assert_eq!(open(&device).unwrap_err().kind(), ErrorKind::NotFound);
+    create(&device).unwrap();
+    assert!(Manifest::exists(&device).unwrap());
+    assert_eq!(create(&device).unwrap_err().kind(), ErrorKind::Exists);
+    open(&device).unwrap();
+}
+
+#[test]
+fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
+    let device = memory();
+    let file = device.open("SUPER", OpenOptions::CREATE).unwrap();
+    file.write_at(0, b"SQLite format 3\0").unwrap();
+    let error = open(&device).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("not a FronDB database"), "{error}");
+
+    let device = memory();
+    create(&device).unwrap();
+    let file = device.open("SUPER", OpenOptions::WRITE).unwrap();
+    let mut slot = vec![0; 4096];
+    file.read_exact_at(0, &mut slot).unwrap();
+    slot[8] = 2;
+    let checksum = frondb_core::checksum::xxh3(&slot[..4088]);
+    slot[4088..].copy_from_slice(&checksum.to_le_bytes());
+    file.write_at(4096, &slot).unwrap();
+    let error = open(&device).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("use a newer FronDB"), "{error}");
+}
+
+#[test]
+fn edits_go_on_from_the_reserve_when_the_disk_is_full() {
+    let memory = Arc::new(MemoryDevice::new());
+    let device: SharedDevice = Arc::clone(&memory) as SharedDevice;
+    let manifest = Manifest::create(
+        Arc::clone(&device),
+        support::DB,
+        frondb_manifest::ManifestOptions { reserve_bytes: 64 * 1024 },
+    )
+    .unwrap();
+    assert!(manifest.has_reserve());
+    memory.set_capacity(0);
+    assert_eq!(memory.free_bytes().unwrap(), 0);
+    let mut logged = 0;
+    let error = loop {
+        match log(&manifest, &edit(logged)) {
+            Ok(()) => logged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert!(logged > 300, "only {logged} edits");
+    assert!(!manifest.has_reserve());
+    // Space comes back, and so do edits, with nothing lost and nothing that failed.
+    memory.set_capacity(1 << 20);
+    log(&manifest, &edit(1_000_000)).unwrap();
+    assert!(manifest.has_reserve());
+    drop(manifest);
+    let (_, recovered) = Manifest::open(device, options()).unwrap();
+    let expected: Vec<u64> = (0..logged).chain([1_000_000]).collect();
+    assert_eq!(state(&recovered), expected);
+}

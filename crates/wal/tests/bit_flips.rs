@@ -1,0 +1,107 @@
+//! Every bit of a small log, flipped: the damage is reported as Corruption with its place, or, where
+//! nothing proves that it had been durable, as a torn tail that was cut off. It is never silent, and
+//! what is replayed is what was appended.
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::{ErrorKind, Lsn};
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_wal::WalOptions;
+use frondb_wal::format::HEADER_BYTES;
+use support::{fresh, payload, recover};
+
+fn options(compression: bool) -> WalOptions {
+    WalOptions { segment_bytes: 4096, reserve_bytes: 256, compression, ..WalOptions::default() }
+}
+
+/// A log of two segments; the records after the last sync are written only.
+struct Log {
+    memory: MemoryDevice,
+    records: Vec<Vec<u8>>,
+    /// What a manifest might know.
+    end: Lsn,
+    /// Where in the first segment's file its records end; nothing behind is part of the log.
+    first_end: u64,
+}
+
+fn log(compression: bool) -> Log {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let wal = fresh(&device, &options(compression)).unwrap();
+    let (mut records, mut first_end) = (Vec::new(), 0);
+    let sizes = [3700, 20, 300, 10, 10, 200, 10, 10];
+    for (number, len) in sizes.into_iter().enumerate() {
+        let bytes = if number % 3 == 2 { vec![9; len] } else { payload(number as u64, len) };
+        let end = wal.append(&[&bytes]).unwrap().end;
+        // The first ones are durable before the later ones are written.
+        if number < 5 { wal.sync_to(end) } else { wal.write_to(end) }.unwrap();
+        records.push(bytes);
+        if wal.stats().segments == 1 {
+            first_end = HEADER_BYTES + end.get();
+        }
+    }
+    let end = wal.end_lsn();
+    drop(wal);
+    assert_eq!(device.list("").unwrap().len(), 2);
+    Log { memory, records, end, first_end }
+}
+
+fn flipped(log: &Log, name: &str, bit: u64) -> SharedDevice {
+    let device = log.memory.crash(CrashMode::KeepAll);
+    let file = device.open(name, OpenOptions::WRITE).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(bit / 8, &mut byte).unwrap();
+    byte[0] ^= 1 << (bit % 8);
+    file.write_at(bit / 8, &byte).unwrap();
+    Arc::new(device)
+}
+
+/// Flips every bit of every file. `known` is what the manifest knows to be durable; up to
+/// `certain` records must be reported as Corruption and not cut off.
+fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
+    let (mut corrupt, mut torn_tails) = (0, 0);
+    for name in log.memory.list("").unwrap() {
+        let len = log.memory.open(&name, OpenOptions::READ).unwrap().len().unwrap();
+        let bits = 8 * if name == "000000000001.wal" { log.first_end } else { len };
+        for bit in 0..bits {
+            let device = flipped(log, &name, bit);
+            match recover(&device, options, Lsn(0), known) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "{name} bit {bit}: {error}");
+                    let place = error.place().expect("a corruption has a place");
+                    assert_eq!(place.file, name, "bit {bit}: {error}");
+                    corrupt += 1;
+                }
+                Ok((records, wal, torn)) => {
+                    assert!(torn.is_some(), "{name} bit {bit} was not noticed");
+                    assert!(records.len() >= certain, "{name} bit {bit}: {torn:?}");
+                    assert_eq!(records, log.records[..records.len()], "{name} bit {bit}");
+                    assert!(wal.end_lsn() >= known);
+                    torn_tails += 1;
+                }
+            }
+        }
+    }
+    (corrupt, torn_tails)
+}
+
+#[test]
+fn below_what_the_manifest_knows_every_bit_is_corruption() {
+    for compression in [false, true] {
+        let log = log(compression);
+        let (corrupt, torn) = sweep(&log, &options(compression), log.end, log.records.len());
+        println!("known durable: {corrupt} corruptions, {torn} torn tails");
+        assert!(corrupt > 30_000 && torn > 100);
+    }
+}
+
+#[test]
+fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
+    let log = log(false);
+    // Five records were synced; the sixth says so.
+    let (corrupt, torn) = sweep(&log, &options(false), Lsn(0), 5);
+    println!("unknown: {corrupt} corruptions, {torn} torn tails");
+    assert!(corrupt > 30_000 && torn > 1_000);
+}
