@@ -1,0 +1,81 @@
+//! Damaged blocks are noticed, and hostile ones do no harm.
+
+mod shapes;
+
+use frondb_block::{Block, BlockOptions, Codec, fuzz};
+use frondb_core::ErrorKind;
+use frondb_core::prng::Prng;
+use shapes::{KEYS, Keys, PLACE, VALUES, Values, encode, messages};
+
+const CODECS: [Codec; 5] =
+    [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zlib(6), Codec::Lzma(1)];
+
+#[test]
+fn every_flipped_bit_is_a_corruption() {
+    let mut prng = Prng::new(31);
+    for codec in CODECS {
+        let messages = messages(&mut prng, 40, Keys::Fixed(12), Values::Varied(10));
+        let options = BlockOptions { codec, ..BlockOptions::default() };
+        let (mut frame, _) = encode(&messages, options);
+        for bit in 0..frame.len() * 8 {
+            frame[bit / 8] ^= 1 << (bit % 8);
+            let error = Block::decode(&frame, &PLACE).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{codec} bit {bit}");
+            let place = error.place().unwrap();
+            assert_eq!((&place.file[..], place.offset, place.what), ("data/7", 4096, "data block"));
+            frame[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// Changes a few bytes, most of them in the headers, where the lengths are.
+fn mutate(bytes: &mut Vec<u8>, prng: &mut Prng) {
+    for _ in 0..1 + prng.below(3) {
+        let reach = if prng.chance(2, 3) { bytes.len().min(100) } else { bytes.len() };
+        let at = prng.index(reach);
+        bytes[at] = match prng.below(4) {
+            0 => 0,
+            1 => 0xff,
+            2 => bytes[at].wrapping_add(1),
+            _ => prng.next_u32() as u8,
+        };
+    }
+    if prng.chance(1, 8) {
+        bytes.truncate(prng.index(bytes.len()) + 1);
+    }
+}
+
+#[test]
+fn mutated_frames_and_payloads_do_not_panic() {
+    let mut prng = Prng::new(32);
+    for round in 0..400 {
+        let keys = KEYS[round % KEYS.len()];
+        let values = VALUES[round % 4];
+        let messages = messages(&mut prng, 1 + round % 60, keys, values);
+        let options = BlockOptions {
+            codec: CODECS[prng.index(CODECS.len())],
+            restart_interval: [1, 3, 16][prng.index(3)],
+            per_entry_seqs: true,
+        };
+        let (frame, _) = encode(&messages, options);
+        fuzz::frame(&frame);
+        for _ in 0..10 {
+            let mut frame = frame.clone();
+            mutate(&mut frame, &mut prng);
+            fuzz::frame(&frame);
+        }
+        // A stored frame's body is the payload.
+        let (frame, _) = encode(&messages, BlockOptions { codec: Codec::None, ..options });
+        for _ in 0..40 {
+            let mut payload = frame[frondb_block::FRAME_HEADER_BYTES..].to_vec();
+            mutate(&mut payload, &mut prng);
+            fuzz::payload(&payload);
+        }
+    }
+    for _ in 0..2_000 {
+        let mut noise = vec![0; prng.index(200)];
+        prng.fill(&mut noise);
+        fuzz::frame(&noise);
+        fuzz::payload(&noise);
+    }
+}
