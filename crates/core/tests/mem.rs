@@ -1,0 +1,152 @@
+//! The block allocator under threads, and what it does with idle memory. One test, because the
+//! counters are those of the process.
+#![cfg(not(shuttle))]
+
+use std::sync::mpsc;
+
+use frondb_core::mem::{self, Buf, Bytes};
+use frondb_core::prng::Prng;
+
+/// Under Miri a smaller world does: it checks each access and not the numbers.
+const SCALE: usize = if cfg!(miri) { 200 } else { 1 };
+const BLOCKS: usize = 3_000 / SCALE;
+
+fn filled(prng: &mut Prng, len: usize) -> Bytes {
+    let mut buf = match prng.below(4) {
+        0 => Buf::zeroed(len),
+        1 => Buf::paged(len),
+        2 => Buf::packed(len),
+        _ => Buf::with_len(len),
+    };
+    let byte = len as u8 ^ 0x5a;
+    buf.fill(byte);
+    buf.freeze()
+}
+
+fn check(bytes: &Bytes) {
+    let byte = bytes.len() as u8 ^ 0x5a;
+    assert!(bytes.iter().all(|&found| found == byte), "a block of {} bytes", bytes.len());
+}
+
+/// Lengths of all kinds: heap, every class, mappings of their own.
+fn length(prng: &mut Prng) -> usize {
+    let most = if cfg!(miri) { 1 << 14 } else { 1 << (8 + prng.below(13)) };
+    match prng.below(1000) {
+        0 if !cfg!(miri) => 5 << 20,
+        _ => prng.index(most),
+    }
+}
+
+/// Blocks made by one thread and freed by the next, in another order.
+fn passed_around(seed: u64) {
+    std::thread::scope(|scope| {
+        let (first, mut from) = mpsc::sync_channel::<Bytes>(64);
+        let mut senders = vec![first];
+        for thread in 0..3 {
+            let (to, next) = mpsc::sync_channel(64);
+            let receiver = std::mem::replace(&mut from, next);
+            scope.spawn(move || {
+                let mut prng = Prng::new(seed + thread);
+                let mut held: Vec<Bytes> = Vec::new();
+                for bytes in receiver {
+                    held.push(bytes);
+                    if held.len() > 50 {
+                        let bytes = held.swap_remove(prng.index(held.len()));
+                        check(&bytes);
+                        let own = length(&mut prng);
+                        let made = filled(&mut prng, own);
+                        // Some go on, some end here.
+                        let goes_on = if prng.chance(1, 2) { bytes } else { made };
+                        let _ = to.send(goes_on.slice(0..goes_on.len()));
+                    }
+                }
+                held.iter().for_each(check);
+            });
+        }
+        scope.spawn(move || from.iter().for_each(|bytes| check(&bytes)));
+        let mut prng = Prng::new(seed);
+        for _ in 0..BLOCKS {
+            let len = length(&mut prng);
+            senders[0].send(filled(&mut prng, len)).expect("the threads are alive");
+        }
+        senders.clear();
+    });
+}
+
+/// Bytes of the process that are in memory.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("a Linux system");
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.expect("the second field is a number") * 4096
+}
+
+/// 64 MiB of blocks of all sizes, of which every eighth stays: the worst that a change of load
+/// leaves behind.
+fn scattered_survivors(seed: u64) {
+    let mut prng = Prng::new(seed);
+    let mut blocks = Vec::new();
+    let mut bytes = 0;
+    while bytes < (64 << 20) / SCALE {
+        let len = 4096 + prng.index(60_000);
+        blocks.push(filled(&mut prng, len));
+        bytes += len;
+    }
+    prng.shuffle(&mut blocks);
+    blocks.truncate(blocks.len() / 8);
+    let stats = mem::stats();
+    let idle = stats.resident_bytes - stats.used_bytes;
+    assert!(idle <= (4 << 20).max(stats.used_bytes / 16), "{stats:?}");
+    blocks.iter().for_each(check);
+    mem::trim();
+    let stats = mem::stats();
+    assert!(stats.resident_bytes - stats.used_bytes <= stats.used_bytes / 50, "{stats:?}");
+    blocks.iter().for_each(check);
+}
+
+#[test]
+fn memory_follows_what_is_in_use() {
+    let seed = 1;
+    println!("seed {seed}");
+    let before = mem::stats();
+    passed_around(seed);
+    let after = mem::stats();
+    assert_eq!((after.used_bytes, after.heap_bytes), (before.used_bytes, before.heap_bytes));
+    mem::trim();
+    let trimmed = mem::stats();
+    assert_eq!((trimmed.mapped_bytes, trimmed.resident_bytes), (0, 0));
+    scattered_survivors(seed);
+    mem::trim();
+    assert_eq!(mem::stats().mapped_bytes, 0);
+    if !cfg!(miri) {
+        kernel_agrees();
+    }
+}
+
+/// The counters are what the kernel counts too, to a few per cent.
+fn kernel_agrees() {
+    let before = resident_bytes();
+    let mut held: Vec<Buf> = Vec::new();
+    for i in 0..4000 {
+        let mut buf = Buf::packed(16_384 + i % 8192);
+        buf.fill(1);
+        held.push(buf);
+    }
+    let near = |bytes: u64| {
+        let grown = resident_bytes().saturating_sub(before);
+        let slack = bytes / 20 + (2 << 20);
+        assert!(grown.abs_diff(bytes) <= slack, "{grown} bytes are resident, not {bytes}");
+    };
+    near(mem::stats().resident_bytes);
+    // Every fourth stays; idle pages go back without a call.
+    let mut at = 0;
+    held.retain(|_| {
+        at += 1;
+        at % 4 == 0
+    });
+    let stats = mem::stats();
+    assert!(stats.resident_bytes - stats.used_bytes <= 4 << 20, "{stats:?}");
+    near(stats.resident_bytes);
+    held.clear();
+    mem::trim();
+    near(0);
+}
