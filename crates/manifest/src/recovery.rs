@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use frondb_block::frame::scan::{Extent, Record, Scanner, Step, Stop};
+use frondb_block::frame::scan::{Extent, Record, Scanner, Step, Stop, rewrite};
 use frondb_core::codec::Reader;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
@@ -140,7 +140,7 @@ fn settle(
     file: SharedFile,
     content: &Content,
 ) -> Result<LogFile> {
-    slots.sync()?;
+    slots.settle(superblock)?;
     device.sync_dir("")?;
     let end = content.stop.offset;
     let mut log = LogFile {
@@ -150,6 +150,11 @@ fn settle(
         end,
         durable: superblock.durable_bytes,
     };
+    // Whatever no record proves to have been durable; see `rewrite` for why.
+    let file = &log.file;
+    let read = |at: u64, buf: &mut [u8]| file.read_at(at, buf);
+    let durable = content.proven.max(superblock.durable_bytes);
+    rewrite(durable, end, read, |at, bytes| file.write_at(at, bytes))?;
     if content.stop.is_clean(false) {
         log.sync()?;
     } else {
@@ -168,6 +173,8 @@ struct Content {
     edits: Vec<Vec<u8>>,
     snapshot_end: u64,
     confirmed: bool,
+    /// Everything below was durable when the last records were written.
+    proven: u64,
     stop: Stop,
 }
 
@@ -199,7 +206,9 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
         return Err(Error::corruption(name, 0, WHAT_HEADER, message));
     }
     let mut parser = Parser::default();
+    let mut proven = 0;
     let stop = scan(&file, superblock.generation, |record, payload| {
+        proven = proven.max(record.synced.unwrap_or(0));
         parser
             .take(record, payload)
             .map_err(|message| Error::corruption(&*name, record.offset, WHAT_RECORD, message))
@@ -214,6 +223,7 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
         edits: parser.edits,
         snapshot_end: parser.snapshot_end,
         confirmed: parser.confirmed,
+        proven,
         stop,
     };
     Ok((file, content))

@@ -90,8 +90,10 @@ impl Slots {
         Ok((Self { file, current }, superblock, warning))
     }
 
-    /// Makes durable what was read: a killed process may have left it to the kernel only.
-    pub(crate) fn sync(&self) -> Result<()> {
+    /// Makes durable what was read. It is written again, because a sync that failed may have dropped
+    /// it from the disk and not from the operating system's cache.
+    pub(crate) fn settle(&self, superblock: &Superblock) -> Result<()> {
+        self.file.write_at((self.current * SLOT_BYTES) as u64, &superblock.encode())?;
         self.file.sync()
     }
 

@@ -78,7 +78,11 @@ impl History {
             _ => {
                 *writer = None;
                 drop(manifest);
-                let (manifest, _) = open(&self.device)?;
+                let mut opened = open(&self.device);
+                while opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+                    opened = open(&self.device);
+                }
+                let (manifest, _) = opened?;
                 self.known.edits.truncate(self.known.synced);
                 return Ok(manifest);
             }

@@ -105,10 +105,9 @@ impl Directory {
             return Err(error);
         }
         // Without it the log works too, only not on a full disk.
-        let reserved =
-            if file.allocate(HEADER_BYTES, reserve).is_ok() { HEADER_BYTES + reserve } else { 0 };
-        self.establish(&name, &file, header)?;
-        Ok((file, reserved))
+        let reserved = reserve > 0 && file.allocate(HEADER_BYTES, reserve).is_ok();
+        let file = self.establish(&name, &file, header)?;
+        Ok((file, if reserved { HEADER_BYTES + reserve } else { HEADER_BYTES }))
     }
 
     /// Makes a spare a segment; returns it and how much of it has space.
@@ -118,15 +117,23 @@ impl Directory {
         let len = file.len()?;
         // The end mark, because the former records follow.
         file.write_vectored_at(0, &[&header.encode(), &END_MARK])?;
-        self.establish(&name, &file, header)?;
+        let file = self.establish(&name, &file, header)?;
         Ok((file, len))
     }
 
-    fn establish(&self, name: &str, file: &SharedFile, header: &SegmentHeader) -> Result<()> {
+    /// Gives a file with a header its name as a segment; returns it opened by that name, which
+    /// errors will tell.
+    fn establish(
+        &self,
+        name: &str,
+        file: &SharedFile,
+        header: &SegmentHeader,
+    ) -> Result<SharedFile> {
         let segment = FileName::Segment(header.generation).to_string();
         file.sync()
             .and_then(|()| self.device.rename(name, &segment))
             .and_then(|()| self.device.sync_dir(""))
+            .and_then(|()| self.device.open(&segment, OpenOptions::WRITE))
             .map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 

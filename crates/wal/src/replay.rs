@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use frondb_block::frame::scan::{Extent, ReadAt, Scanner, Step, Stop};
+use frondb_block::frame::scan::{Extent, ReadAt, Scanner, Step, Stop, rewrite};
 use frondb_core::clock::SharedClock;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{SharedDevice, SharedFile};
@@ -84,6 +84,8 @@ pub struct Replay {
     at: usize,
     scanner: Option<Scanner<Source>>,
     stop: Option<Stop>,
+    /// The highest Lsn that a valid record proves to have been durable.
+    proven: Lsn,
     records: u64,
     bytes: u64,
 }
@@ -142,6 +144,7 @@ impl Replay {
             at: 0,
             scanner: None,
             stop: None,
+            proven: Lsn(0),
             records: 0,
             bytes: 0,
         })
@@ -192,6 +195,7 @@ impl Replay {
             match scanner.step()? {
                 Step::Record(record) => {
                     let end = Lsn(record.position + record.frame_bytes as u64);
+                    self.proven = self.proven.max(Lsn(record.synced.unwrap_or(0)));
                     if record.kind != KIND_PAYLOAD {
                         let message = format!("a record of unknown kind {}", record.kind);
                         return Err(self.corruption(record.offset, message));
@@ -291,8 +295,17 @@ impl Replay {
             found.file.set_len(stop.offset)?;
             found.len = stop.offset;
         }
-        // Also what is whole may so far have reached only the kernel.
-        found.file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))?;
+        // What is whole may have reached only the operating system, by a process that was killed or
+        // one whose sync failed.
+        let durable = self.proven.max(self.known_durable);
+        let file = &found.file;
+        rewrite(
+            found.offset(durable),
+            stop.offset,
+            Source(SharedFile::clone(file)),
+            |at, bytes| file.write_at(at, bytes),
+        )?;
+        file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))?;
         let torn = !stop.is_clean(found.header.used_before);
         Ok(torn.then(|| TornTail {
             file: found.name(),

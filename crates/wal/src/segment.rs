@@ -54,7 +54,7 @@ impl Segment {
 
     /// Takes space ahead of `end` once half of the reserve is used, while there is any.
     fn reserve(&mut self, end: u64, options: &WalOptions) {
-        if self.reserved_to >= end + options.reserve_bytes / 2 {
+        if options.reserve_bytes == 0 || self.reserved_to >= end + options.reserve_bytes / 2 {
             return;
         }
         let most = HEADER_BYTES + options.segment_bytes;

@@ -77,7 +77,11 @@ impl History {
             _ => {
                 drop(wal);
                 let (start, durable) = (self.known.start, self.known.durable);
-                let (_, wal, _) = recover(&self.device, &self.options, start, durable)?;
+                let mut opened = recover(&self.device, &self.options, start, durable);
+                while opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+                    opened = recover(&self.device, &self.options, start, durable);
+                }
+                let (_, wal, _) = opened?;
                 // What was only in memory is gone, what was written is durable now.
                 self.known.records.retain(|&(_, _, end)| end <= wal.end_lsn());
                 let all = self.known.records.len();

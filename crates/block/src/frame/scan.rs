@@ -66,6 +66,8 @@ pub struct Record {
     pub position: u64,
     /// Its owner's kind.
     pub kind: u8,
+    /// Everything below this position was durable when the record was written.
+    pub synced: Option<u64>,
     /// Bytes it takes in the file.
     pub frame_bytes: usize,
 }
@@ -178,7 +180,7 @@ impl<R: ReadAt> Scanner<R> {
         };
         self.offset += frame_bytes as u64;
         let bytes = frame.payload.len();
-        let record = Record { offset, position: place.position, kind: frame.kind, frame_bytes };
+        let record = Record { offset, position: place.position, kind: frame.kind, synced: frame.synced, frame_bytes };
         self.payload = match frame.in_scratch {
             true => Payload::Scratch,
             false => Payload::Window { offset: self.offset - bytes as u64, bytes },
@@ -310,4 +312,32 @@ fn is_valid(
     frame.resize(frame_bytes, 0);
     let got = read.read_at(offset, frame)?;
     Ok(got == frame_bytes && super::verify(frame, extent.place(offset)))
+}
+
+/// Writes the bytes of a file from `from` to `to` again as they are.
+///
+/// A sync that failed may leave pages that are not on disk but that the operating system believes
+/// to be: a process that opens the file again reads them, and its sync does nothing. Writing them
+/// again makes the next sync mean what it says.
+///
+/// # Errors
+/// Those of `read` and `write`.
+pub fn rewrite(
+    from: u64,
+    to: u64,
+    mut read: impl ReadAt,
+    mut write: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buf = vec![0; WINDOW_BYTES];
+    let mut at = from;
+    while at < to {
+        let want = buf.len().min(usize::try_from(to - at).unwrap_or(usize::MAX));
+        let got = read.read_at(at, &mut buf[..want])?;
+        if got == 0 {
+            break;
+        }
+        write(at, &buf[..got])?;
+        at += got as u64;
+    }
+    Ok(())
 }
