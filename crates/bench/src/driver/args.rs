@@ -111,6 +111,9 @@ pub(super) struct RunArgs {
     /// What rows and reads are drawn from
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
+    /// Read for a moment only: for tests
+    #[arg(long, hide = true)]
+    pub(super) short_reads: bool,
     /// Engine to run
     #[arg(long, hide = true)]
     pub(super) engine: Option<String>,

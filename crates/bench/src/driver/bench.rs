@@ -15,7 +15,7 @@ use crate::engine::EngineKind;
 use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
-use crate::workload::{ReadSeconds, Spec, Variant, Workload};
+use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 
 /// Our own directory below the one that was named: it is emptied without asking.
 const DATA: &str = "frondb-bench-data";
@@ -24,12 +24,17 @@ const DATA: &str = "frondb-bench-data";
 const DURABLE_LIMIT_S: f64 = 20.0;
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
-    let kinds = registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?;
+    let kinds = match args.workload {
+        Workload::Merge => vec![&KERNEL],
+        _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
+    };
     prepare_dir(&args.dir)?;
     if cfg!(debug_assertions) {
         note("warning: this is a debug build; its figures mean nothing");
     }
-    let limit = (!args.no_cgroup).then_some(args.memory / 2 * 3);
+    // The merge kernel works in memory, on as much as it takes.
+    let limited = !args.no_cgroup && args.workload != Workload::Merge;
+    let limit = limited.then_some(args.memory / 2 * 3);
     let variants = args.workload.variants(args.codec);
     if args.print_orders {
         return print_orders(args, &variants, &kinds);

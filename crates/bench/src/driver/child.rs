@@ -25,7 +25,7 @@ use super::{Progress, Registry};
 use crate::error::{Error, Result};
 use crate::measure::{cgroup, disk};
 use crate::report::Measurement;
-use crate::workload::{self, Spec};
+use crate::workload::{self, KERNEL, Spec, Workload};
 
 /// What a parent tells a child.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,7 +61,11 @@ fn carry_out(registry: &Registry, order: &str) -> Result<Measurement> {
     }
     let spec = &order.spec;
     let progress = if spec.progress { Progress::visible(label(spec)) } else { Progress::silent() };
-    workload::run(registry.find(&spec.engine)?, spec, progress)
+    let kind = match spec.workload {
+        Workload::Merge => &KERNEL,
+        _ => registry.find(&spec.engine)?,
+    };
+    workload::run(kind, spec, progress)
 }
 
 /// How a child is called in lines of progress.

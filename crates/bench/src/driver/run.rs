@@ -32,7 +32,7 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
         seed: args.seed,
         dir: args.dir.join("data"),
         limit_s: Some(args.limit_seconds),
-        reads: READS,
+        reads: if args.short_reads { ReadSeconds::reference(0.001) } else { READS },
         paced_rows_per_s: 0.0,
         stats: false,
         progress: true,

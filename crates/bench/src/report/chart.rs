@@ -28,12 +28,14 @@ pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
     Ok(svg)
 }
 
-/// Rate between neighbouring samples, from the start of the clock on, up to the last row.
+/// Rate between neighbouring samples, from the start of the clock on. The second in which the last
+/// row came is left out, unless it is the only one: it is cut short, and would look like a stall.
 fn rates(samples: &[Sample]) -> Vec<(f64, f64)> {
     let loaded = samples.partition_point(|s| samples.last().is_some_and(|last| s.rows < last.rows));
+    let whole = loaded.max(1);
     let mut before = (0.0, 0);
     let mut points = Vec::with_capacity(samples.len());
-    for sample in samples.iter().take(loaded + 1) {
+    for sample in samples.iter().take(whole) {
         let (t, rows) = before;
         let rate = sample.rows.saturating_sub(rows) as f64 / (sample.t_s - t).max(1e-9);
         points.push((sample.t_s, rate));
@@ -52,13 +54,14 @@ fn draw(
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 20))
+        .caption(title, ("sans-serif", 22))
         .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(84)
+        .x_label_area_size(44)
+        .y_label_area_size(92)
         .build_cartesian_2d(0.0..end, 0.0..top)?;
     chart
         .configure_mesh()
+        .label_style(("sans-serif", 16))
         .x_desc("seconds")
         .y_desc("rows a second")
         .x_label_formatter(&|t| count(*t))
@@ -73,7 +76,12 @@ fn draw(
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
     }
     if lines.len() > 1 {
-        chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
+        chart
+            .configure_series_labels()
+            .label_font(("sans-serif", 16))
+            .background_style(WHITE)
+            .border_style(BLACK)
+            .draw()?;
     }
     area.present()?;
     Ok(())
@@ -88,9 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn rates_end_with_the_last_row() {
-        let samples = [sample(1.0, 100), sample(2.0, 300), sample(3.0, 300), sample(4.0, 300)];
+    fn rates_are_of_whole_seconds() {
+        let samples = [sample(1.0, 100), sample(2.0, 300), sample(3.0, 310), sample(4.0, 310)];
         assert_eq!(rates(&samples), [(1.0, 100.0), (2.0, 200.0)]);
+        assert_eq!(rates(&samples[..1]), [(1.0, 100.0)]);
         assert!(rates(&[]).is_empty());
     }
 

@@ -24,6 +24,7 @@ const LINES: &[Line] = &[
     Line { label: "raw data", value: |m| whole(m.raw_bytes), show: bytes },
     Line { label: "written", value: |m| whole(m.written_bytes), show: bytes },
     Line { label: "written / raw", value: Measurement::written_per_raw, show: short },
+    Line { label: "deleted before written", value: |m| whole(m.cancelled_bytes), show: bytes },
     Line { label: "write requests", value: |m| whole(m.write_ops), show: count },
     Line { label: "size on disk", value: |m| whole(m.disk_bytes), show: bytes },
     Line { label: "compression", value: Measurement::compression, show: short },

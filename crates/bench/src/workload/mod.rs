@@ -19,6 +19,7 @@ mod durable;
 mod iibench;
 mod load;
 mod logs;
+mod merge;
 mod mixed;
 mod overwrite;
 mod reads;
@@ -26,6 +27,7 @@ mod settle;
 mod spec;
 
 pub use bench::{Bench, run};
+pub use merge::KERNEL;
 pub use spec::{ReadSeconds, Spec, Variant, Workload};
 
 #[cfg(test)]

@@ -118,6 +118,14 @@ fn logs_and_durable_have_a_variant_for_each_case() {
 }
 
 #[test]
+fn merge_measures_the_kernel_with_and_without_compression() {
+    let m = measure(Workload::Merge, 0);
+    assert_eq!((m.engine.as_str(), m.rows), ("frondb", Some(5_000)));
+    assert!(m.merge_none_entries_s.is_some_and(|rate| rate > 0.0));
+    assert!(m.merge_zstd_entries_s.is_some_and(|rate| rate > 0.0));
+}
+
+#[test]
 fn a_time_limit_ends_the_load_with_fewer_rows() {
     let scratch = Scratch::new("limit");
     let spec = Spec { limit_s: Some(0.0), ..spec(Workload::Durable, 1, &scratch) };

@@ -1,0 +1,54 @@
+//! The merge kernel: eight runs of encoded, checksummed blocks with the third secondary's keys in,
+//! one base of such blocks out, all in memory and on one core. No engine, no file.
+//!
+//! It is the floor under every figure of the engine: what it does not reach, no engine on top of
+//! it can. Run once without compression and once with zstd at level 1.
+
+use std::path::Path;
+
+use frondb_block::Codec;
+use frondb_merge::kernel_bench::{KernelOptions, KernelReport, run as merge};
+
+use super::Spec;
+use crate::engine::{Codec as Compression, Engine, EngineKind, EngineOptions};
+use crate::error::{Error, Result};
+use crate::measure::process;
+use crate::report::Measurement;
+
+/// What takes the engine's place on the command line of this workload.
+pub const KERNEL: EngineKind = EngineKind {
+    name: "frondb",
+    describe: |_| "frondb: the merge kernel, 8 runs, blocks of 32 KiB in and 16 KiB out".to_owned(),
+    codecs: &[Compression::Standard, Compression::Aggressive, Compression::None],
+    open: no_engine,
+};
+
+fn no_engine(_: &Path, _: &EngineOptions) -> Result<Box<dyn Engine>> {
+    Err(Error::Usage("the merge workload opens no engine".to_owned()))
+}
+
+/// More entries only take more memory: each is touched once.
+const MOST_ENTRIES: u64 = 4_000_000;
+const ROUNDS: usize = 5;
+
+pub(super) fn run(spec: &Spec) -> Result<Measurement> {
+    let entries = spec.rows.min(MOST_ENTRIES);
+    let none = kernel(entries, Codec::None)?;
+    let zstd = kernel(entries, Codec::Zstd(1))?;
+    Ok(Measurement {
+        engine: KERNEL.name.to_owned(),
+        workload: spec.workload.name().to_owned(),
+        settings: (KERNEL.describe)(&spec.engine_options()),
+        rows: Some(entries),
+        raw_bytes: Some(entries * 24),
+        merge_none_entries_s: Some(none.entries_per_s()),
+        merge_zstd_entries_s: Some(zstd.entries_per_s()),
+        rss_peak_bytes: Some(process::resident_peak_bytes()?),
+        ..Measurement::default()
+    })
+}
+
+fn kernel(entries: u64, codec: Codec) -> Result<KernelReport> {
+    let entries = usize::try_from(entries).unwrap_or(usize::MAX);
+    merge(KernelOptions::new(entries, codec), ROUNDS).map_err(Error::engine)
+}

@@ -1,0 +1,107 @@
+//! The binary as a user runs it: parent, children, report files. On the model engine, without a
+//! cgroup, because a test may not ask for root.
+
+#![allow(clippy::unwrap_used)] // A test may stop where it stands.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+/// A directory that is removed with the test. Not below the system's temporary directory, which
+/// may lie in memory and would be refused.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("command-line-{}-{name}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let program = env!("CARGO_BIN_EXE_frondb-bench");
+        Command::new(program).args(args).current_dir(&self.0).output().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn bench_prints_a_table_and_writes_json_and_chart() {
+    let scratch = Scratch::new("bench");
+    let line = "bench --workload iibench --engines model --rows 3000 --memory 64MiB --rounds 2 \
+                --read-scale 0.001 --no-cgroup --json out.json --chart out.svg";
+    let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("rows/s, acknowledged") && out.contains("medians of 2 rounds"), "{out}");
+    let json = fs::read_to_string(scratch.0.join("out.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let objects = json.as_array().unwrap();
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0]["engine"], "model");
+    assert_eq!(objects[0]["rows"], 3000);
+    assert_eq!(objects[0]["rounds"], 2);
+    assert!(objects[0]["point_ops_s"].as_f64().unwrap() > 0.0);
+    assert!(objects[0]["first_key_ms"].is_null());
+    assert!(fs::read_to_string(scratch.0.join("out.svg")).unwrap().starts_with("<svg"));
+    let left = fs::read_dir(scratch.0.join("var/bench/frondb-bench-data")).unwrap().count();
+    assert_eq!(left, 0, "data was left behind");
+}
+
+#[test]
+fn each_variant_is_an_object_of_its_own() {
+    let scratch = Scratch::new("variants");
+    let line = "bench --workload logs --engines model --rows 500 --rounds 1 --read-scale 0.001 \
+                --no-cgroup --json out.json";
+    let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The model has no aggressive codec.
+    assert!(text(&output.stderr).contains("model has no codec aggressive"));
+    let json = fs::read_to_string(scratch.0.join("out.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let variants: Vec<_> = json.as_array().unwrap().iter().map(|o| o["variant"].clone()).collect();
+    assert_eq!(variants, ["standard", "none"]);
+}
+
+#[test]
+fn run_leaves_a_report() {
+    let scratch = Scratch::new("run");
+    let output = scratch.run(&["run", "--engine", "model", "--rows", "20000", "--short-reads"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let out = text(&output.stdout);
+    for heading in ["Insert", "Latency", "Reads", "Disk and memory"] {
+        assert!(out.contains(heading), "{out}");
+    }
+    let page = fs::read_to_string(scratch.0.join("report/index.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("rows acknowledged"));
+    for name in ["rows.svg", "summary.txt", "figures.json"] {
+        assert!(scratch.0.join("report").join(name).is_file(), "{name} is missing");
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let scratch = Scratch::new("mistakes");
+    let cases: [(&[&str], &str); 3] = [
+        (&["bench", "--engines", "nosuch"], "there is no engine nosuch"),
+        (&["bench", "--rows", "many"], "many"),
+        (&["child", "{}"], ""),
+    ];
+    for (args, expected) in cases {
+        let output = scratch.run(args);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(said.contains(expected), "{args:?}: {said}");
+        // A child answers in JSON, whatever went wrong; the others fail.
+        assert_eq!(output.status.success(), args[0] == "child", "{args:?}");
+    }
+}
