@@ -19,6 +19,7 @@
 pub mod device;
 pub mod faults;
 pub mod intercept;
+mod machine;
 pub mod memory;
 pub mod name;
 pub mod posix;
@@ -27,6 +28,7 @@ pub mod trace;
 
 pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
 pub use faults::FaultDevice;
+pub use machine::memory_bytes;
 pub use memory::{CrashMode, MemoryDevice};
 pub use posix::PosixDevice;
 pub use throttle::ThrottleDevice;

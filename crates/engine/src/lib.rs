@@ -1,1 +1,46 @@
-//! Being written.
+//! Layer 5: what ties the parts together into one database.
+//!
+//! ```text
+//!  Engine -> commit -> WAL, memtables        background: flush, merge, rewrite, checkpoint
+//!         -> reader, cursor -> versions      recovery: manifest, then WAL
+//! ```
+//!
+//! No part here owns the whole database: each takes the handles it needs from [`Env`].
+//! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
+
+mod background;
+mod batch;
+mod blob;
+mod catalog;
+mod checkpoint;
+mod commit;
+mod cursor;
+mod engine;
+mod env;
+mod estimate;
+mod flush;
+pub mod format;
+mod maintenance;
+mod options;
+mod pacing;
+mod plans;
+mod read;
+mod recovery;
+mod stats;
+mod tree;
+mod work;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, CursorOptions};
+pub use engine::{Engine, TreeInfo};
+pub use env::Env;
+pub use estimate::RangeEstimate;
+pub use maintenance::VerifyReport;
+pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
+pub use read::Snapshot;
+pub use recovery::Recovery;
+pub use stats::{EngineStats, TreeStats};
+pub use tree::Tree;
+
+#[doc(hidden)]
+pub mod fuzz;

@@ -1,1 +1,59 @@
-//! Being written.
+//! FronDB: a fractal-tree (B-epsilon-tree) storage engine as a library.
+//!
+//! For data far larger than memory with several indexes: inserts cost a small fraction of an I/O,
+//! because messages are buffered high in a tree and move down in large sorted batches. Everything
+//! is compressed, checksummed, durable when you were told so, and readable while it is written.
+//!
+//! ```
+//! use frondb::{Batch, Db, Durability, Options, TreeOptions};
+//!
+//! # fn main() -> frondb::Result<()> {
+//! # let dir = frondb_testkit::TempDir::new("doc");
+//! # let path = dir.path();
+//! let db = Db::open(path, Options::default())?;
+//! let users = db.create_tree("users", TreeOptions::default())?;
+//! let by_name = db.create_tree("users-by-name", TreeOptions::secondary())?;
+//!
+//! // A row and its index entry, committed together and durable when `write` returns.
+//! let mut batch = Batch::new();
+//! batch.put(&users, b"1", b"Ada");
+//! batch.put(&by_name, b"Ada\x001", b"");
+//! db.write(&batch, Durability::Sync)?;
+//!
+//! assert_eq!(users.get(b"1")?.as_deref(), Some(&b"Ada"[..]));
+//! let mut cursor = by_name.cursor()?;
+//! assert!(cursor.seek(b"A")?);
+//! assert_eq!(cursor.key(), b"Ada\x001");
+//! # drop(cursor);
+//! db.close()
+//! # }
+//! ```
+//!
+//! Compound keys that sort as their parts do are made with [`tuple`].
+//!
+//! # Threads
+//! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone; a [`Cursor`] or a
+//! [`Batch`] belongs to one thread at a time. Readers never block writers, nor writers readers.
+
+mod batch;
+mod cursor;
+mod db;
+mod options;
+mod tree;
+mod verify;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, CursorOptions};
+pub use db::Db;
+pub use frondb_block::Codec;
+pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
+pub use frondb_core::limits;
+pub use frondb_core::message::UpdateFn;
+pub use frondb_core::tuple;
+pub use frondb_engine::{
+    Durability, EngineStats as Stats, RangeEstimate, Recovery, Snapshot, TreeStats, VerifyReport,
+};
+pub use frondb_trunk::FilterPolicy;
+pub use frondb_wal::SyncMode;
+pub use options::{Options, TreeOptions};
+pub use tree::Tree;

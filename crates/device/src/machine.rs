@@ -1,0 +1,19 @@
+//! What the machine has, for defaults that need no tuning.
+
+/// Main memory of the machine, bytes.
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    // The counts are in units that only very large machines set.
+    #[allow(clippy::unnecessary_cast)]
+    let total = info.totalram as u64;
+    total.saturating_mul(u64::from(info.mem_unit.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn there_is_memory() {
+        assert!(super::memory_bytes() > 64 << 20);
+    }
+}

@@ -1,0 +1,264 @@
+//! Background workers: take tasks from the queue, step their jobs, install what is done.
+//!
+//! A worker never holds a lock while it steps. What fails: for want of space, all work that writes
+//! is held back and tried again, and writers are told; for a damaged block, the node is left alone
+//! and everything else goes on; for a failed sync or a failed manifest, the engine is poisoned.
+
+use std::time::Duration;
+
+use frondb_core::clock::Nanos;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_space::Reclaim;
+
+use crate::checkpoint::{log_is_long, rotate_manifest, trim_log, unpin_log};
+use crate::engine::Shared;
+use crate::flush::{FlushJob, abandon};
+use crate::plans::{Begun, Installed, MergeJob, Running, replan};
+use crate::stats::Counters;
+use crate::tree::TreeCore;
+use crate::work::{Next, Task};
+
+/// After this long without a commit, idle work is done.
+const IDLE_AFTER: Duration = Duration::from_millis(1000);
+
+/// Between tries of work that failed for want of space.
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// The loop of one worker thread.
+pub(crate) fn worker(shared: &Arc<Shared>) {
+    loop {
+        match shared.work.next(shared.patience()) {
+            Next::Stopped => return,
+            Next::Nothing => shared.quiet(),
+            Next::Task(task) => shared.perform(task),
+        }
+    }
+}
+
+impl Shared {
+    /// How long a worker waits for a task before it looks around; `None` when there is nothing
+    /// that time alone could make due, so that an idle engine does not wake up.
+    fn patience(&self) -> Option<Duration> {
+        if self.env.full().is_some() {
+            return Some(RETRY_EVERY);
+        }
+        if let frondb_wal::SyncMode::EveryMillis(millis) = self.env.options.sync
+            && self.env.wal.durable_lsn() < self.env.wal.end_lsn()
+        {
+            return Some(Duration::from_millis(millis));
+        }
+        (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER)
+    }
+
+    /// Nothing was due for a while.
+    fn quiet(&self) {
+        if self.env.full().is_some() {
+            self.work.hold(false);
+        }
+        if let Err(error) = self.env.wal.tick() {
+            self.fail(&error);
+        }
+        if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
+            self.work.set_idle(true);
+            let due = self.work.due();
+            if due.jobs == 0 && due.running == 0 {
+                self.tidy();
+            }
+        }
+    }
+
+    /// Whether nothing was committed for a while.
+    pub(crate) fn is_idle(&self) -> bool {
+        let last = Nanos(self.env.last_commit.load(Ordering::Relaxed));
+        self.env.now().since(last) >= IDLE_AFTER
+    }
+
+    /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
+    pub(crate) fn tidy(&self) {
+        self.tidied.store(true, Ordering::Release);
+        let result = self.tidy_space();
+        if let Err(error) = result.and_then(|()| self.env.wal.trim_spares()) {
+            self.fail(&error);
+        }
+        frondb_core::mem::trim();
+    }
+
+    fn tidy_space(&self) -> Result<()> {
+        while self.env.runs.space.reclaim_step(Reclaim::Idle)? {
+            if !self.is_idle() && !self.env.is_closed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one task to its end, or until something more urgent waits.
+    pub(crate) fn perform(&self, task: Task) {
+        match task {
+            Task::Flush(tree) => self.begin_flush(&tree),
+            Task::Plan(tree, planned) => {
+                let key = (tree.id, planned.node);
+                match MergeJob::begin(&self.env, &tree, planned) {
+                    Ok(Some(Begun::Job(job))) => self.drive(Box::new(Running::Merge(job))),
+                    Ok(Some(Begun::Done(installed))) => {
+                        self.settle(&tree, installed);
+                        self.work.end_plan(key.0, key.1);
+                    }
+                    Ok(None) => self.work.end_plan(key.0, key.1),
+                    Err(error) => {
+                        self.fail(&error);
+                        self.work.end_plan(key.0, key.1);
+                        self.plan_again(&tree, key.1, &error);
+                    }
+                }
+            }
+            Task::Resume(job) => self.drive(job),
+            Task::Chores => {
+                if let Err(error) = self.chores() {
+                    self.fail(&error);
+                }
+                self.work.end_chores();
+            }
+        }
+    }
+
+    fn begin_flush(&self, tree: &Arc<TreeCore>) {
+        match FlushJob::begin(&self.env, tree) {
+            Ok(Some(job)) => self.drive(Box::new(Running::Flush(job))),
+            Ok(None) => self.work.end_flush(tree, false),
+            Err(error) => {
+                self.fail(&error);
+                self.work.end_flush(tree, true);
+            }
+        }
+    }
+
+    fn drive(&self, mut job: Box<Running>) {
+        loop {
+            match job.step() {
+                Ok(true) => return self.install(*job),
+                Ok(false) => {
+                    if self.work.stepped(job.rank()) {
+                        return self.work.park(job);
+                    }
+                }
+                Err(error) => return self.give_up(*job, &error),
+            }
+        }
+    }
+
+    fn install(&self, job: Running) {
+        let tree = Arc::clone(job.tree());
+        match job {
+            Running::Flush(job) => {
+                let bytes = job.memtable_bytes();
+                match job.install(&self.env) {
+                    Ok(installed) => {
+                        self.pacing.drained(bytes, self.env.now());
+                        self.settle(&tree, installed);
+                    }
+                    Err(error) => {
+                        abandon(&tree);
+                        self.fail(&error);
+                    }
+                }
+                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                self.work.end_flush(&tree, more);
+                self.work.add_chores();
+            }
+            Running::Merge(job) => {
+                let node = job.planned.node;
+                match job.install(&self.env) {
+                    Ok(installed) => self.settle(&tree, installed),
+                    Err(error) => {
+                        tree.install.lock().claimed.remove(&node);
+                        self.fail(&error);
+                        self.plan_again(&tree, node, &error);
+                    }
+                }
+                self.work.end_plan(tree.id, node);
+            }
+        }
+    }
+
+    /// Makes an install durable, lets go of what it dropped, and plans what it touched.
+    fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
+        self.tidied.store(false, Ordering::Release);
+        match installed.settle(&self.env) {
+            Ok(touched) => {
+                replan(&self.env, &self.work, tree, &touched);
+                if self.env.full().is_some() {
+                    self.env.set_full(None);
+                }
+            }
+            Err(error) => {
+                // The trunk in memory is ahead of the manifest: nothing may build on it.
+                self.env.poison(&error);
+                self.work.stop();
+            }
+        }
+    }
+
+    /// A job failed: its output goes, its inputs are as they were.
+    fn give_up(&self, job: Running, error: &Error) {
+        let tree = Arc::clone(job.tree());
+        match &job {
+            Running::Flush(_) => {
+                abandon(&tree);
+                drop(job);
+                self.fail(error);
+                self.work.end_flush(&tree, true);
+            }
+            Running::Merge(merge) => {
+                let node = merge.planned.node;
+                tree.install.lock().claimed.remove(&node);
+                drop(job);
+                self.fail(error);
+                self.work.end_plan(tree.id, node);
+                self.plan_again(&tree, node, error);
+            }
+        }
+    }
+
+    /// Plans a node whose job failed again, unless it cannot succeed: a damaged block stays
+    /// damaged, and trying for ever would use the disk up for nothing.
+    fn plan_again(&self, tree: &Arc<TreeCore>, node: frondb_core::NodeId, error: &Error) {
+        if error.kind() == ErrorKind::NoSpace {
+            replan(&self.env, &self.work, tree, &[node]);
+        }
+    }
+
+    /// Notes a failure of background work.
+    pub(crate) fn fail(&self, error: &Error) {
+        Counters::add(&self.env.counters.job_failures, 1);
+        match error.kind() {
+            ErrorKind::NoSpace => {
+                self.env.set_full(Some(error.clone()));
+                self.work.hold(true);
+            }
+            ErrorKind::Corruption => {
+                tracing::error!(%error, "background work met a damaged block and leaves it alone");
+            }
+            _ => {
+                self.env.poison(error);
+                self.work.stop();
+            }
+        }
+    }
+
+    /// Looks after the log, the manifest and the free space.
+    fn chores(&self) -> Result<()> {
+        trim_log(&self.env)?;
+        while log_is_long(&self.env) {
+            match unpin_log(&self.env, &self.committer)? {
+                Some(tree) => self.work.add_flush(&tree),
+                None => break,
+            }
+        }
+        rotate_manifest(&self.env, false)?;
+        self.env.runs.space.reclaim_step(Reclaim::Busy)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! A write batch: messages for any number of trees that take effect together.
+//!
+//! Messages are encoded as they are added, one section a tree, in the form the WAL keeps: the
+//! commit hands the sections to the log as they are and decodes them once, into the memtables.
+
+use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::{Error, MessageKind, Result, TreeId};
+
+use crate::format::{encode_op, encode_range_delete};
+use crate::tree::Tree;
+
+/// The messages for one tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) tree: TreeId,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) count: u32,
+}
+
+/// Messages that are committed together or not at all. Order counts within a tree: a put after a
+/// delete of the same key wins.
+///
+/// A wrong key or value is remembered and reported by the commit, which then changes nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub(crate) sections: Vec<Section>,
+    /// Values that go to extents of their own; a message refers to them by position (rule 17).
+    pub(crate) large: Vec<Vec<u8>>,
+    pub(crate) engine: Option<u64>,
+    pub(crate) error: Option<Error>,
+    /// It has a put or an update.
+    grows: bool,
+    /// The section used last: batches of tables cycle through few trees.
+    last: usize,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
+        if value.len() <= VALUE_INLINE_BYTES_MAX {
+            self.add(tree, MessageKind::Put, key, value);
+        } else if self.check(tree, key, value) {
+            let position = self.large.len() as u64;
+            self.large.push(value.to_vec());
+            self.push(tree, MessageKind::PutRef, key, &position.to_le_bytes());
+        }
+    }
+
+    /// Removes `key`, whether it exists or not.
+    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
+        self.add(tree, MessageKind::Delete, key, b"");
+    }
+
+    /// Applies the tree's update function to `key` with this operand, without reading it.
+    pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
+        if !tree.has_update_fn() {
+            self.fail(Error::invalid(format!("tree {:?} has no update function", tree.name())));
+        } else if operand.len() > VALUE_INLINE_BYTES_MAX {
+            self.fail(Error::invalid(format!(
+                "an operand has at most {VALUE_INLINE_BYTES_MAX} bytes, not {}",
+                operand.len()
+            )));
+        } else {
+            self.add(tree, MessageKind::Update, key, operand);
+        }
+    }
+
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. An empty range
+    /// removes nothing.
+    pub fn delete_range(&mut self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) {
+        if !self.check(tree, lo, b"") || hi.is_some_and(|hi| !self.check(tree, hi, b"")) {
+            return;
+        }
+        if hi.is_some_and(|hi| hi <= lo) {
+            return;
+        }
+        let section = self.section(tree.id());
+        encode_range_delete(&mut section.bytes, lo, hi);
+        section.count += 1;
+    }
+
+    /// How many messages were added.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sections.iter().map(|section| section.count as usize).sum()
+    }
+
+    /// Whether none was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sections.iter().all(|section| section.count == 0)
+    }
+
+    /// Bytes the batch takes in the log, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let large: usize = self.large.iter().map(Vec::len).sum();
+        large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
+    }
+
+    /// Whether it only deletes: such batches are let in while the disk is full.
+    pub(crate) fn frees_space(&self) -> bool {
+        !self.grows
+    }
+
+    /// Forgets all messages and keeps the memory.
+    pub fn clear(&mut self) {
+        for section in &mut self.sections {
+            section.bytes.clear();
+            section.count = 0;
+        }
+        self.large.clear();
+        self.engine = None;
+        self.error = None;
+        self.grows = false;
+    }
+
+    fn add(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+        if self.check(tree, key, value) {
+            self.push(tree, kind, key, value);
+        }
+    }
+
+    fn push(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
+        self.grows |= kind != MessageKind::Delete;
+        let section = self.section(tree.id());
+        encode_op(&mut section.bytes, kind, key, value);
+        section.count += 1;
+    }
+
+    fn section(&mut self, tree: TreeId) -> &mut Section {
+        let next = self.last + 1;
+        let at = if self.sections.get(self.last).is_some_and(|s| s.tree == tree) {
+            self.last
+        } else if self.sections.get(next).is_some_and(|s| s.tree == tree) {
+            next
+        } else {
+            self.sections.iter().position(|s| s.tree == tree).unwrap_or_else(|| {
+                self.sections.push(Section { tree, bytes: Vec::new(), count: 0 });
+                self.sections.len() - 1
+            })
+        };
+        self.last = at;
+        &mut self.sections[at]
+    }
+
+    fn check(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
+        let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    #[allow(clippy::unused_self)]
+    fn check_lengths(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "a key has at most {KEY_BYTES_MAX} bytes, not {}",
+                key.len()
+            )));
+        }
+        if value.len() > VALUE_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "a value has at most {VALUE_BYTES_MAX} bytes, not {}",
+                value.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_engine(&mut self, tree: &Tree) -> Result<()> {
+        match self.engine {
+            Some(engine) if engine != tree.engine_id() => Err(Error::invalid(format!(
+                "tree {:?} belongs to another open database than the batch",
+                tree.name()
+            ))),
+            _ => {
+                self.engine = Some(tree.engine_id());
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+}

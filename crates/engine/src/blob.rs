@@ -1,0 +1,141 @@
+//! Large values (rule 17): written to extents of their own before the commit, so that the log and
+//! every merge carry a reference and the value is written once.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::limits::PAGE_BYTES;
+use frondb_core::mem::Buf;
+use frondb_core::{Error, MessageKind, Result};
+use frondb_run::format::ValueRef;
+use frondb_space::{Class, Extent, Space};
+
+use frondb_core::codec::Reader;
+
+use crate::batch::{Batch, Section};
+use crate::format::{Op, decode_op, encode_op, encode_range_delete};
+
+/// Bytes written to the device at once.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// The sections of a batch with references in the place of its large values. The values are
+/// durable; their extents belong to the caller until the commit is logged.
+pub(crate) struct Written {
+    pub(crate) sections: Vec<Section>,
+    pub(crate) values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
+}
+
+impl Written {
+    /// Gives the extents back: the commit failed.
+    pub(crate) fn discard(self, space: &Space) {
+        for extent in self.values.into_iter().flat_map(|(_, extents)| extents) {
+            space.release(extent);
+        }
+    }
+}
+
+/// Writes the large values of `batch` and syncs them.
+pub(crate) fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
+    let mut written = Written { sections: Vec::new(), values: Vec::new() };
+    let result = write_sections(space, batch, &mut written).and_then(|()| space.sync());
+    match result {
+        Ok(()) => Ok(written),
+        Err(error) => {
+            written.discard(space);
+            Err(error)
+        }
+    }
+}
+
+fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result<()> {
+    for section in &batch.sections {
+        let mut bytes = Vec::with_capacity(section.bytes.len());
+        let mut input = Reader::new(&section.bytes);
+        while !input.is_empty() {
+            let op =
+                decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))?;
+            match op {
+                Op::Point { kind: MessageKind::PutRef, key, value } => {
+                    let large = position(value)
+                        .and_then(|position| batch.large.get(position))
+                        .ok_or_else(|| Error::internal("a batch has lost a large value"))?;
+                    let reference = write_value(space, large, section.tree, written)?;
+                    let mut encoded = Vec::new();
+                    reference.encode(&mut encoded);
+                    encode_op(&mut bytes, MessageKind::PutRef, key, &encoded);
+                }
+                Op::Point { kind, key, value } => encode_op(&mut bytes, kind, key, value),
+                Op::RangeDelete { lo, hi } => encode_range_delete(&mut bytes, lo, hi),
+            }
+        }
+        written.sections.push(Section { tree: section.tree, bytes, count: section.count });
+    }
+    Ok(())
+}
+
+fn position(value: &[u8]) -> Option<usize> {
+    let bytes: [u8; 8] = value.try_into().ok()?;
+    usize::try_from(u64::from_le_bytes(bytes)).ok()
+}
+
+fn write_value(
+    space: &Space,
+    value: &[u8],
+    tree: frondb_core::TreeId,
+    written: &mut Written,
+) -> Result<ValueRef> {
+    // Noted before it is full, so that a failure gives back what was taken.
+    written.values.push((tree, Vec::new()));
+    let mut rest = value;
+    while !rest.is_empty() {
+        let pages = Extent::pages_for(rest.len() as u64).min(u64::from(u32::MAX)) as u32;
+        let extent = space.acquire(pages, Class::Blob)?;
+        if let Some((_, extents)) = written.values.last_mut() {
+            extents.push(extent);
+        }
+        let n = rest.len().min(extent.bytes() as usize);
+        write_extent(space, extent, &rest[..n])?;
+        rest = &rest[n..];
+    }
+    let extents = written.values.last().map(|(_, extents)| extents.clone()).unwrap_or_default();
+    Ok(ValueRef { len: value.len() as u64, checksum: xxh3(value), extents })
+}
+
+fn write_extent(space: &Space, extent: Extent, bytes: &[u8]) -> Result<()> {
+    let mut buf = Buf::paged(PIECE_BYTES.min(bytes.len().next_multiple_of(PAGE_BYTES)));
+    for (i, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
+        let padded = piece.len().next_multiple_of(PAGE_BYTES);
+        buf[..piece.len()].copy_from_slice(piece);
+        buf[piece.len()..padded].fill(0);
+        space.write(extent, (i * PIECE_BYTES) as u64, &buf[..padded])?;
+    }
+    Ok(())
+}
+
+/// Reads the value that an encoded reference names.
+///
+/// # Errors
+/// `Corruption` if what is there has another checksum, or a device error.
+pub(crate) fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
+    let reference = ValueRef::decode(encoded)
+        .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+    let mut value = Vec::with_capacity(reference.len as usize);
+    let mut buf = Buf::paged(PIECE_BYTES);
+    for extent in &reference.extents {
+        let mut offset = 0;
+        while offset < extent.bytes() && (value.len() as u64) < reference.len {
+            let left = (extent.bytes() - offset) as usize;
+            let n = PIECE_BYTES.min(left);
+            space.read(*extent, offset, &mut buf[..n])?;
+            let wanted = (reference.len as usize - value.len()).min(n);
+            value.extend_from_slice(&buf[..wanted]);
+            offset += n as u64;
+        }
+    }
+    let found = xxh3(&value);
+    if found == reference.checksum {
+        return Ok(value);
+    }
+    let first = reference.extents[0];
+    let file = space.file(first.file).map_or_else(|_| "data".into(), |f| f.name().to_owned());
+    let message = format!("checksum {found:016x}, expected {:016x}", reference.checksum);
+    Err(Error::corruption(file, first.offset(), "value", message))
+}

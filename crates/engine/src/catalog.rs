@@ -1,0 +1,213 @@
+//! The trees of an open engine by name: create, open, list, rename, drop, each one durable edit.
+
+use std::collections::BTreeMap;
+
+use frondb_core::limits::TREE_NAME_BYTES_MAX;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
+use frondb_trunk::{Key, Node, Trunk};
+
+use crate::commit::Committer;
+use crate::env::Env;
+use crate::format::{Edit, encode_edit};
+use crate::options::TreeOptions;
+use crate::tree::{Install, MemSlot, TreeCore, Version};
+
+/// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
+/// reads and writes.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    names: Mutex<BTreeMap<String, TreeId>>,
+}
+
+impl Catalog {
+    /// The catalog of trees that recovery found.
+    pub(crate) fn of(env: &Env) -> Self {
+        let trees = env.trees.read();
+        let names = trees.values().map(|tree| (tree.name.read().clone(), tree.id)).collect();
+        Self { names: Mutex::new(names) }
+    }
+
+    /// Makes an empty tree.
+    pub(crate) fn create(
+        &self,
+        env: &Env,
+        name: &str,
+        options: TreeOptions,
+    ) -> Result<Arc<TreeCore>> {
+        check_name(name)?;
+        options.check()?;
+        let mut names = self.names.lock();
+        env.check()?;
+        if names.contains_key(name) {
+            return Err(Error::new(ErrorKind::Exists, format!("tree {name:?} exists already")));
+        }
+        let id = TreeId(env.tree_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let root = env.next_node_id();
+        let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
+        let tree = tree_core(env, id, name.into(), options, None)?;
+        let leaf = Node::empty_leaf(root, Key::from([]), None);
+        tree.publish(Trunk { tree: id, root: leaf }, None);
+        let ticket = {
+            let _gate = env.gate.read();
+            let ticket = append(env, &edit)?;
+            env.trees.write().insert(id, Arc::clone(&tree));
+            ticket
+        };
+        if let Err(error) = env.manifest.sync(ticket) {
+            env.trees.write().remove(&id);
+            return Err(failed(env, error));
+        }
+        names.insert(name.into(), id);
+        Ok(tree)
+    }
+
+    /// The tree of this name.
+    pub(crate) fn open(&self, env: &Env, name: &str) -> Result<Arc<TreeCore>> {
+        env.check()?;
+        let id = self.names.lock().get(name).copied();
+        let tree = id.and_then(|id| env.trees.read().get(&id).cloned());
+        tree.ok_or_else(|| not_found(name))
+    }
+
+    /// All names, sorted.
+    pub(crate) fn list(&self) -> Vec<String> {
+        self.names.lock().keys().cloned().collect()
+    }
+
+    /// Gives a tree another name.
+    pub(crate) fn rename(&self, env: &Env, from: &str, to: &str) -> Result<()> {
+        check_name(to)?;
+        let mut names = self.names.lock();
+        env.check()?;
+        let id = *names.get(from).ok_or_else(|| not_found(from))?;
+        if from == to {
+            return Ok(());
+        }
+        if names.contains_key(to) {
+            return Err(Error::new(ErrorKind::Exists, format!("tree {to:?} exists already")));
+        }
+        let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(from))?;
+        let ticket = {
+            let _gate = env.gate.read();
+            let ticket = append(env, &Edit::RenameTree { tree: id, name: to.into() })?;
+            *tree.name.write() = to.into();
+            ticket
+        };
+        names.remove(from);
+        names.insert(to.into(), id);
+        env.manifest.sync(ticket).map_err(|error| failed(env, error))
+    }
+
+    /// Removes a tree and all it holds, at once.
+    pub(crate) fn remove(
+        &self,
+        env: &Env,
+        committer: &Committer,
+        name: &str,
+    ) -> Result<Arc<TreeCore>> {
+        let mut names = self.names.lock();
+        env.check()?;
+        let id = *names.get(name).ok_or_else(|| not_found(name))?;
+        let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(name))?;
+        // No commit is between its check of the tree and its insert.
+        let (ticket, version, values) = committer.exclusive(|| {
+            let _gate = env.gate.read();
+            let mut install = tree.install.lock();
+            let ticket = append(env, &Edit::DropTree { tree: id })?;
+            tree.dropped.store(true, Ordering::Release);
+            env.trees.write().remove(&id);
+            let values = std::mem::take(&mut install.values);
+            let old = tree.version();
+            // Readers that have a version keep it; the tree itself lets go.
+            let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
+            *tree.version.write() = Arc::new(Version {
+                active: MemSlot::new(&env.budget, &env.runs.space),
+                frozen: Vec::new(),
+                trunk: Trunk { tree: id, root: empty },
+            });
+            Ok::<_, Error>((ticket, old, values))
+        })?;
+        names.remove(name);
+        env.manifest.sync(ticket).map_err(|error| failed(env, error))?;
+        for slot in version.slots() {
+            for value in slot.take_values() {
+                slot.orphan(value);
+            }
+        }
+        let mut values: Vec<_> = values.into_values().flatten().collect();
+        version.trunk.for_each(&mut |node| {
+            for view in node.views() {
+                view.run.orphan(std::mem::take(&mut values));
+                view.run.kill();
+            }
+        });
+        Ok(tree)
+    }
+}
+
+/// A tree without a trunk yet, or with the one that recovery built.
+pub(crate) fn tree_core(
+    env: &Env,
+    id: TreeId,
+    name: String,
+    options: TreeOptions,
+    restored: Option<(Trunk, Install)>,
+) -> Result<Arc<TreeCore>> {
+    let update = match &options.update_fn {
+        None => None,
+        Some((function, version)) => {
+            let found = env.options.update_fns.find(function, *version);
+            Some(found.map_err(|error| error.context(format!("tree {name:?}")))?)
+        }
+    };
+    let (trunk, install) = restored.unwrap_or_else(|| {
+        let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
+        (Trunk { tree: id, root }, Install { flushed: SeqNo::MIN, ..Install::default() })
+    });
+    let version =
+        Version { active: MemSlot::new(&env.budget, &env.runs.space), frozen: Vec::new(), trunk };
+    Ok(Arc::new(TreeCore {
+        id,
+        engine: env.id,
+        name: RwLock::new(name),
+        options,
+        update,
+        version: RwLock::new(Arc::new(version)),
+        install: Mutex::new(install),
+        dropped: false.into(),
+        flush_raw_bytes: 0.into(),
+        sequential: false.into(),
+        deletes_skipped: 0.into(),
+    }))
+}
+
+fn append(env: &Env, edit: &Edit) -> Result<frondb_manifest::Ticket> {
+    let mut record = Vec::new();
+    encode_edit(&mut record, edit);
+    env.manifest.append(&record).map_err(|error| failed(env, error))
+}
+
+/// An edit of the catalog could not be made durable. For want of space nothing has changed and
+/// the call may be repeated; after anything else nobody knows.
+fn failed(env: &Env, error: Error) -> Error {
+    if error.kind() != ErrorKind::NoSpace {
+        env.poison(&error);
+    }
+    error
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > TREE_NAME_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "the name of a tree has 1 to {TREE_NAME_BYTES_MAX} bytes, not {}",
+            name.len()
+        )));
+    }
+    Ok(())
+}
+
+fn not_found(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no tree {name:?}"))
+}

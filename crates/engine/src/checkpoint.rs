@@ -1,0 +1,228 @@
+//! How far the log is needed, and the manifest's snapshot.
+//!
+//! The log is needed from the first record whose messages are in a memtable only. A small
+//! memtable that pins an old record is logged again (rule 10): so the log stays within twice the
+//! write buffer, and thousands of idle trees cost no flush.
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Chunk, ErrorKind, Lsn, Result, RunId, SeqNo, Source, TreeId};
+use frondb_memtable::Memtable;
+use frondb_trunk::NodeImage;
+
+use crate::commit::Committer;
+use crate::env::Env;
+use crate::format::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
+use crate::stats::Counters;
+use crate::tree::{TreeCore, Version};
+
+/// Memtables of less memory than this are logged again rather than flushed.
+pub(crate) const RELOG_BYTES_MAX: u64 = 64 * 1024;
+
+/// The manifest's log is replaced by a snapshot when it is larger than this and than the snapshot.
+const MANIFEST_LOG_BYTES: u64 = 4 << 20;
+
+/// Makes durable how far the log is needed, and lets go of what is not.
+pub(crate) fn trim_log(env: &Env) -> Result<()> {
+    let start = env.log_start();
+    let durable = env.wal.durable_lsn();
+    let start = Lsn(start.get().min(durable.get()));
+    let mut record = Vec::new();
+    encode_edit(&mut record, &Edit::Log { start, durable });
+    let ticket = {
+        let _gate = env.gate.read();
+        env.manifest.append(&record)?
+    };
+    env.manifest.sync(ticket)?;
+    env.wal.recycle(start)
+}
+
+/// Whether the log has grown so long that what pins it must move.
+pub(crate) fn log_is_long(env: &Env) -> bool {
+    env.wal.live_bytes() > env.options.write_buffer_bytes() * 2
+}
+
+/// Moves what pins the oldest part of the log: logs small memtables again; freezes a large one
+/// and returns its tree, for flushing. `None` when the log is short enough, or flushes that are
+/// under way will do.
+pub(crate) fn unpin_log(env: &Env, committer: &Committer) -> Result<Option<Arc<TreeCore>>> {
+    // What pins the first half of the log.
+    let end = env.wal.end_lsn().get();
+    let limit = end.saturating_sub(env.options.write_buffer_bytes());
+    for tree in env.all_trees() {
+        let version = tree.version();
+        let pins = version.active.first_lsn().is_some_and(|lsn| lsn.get() < limit);
+        if !pins {
+            continue;
+        }
+        if version.active.memtable.bytes() >= RELOG_BYTES_MAX {
+            let froze = committer.exclusive(|| tree.freeze(env));
+            if froze {
+                return Ok(Some(tree));
+            }
+        } else {
+            committer.exclusive(|| relog(env, &tree))?;
+        }
+    }
+    Ok(None)
+}
+
+/// Logs all that a tree's active memtable holds again. REQUIRES: the commit lock.
+fn relog(env: &Env, tree: &TreeCore) -> Result<()> {
+    let version = tree.version();
+    let slot = &version.active;
+    if slot.is_empty() || tree.is_dropped() {
+        return Ok(());
+    }
+    // Its messages must not overtake those of an older memtable that is not flushed yet.
+    if !version.frozen.is_empty() {
+        return Ok(());
+    }
+    let (head, body) = encode_relog(tree.id, &slot.memtable)?;
+    let appended = env.wal.append(&[&head, &body])?;
+    env.wal.write_to(appended.end)?;
+    slot.logged_again(appended.start, appended.end);
+    env.applied.store(appended.end.get(), Ordering::Release);
+    Counters::add(&env.counters.relogs, 1);
+    Ok(())
+}
+
+fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)> {
+    // In SeqNo order, as they came: a memtable takes them no other way.
+    let mut messages: Vec<(SeqNo, Vec<u8>)> = Vec::new();
+    let (mut source, mut chunk) = (memtable.scan_all(), Chunk::new());
+    while source.next_chunk(&mut chunk)? {
+        for i in 0..chunk.len() {
+            let mut op = Vec::new();
+            encode_op(&mut op, chunk.kinds[i], chunk.key(i), chunk.value(i));
+            messages.push((chunk.seqs[i], op));
+        }
+    }
+    for delete in memtable.range_deletes().iter() {
+        let mut op = Vec::new();
+        encode_range_delete(&mut op, &delete.lo, delete.hi.as_deref());
+        messages.push((delete.seq, op));
+    }
+    messages.sort_unstable_by_key(|message| message.0);
+    let (mut head, mut body) = (Vec::new(), Vec::new());
+    encode_relog_head(&mut head, tree, messages.len() as u64);
+    for (seq, op) in messages {
+        frondb_core::codec::put_varint(&mut body, seq.get());
+        body.extend_from_slice(&op);
+    }
+    Ok((head, body))
+}
+
+/// Replaces the manifest's log by a snapshot if it has grown long. Returns whether it did.
+pub(crate) fn rotate_manifest(env: &Env, force: bool) -> Result<bool> {
+    let long = env.manifest.log_bytes() > MANIFEST_LOG_BYTES.max(env.manifest.snapshot_bytes());
+    if !long && !force {
+        return Ok(false);
+    }
+    let captured = {
+        let _gate = env.gate.write();
+        let state = State::capture(env);
+        (state, env.manifest.begin_snapshot()?)
+    };
+    let (state, mut writer) = captured;
+    let mut bytes = Vec::new();
+    state.encode(&mut |edit| {
+        encode_edit(&mut bytes, edit);
+        if bytes.len() > 256 * 1024 {
+            writer.write(&bytes)?;
+            bytes.clear();
+        }
+        Ok(())
+    })?;
+    writer.write(&bytes)?;
+    match writer.finish() {
+        Ok(()) => {
+            Counters::add(&env.counters.manifest_rotations, 1);
+            Ok(true)
+        }
+        // The old file goes on; a later try may find space.
+        Err(error) if error.kind() == ErrorKind::NoSpace => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// All that a manifest's snapshot says, held together by immutable versions.
+struct State {
+    trees: Vec<TreeState>,
+    log: Edit,
+    ids: Edit,
+}
+
+struct TreeState {
+    tree: Arc<TreeCore>,
+    name: String,
+    version: Arc<Version>,
+    flushed: SeqNo,
+    values: Vec<Vec<frondb_space::Extent>>,
+}
+
+impl State {
+    /// REQUIRES: the gate held for writing.
+    fn capture(env: &Env) -> Self {
+        let trees = env.all_trees();
+        let trees = trees.into_iter().map(|tree| {
+            let install = tree.install.lock();
+            let state = TreeState {
+                name: tree.name.read().clone(),
+                version: tree.version(),
+                flushed: install.flushed,
+                values: install.values.values().cloned().collect(),
+                tree: Arc::clone(&tree),
+            };
+            drop(install);
+            state
+        });
+        let durable = env.wal.durable_lsn();
+        let start = Lsn(env.log_start().get().min(durable.get()));
+        Self {
+            trees: trees.collect(),
+            log: Edit::Log { start, durable },
+            ids: Edit::Ids {
+                tree: TreeId(env.tree_ids.load(Ordering::Relaxed)),
+                run: RunId(env.run_ids.load(Ordering::Relaxed)),
+                node: frondb_core::NodeId(env.node_ids.load(Ordering::Relaxed)),
+                seq: env.oracle.visible(),
+            },
+        }
+    }
+
+    fn encode(&self, put: &mut dyn FnMut(&Edit) -> Result<()>) -> Result<()> {
+        put(&self.ids)?;
+        put(&self.log)?;
+        for state in &self.trees {
+            let tree = state.tree.id;
+            let trunk = &state.version.trunk;
+            let options = state.tree.options.clone();
+            put(&Edit::CreateTree {
+                tree,
+                name: state.name.clone(),
+                options,
+                root: trunk.root.id,
+            })?;
+            put(&Edit::Flushed { tree, seq: state.flushed })?;
+            for extents in &state.values {
+                put(&Edit::AddValue { tree, extents: extents.clone() })?;
+            }
+            let mut seen = std::collections::HashSet::new();
+            let mut result = Ok(());
+            trunk.for_each(&mut |node| {
+                for view in node.views() {
+                    let meta = view.run.meta();
+                    if result.is_ok() && seen.insert(meta.id) {
+                        result = put(&Edit::AddRun(meta.clone()));
+                    }
+                }
+                if result.is_ok() {
+                    result = put(&Edit::PutNode { tree, node: NodeImage::of(node) });
+                }
+            });
+            result?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Committing a batch.
+//!
+//! ```text
+//! throttle -> large values -> [commit lock: append to the log, hand it to the kernel, insert into
+//! memtables, publish] -> freeze if the buffer is full -> wait for the disk, if asked
+//! ```
+//!
+//! One commit at a time holds the lock, so SeqNos, log positions and memtables agree (rule 8).
+//! The record is in the kernel before a message of it is in a memtable: a commit that fails
+//! changed nothing, and what a reader sees survives kill -9. Waiting for the disk happens without
+//! the lock, so that one sync serves many (the log's group commit).
+
+use frondb_core::codec::Reader;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
+use frondb_memtable::Entry;
+
+use crate::batch::{Batch, Section};
+use crate::blob::{Written, write_values};
+use crate::env::Env;
+use crate::format::{Op, decode_op, encode_batch_head, encode_section_head, range_delete};
+use crate::options::Durability;
+use crate::tree::TreeCore;
+
+/// What a commit uses again and again; under the commit lock.
+#[derive(Default)]
+pub(crate) struct CommitScratch {
+    heads: Vec<u8>,
+    head_ends: Vec<usize>,
+}
+
+/// The commit lock.
+#[derive(Default)]
+pub(crate) struct Committer {
+    lock: Mutex<CommitScratch>,
+}
+
+/// A commit that is in the memtables.
+pub(crate) struct Committed {
+    /// What to wait for to make it durable.
+    pub(crate) end: Lsn,
+    /// The trees it has messages for.
+    pub(crate) trees: Vec<Arc<TreeCore>>,
+}
+
+impl Committer {
+    /// Runs `f` while no commit is under way.
+    pub(crate) fn exclusive<T>(&self, f: impl FnOnce() -> T) -> T {
+        let _lock = self.lock.lock();
+        f()
+    }
+
+    /// Logs and inserts a batch.
+    pub(crate) fn commit(&self, env: &Env, batch: &Batch) -> Result<Committed> {
+        if let Some(error) = &batch.error {
+            return Err(error.clone());
+        }
+        if batch.engine.is_some_and(|engine| engine != env.id) {
+            return Err(Error::invalid("the batch holds messages for another open database"));
+        }
+        if batch.large.is_empty() {
+            return self.commit_sections(env, &batch.sections, None);
+        }
+        let written = write_values(&env.runs.space, batch)?;
+        let sections = written.sections.clone();
+        self.commit_sections(env, &sections, Some(written))
+    }
+
+    fn commit_sections(
+        &self,
+        env: &Env,
+        sections: &[Section],
+        values: Option<Written>,
+    ) -> Result<Committed> {
+        let sections: Vec<&Section> = sections.iter().filter(|s| s.count > 0).collect();
+        let mut lock = self.lock.lock();
+        let logged = env
+            .check()
+            .and_then(|()| trees_of(env, &sections))
+            .and_then(|trees| Ok((trees, log(env, &mut lock, &sections)?)));
+        let (trees, (first, start, end)) = match logged {
+            Ok(logged) => logged,
+            Err(error) => {
+                if error.kind() == ErrorKind::Poisoned {
+                    env.poison(&error);
+                }
+                if let Some(values) = values {
+                    values.discard(&env.runs.space);
+                }
+                return Err(error);
+            }
+        };
+        let count: u64 = sections.iter().map(|section| u64::from(section.count)).sum();
+        let mut seq = first;
+        for (section, tree) in sections.iter().zip(&trees) {
+            let slot = Arc::clone(&tree.version().active);
+            slot.logged(start, end);
+            insert(&slot.memtable, &section.bytes, &mut seq)?;
+        }
+        for (id, extents) in values.into_iter().flat_map(|written| written.values) {
+            if let Some(tree) = trees.iter().find(|tree| tree.id == id) {
+                tree.version().active.add_value(extents);
+            }
+        }
+        if count > 0 {
+            let reserved = env.oracle.reserve(count);
+            debug_assert_eq!(reserved, first);
+            env.oracle.publish(first, SeqNo(first.get() + count - 1));
+        }
+        env.applied.store(end.get(), Ordering::Release);
+        Ok(Committed { end, trees })
+    }
+}
+
+/// Makes a commit as durable as was asked.
+pub(crate) fn make_durable(env: &Env, end: Lsn, durability: Durability) -> Result<()> {
+    let result = match durability {
+        Durability::NoSync => Ok(()),
+        Durability::Sync => env.wal.commit_to(end),
+    };
+    if let Err(error) = &result
+        && error.kind() != ErrorKind::NoSpace
+    {
+        env.poison(error);
+    }
+    result
+}
+
+fn trees_of(env: &Env, sections: &[&Section]) -> Result<Vec<Arc<TreeCore>>> {
+    let trees = env.trees.read();
+    sections
+        .iter()
+        .map(|section| {
+            trees.get(&section.tree).filter(|tree| !tree.is_dropped()).cloned().ok_or_else(|| {
+                Error::new(ErrorKind::NotFound, format!("tree {} was dropped", section.tree))
+            })
+        })
+        .collect()
+}
+
+/// Appends the record and hands it to the kernel. Returns the first SeqNo, and the record's Lsns.
+fn log(env: &Env, scratch: &mut CommitScratch, sections: &[&Section]) -> Result<(SeqNo, Lsn, Lsn)> {
+    let first = env.oracle.last_reserved().next();
+    if sections.is_empty() {
+        let end = env.wal.end_lsn();
+        return Ok((first, end, end));
+    }
+    let CommitScratch { heads, head_ends } = scratch;
+    heads.clear();
+    head_ends.clear();
+    encode_batch_head(heads, first, sections.len());
+    for section in sections {
+        encode_section_head(heads, section.tree, section.count, section.bytes.len());
+        head_ends.push(heads.len());
+    }
+    let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2);
+    let mut from = 0;
+    for (section, &to) in sections.iter().zip(&*head_ends) {
+        parts.push(&heads[from..to]);
+        parts.push(&section.bytes);
+        from = to;
+    }
+    let appended = env.wal.append(&parts)?;
+    env.wal.write_to(appended.end)?;
+    Ok((first, appended.start, appended.end))
+}
+
+/// Decodes a section into a memtable; `seq` goes on by one a message.
+fn insert(memtable: &frondb_memtable::Memtable, bytes: &[u8], seq: &mut SeqNo) -> Result<()> {
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 16 + 1);
+    let mut input = Reader::new(bytes);
+    while !input.is_empty() {
+        match decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))? {
+            Op::Point { kind, key, value } => {
+                entries.push(Entry { key, seq: *seq, kind, value });
+            }
+            Op::RangeDelete { lo, hi } => {
+                memtable.insert_batch(&entries);
+                entries.clear();
+                memtable.add_range_delete(range_delete(lo, hi, *seq));
+            }
+        }
+        *seq = seq.next();
+    }
+    memtable.insert_batch(&entries);
+    Ok(())
+}
+
+/// The tree whose memtable is frozen when the buffer is full: the one with the largest.
+pub(crate) fn largest(env: &Env) -> Option<(TreeId, u64)> {
+    let trees = env.trees.read();
+    let sizes = trees.values().map(|tree| (tree.id, tree.version().active.memtable.bytes()));
+    sizes.max_by_key(|(_, bytes)| *bytes).filter(|(_, bytes)| *bytes > 0)
+}

@@ -1,0 +1,368 @@
+//! Cursors: ordered reading of a tree at a snapshot, in both directions.
+//!
+//! A cursor walks leaf by leaf. For each leaf it merges the memtables, what inner nodes buffer,
+//! the leaf's runs and its base ([`frondb_trunk::segment`]). It pins a version; one that is older
+//! than a second takes the newest at its next leaf, so that a long scan keeps no dropped run on
+//! disk for long (rule 12); its snapshot stays the same, and so does what it shows.
+//!
+//! It also tells the planner what it paid: for merging (scan debt) and for stepping over deletes
+//! (rule 15).
+
+use std::ops::Bound;
+use std::time::Duration;
+
+use frondb_core::clock::Nanos;
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Direction, MessageKind, Result, Source};
+use frondb_merge::{VisibleMerge, VisibleOptions};
+use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
+use frondb_trunk::{Key, Node, segment};
+
+use crate::blob::read_value;
+use crate::engine::Shared;
+use crate::plans::replan;
+use crate::read::{Snapshot, Values};
+use crate::stats::Counters;
+use crate::tree::{TreeCore, Version};
+
+/// Age at which a cursor takes a newer version.
+const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// What part of a tree a cursor shows.
+#[derive(Clone, Debug, Default)]
+pub struct CursorOptions {
+    /// First key shown; `None` for no bound.
+    pub lower: Option<Vec<u8>>,
+    /// First key no longer shown; `None` for no bound.
+    pub upper: Option<Vec<u8>>,
+    /// The state to read; `None` for that of now.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// A cursor over one tree. Not positioned at first. For one thread at a time; may be sent to
+/// another.
+pub struct Cursor {
+    shared: Arc<Shared>,
+    tree: Arc<TreeCore>,
+    snapshot: Snapshot,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+    version: Arc<Version>,
+    version_since: Nanos,
+    walk: Option<Walk>,
+    value: Option<Vec<u8>>,
+    valid: bool,
+}
+
+/// The merge over one leaf's range.
+struct Walk {
+    merge: VisibleMerge,
+    direction: Direction,
+    leaf: Arc<Node>,
+    lo: Key,
+    hi: Option<Key>,
+    /// Deletes passed that were reported already.
+    reported: u64,
+}
+
+impl Cursor {
+    pub(crate) fn new(shared: Arc<Shared>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
+        let snapshot = options.snapshot.unwrap_or_else(|| shared.snapshot());
+        // The snapshot is registered before the version is taken, so whatever the version has
+        // folded away is invisible at it.
+        let version = tree.version();
+        Self {
+            version_since: shared.env.now(),
+            shared,
+            tree,
+            snapshot,
+            lower: options.lower.unwrap_or_default(),
+            upper: options.upper,
+            version,
+            walk: None,
+            value: None,
+            valid: false,
+        }
+    }
+
+    /// Whether the cursor is at an entry.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The snapshot it reads at.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Key of the entry it is at; empty if it is at none.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match &self.walk {
+            Some(walk) if self.valid => walk.merge.key(),
+            _ => b"",
+        }
+    }
+
+    /// Value of the entry it is at; empty if it is at none. A large value is read now.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a large value.
+    #[inline]
+    pub fn value(&mut self) -> Result<&[u8]> {
+        let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return Ok(b"") };
+        if walk.merge.kind() != MessageKind::PutRef {
+            return Ok(walk.merge.value());
+        }
+        if self.value.is_none() {
+            let value = read_value(&self.shared.env.runs.space, walk.merge.value())?;
+            self.value = Some(value);
+        }
+        Ok(self.value.as_deref().unwrap_or_default())
+    }
+
+    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.begin()?;
+        let at = if *key > *self.lower { key.to_vec() } else { self.lower.clone() };
+        self.forward_from(at)
+    }
+
+    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        self.begin()?;
+        // Everything below the smallest key above `key`.
+        let mut above = key.to_vec();
+        above.push(0);
+        self.backward_from(Some(above))
+    }
+
+    /// Goes to the first entry. Returns whether there is one.
+    pub fn first(&mut self) -> Result<bool> {
+        self.begin()?;
+        self.forward_from(self.lower.clone())
+    }
+
+    /// Goes to the last entry. Returns whether there is one.
+    pub fn last(&mut self) -> Result<bool> {
+        self.begin()?;
+        self.backward_from(None)
+    }
+
+    /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
+    #[inline]
+    pub fn next(&mut self) -> Result<bool> {
+        self.value = None;
+        if !self.valid {
+            return if self.walk.is_none() { self.first() } else { Ok(false) };
+        }
+        match &mut self.walk {
+            Some(walk) if walk.direction == Direction::Forward => {
+                if walk.merge.next()? {
+                    return Ok(true);
+                }
+                self.next_leaf()
+            }
+            _ => {
+                let mut above = self.key().to_vec();
+                above.push(0);
+                self.forward_from(above)
+            }
+        }
+    }
+
+    /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
+    /// one.
+    #[inline]
+    pub fn prev(&mut self) -> Result<bool> {
+        self.value = None;
+        if !self.valid {
+            return if self.walk.is_none() { self.last() } else { Ok(false) };
+        }
+        match &mut self.walk {
+            Some(walk) if walk.direction == Direction::Backward => {
+                if walk.merge.next()? {
+                    return Ok(true);
+                }
+                self.previous_leaf()
+            }
+            _ => {
+                let below = self.key().to_vec();
+                self.backward_from(Some(below))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.shared.env.check()?;
+        Counters::add(&self.shared.env.counters.seeks, 1);
+        self.value = None;
+        self.valid = false;
+        self.end_walk();
+        self.refresh();
+        Ok(())
+    }
+
+    /// Takes the newest version if the one it has is old.
+    fn refresh(&mut self) {
+        let now = self.shared.env.now();
+        if now.since(self.version_since) >= VERSION_AGE_MAX {
+            self.version = self.tree.version();
+            self.version_since = now;
+        }
+    }
+
+    fn forward_from(&mut self, at: Vec<u8>) -> Result<bool> {
+        self.valid = false;
+        self.end_walk();
+        self.open(Direction::Forward, Some(&at))?;
+        if self.step()? { Ok(true) } else { self.next_leaf() }
+    }
+
+    fn backward_from(&mut self, at: Option<Vec<u8>>) -> Result<bool> {
+        self.valid = false;
+        self.end_walk();
+        let at = match (at, &self.upper) {
+            (Some(at), Some(upper)) => Some(at.min(upper.clone())),
+            (at, upper) => at.or_else(|| upper.clone()),
+        };
+        self.open(Direction::Backward, at.as_deref())?;
+        if self.step()? { Ok(true) } else { self.previous_leaf() }
+    }
+
+    fn next_leaf(&mut self) -> Result<bool> {
+        self.valid = false;
+        loop {
+            let Some(hi) = self.walk.as_ref().and_then(|walk| walk.hi.clone()) else {
+                self.report();
+                return Ok(false);
+            };
+            if self.upper.as_ref().is_some_and(|upper| **upper <= *hi) {
+                self.report();
+                return Ok(false);
+            }
+            self.end_walk();
+            self.refresh();
+            self.open(Direction::Forward, Some(&hi))?;
+            if self.step()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn previous_leaf(&mut self) -> Result<bool> {
+        self.valid = false;
+        loop {
+            let Some(lo) = self.walk.as_ref().map(|walk| Arc::clone(&walk.lo)) else {
+                return Ok(false);
+            };
+            if lo.is_empty() || *lo <= *self.lower {
+                self.report();
+                return Ok(false);
+            }
+            self.end_walk();
+            self.refresh();
+            self.open(Direction::Backward, Some(&lo))?;
+            if self.step()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The next entry of the leaf it is in.
+    fn step(&mut self) -> Result<bool> {
+        if let Some(walk) = &mut self.walk {
+            self.valid = walk.merge.next()?;
+        }
+        Ok(self.valid)
+    }
+
+    /// Opens the merge over the leaf at `at`.
+    fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
+        let seq = self.snapshot.seq();
+        let version = &self.version;
+        let upper = self.upper.as_deref();
+        let mut part = segment(&version.trunk, direction, at, &self.lower, upper, seq)?;
+        self.pay_for_merging(&part.leaf, part.sources.len());
+        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
+        let mut deletes: Vec<_> = part.range_deletes.iter().cloned().collect();
+        let from = Bound::Included(&*part.lo);
+        let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        for memtable in version.memtables() {
+            if !memtable.is_empty() {
+                deletes.extend(memtable.range_deletes().iter().cloned());
+                sources.push(Box::new(memtable.cursor(direction, from, to, seq)));
+            }
+        }
+        sources.append(&mut part.sources);
+        let range_deletes =
+            if deletes.is_empty() { RangeDeletes::default() } else { RangeDeletes::new(deletes) };
+        let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
+        let options = VisibleOptions {
+            snapshot: seq,
+            direction,
+            range_deletes,
+            update: self.tree.update.clone(),
+            values: Some(values),
+        };
+        let merge = VisibleMerge::new(sources, options);
+        let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
+        self.walk = Some(Walk { merge, direction, leaf, lo, hi, reported: 0 });
+        Ok(())
+    }
+
+    /// A leaf that is one base costs nothing beyond reading it; every further run costs a block.
+    fn pay_for_merging(&self, leaf: &Node, sources: usize) {
+        let extra = (sources as u64).saturating_sub(1);
+        if extra == 0 {
+            return;
+        }
+        let block = self.tree.options.trunk.run_block_bytes as u64;
+        leaf.heat.add_scan_debt(extra * block);
+        let debt = leaf.heat.scan_debt.load(Ordering::Relaxed);
+        let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
+        // Once, when it passes the mark.
+        if debt > due && debt - extra * block <= due {
+            replan(&self.shared.env, &self.shared.work, &self.tree, &[leaf.id]);
+        }
+    }
+
+    fn end_walk(&mut self) {
+        self.report();
+        self.walk = None;
+    }
+
+    /// Tells the planner about deletes stepped over.
+    fn report(&mut self) {
+        let Some(walk) = &mut self.walk else { return };
+        let passed = walk.merge.stats().deletes_passed;
+        let new = passed - walk.reported;
+        walk.reported = passed;
+        if new == 0 {
+            return;
+        }
+        Counters::add(&self.shared.env.counters.deletes_stepped_over, new);
+        self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
+        if passed > DELETE_STRETCH {
+            walk.leaf.heat.ask_clean();
+            replan(&self.shared.env, &self.shared.work, &self.tree, &[walk.leaf.id]);
+        }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        self.report();
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cursor({} at {})", self.tree.id, self.snapshot.seq())
+    }
+}

@@ -1,0 +1,535 @@
+//! [`Engine`]: an open database, and what its users and its workers share.
+
+use std::time::Duration;
+
+use frondb_core::budget::Part;
+use frondb_core::clock::SharedClock;
+use frondb_core::executor::{JoinHandle, SharedExecutor};
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Error, ErrorKind, Result, TreeId};
+use frondb_device::{DeviceLock, SharedDevice};
+use frondb_trunk::plan::DELETE_STRETCH;
+
+use crate::background::worker;
+use crate::batch::Batch;
+use crate::catalog::Catalog;
+use crate::checkpoint::{rotate_manifest, trim_log};
+use crate::commit::{Committer, largest, make_durable};
+use crate::cursor::{Cursor, CursorOptions};
+use crate::env::Env;
+use crate::estimate::{RangeEstimate, estimate};
+use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::pacing::{Debt, Pacing};
+use crate::plans::plan_all;
+use crate::read::{self, Snapshot};
+use crate::recovery::{self, Recovery};
+use crate::stats::{Counters, EngineStats, TreeStats};
+use crate::tree::{Tree, TreeCore};
+use crate::work::Work;
+
+/// Name of the lock file in the database directory.
+pub(crate) const LOCK_FILE: &str = "LOCK";
+/// Name of the log's directory in the database directory.
+pub(crate) const LOG_DIR: &str = "wal";
+
+/// How long a wait for background work lasts before the engine's health is looked at again.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What users and workers share.
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) work: Work,
+    pub(crate) pacing: Pacing,
+    pub(crate) committer: Committer,
+    pub(crate) catalog: Catalog,
+    /// Nothing is left to tidy since the last write.
+    pub(crate) tidied: AtomicBool,
+}
+
+/// A tree by name, for listings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeInfo {
+    /// Its id.
+    pub id: TreeId,
+    /// Its name.
+    pub name: String,
+}
+
+/// An open database. Every method may be called from any thread.
+pub struct Engine {
+    shared: Arc<Shared>,
+    workers: Mutex<Vec<JoinHandle>>,
+    recovery: Recovery,
+    _lock: DeviceLock,
+}
+
+impl Engine {
+    /// Opens the database in `device`, or makes one if the options say so. Its log lives in
+    /// `log_device`, or in a directory of `device`.
+    ///
+    /// # Errors
+    /// `Busy` if another process (or this one) has it open; `NotFound`, `Exists` or `Invalid` as
+    /// the options say; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
+    pub fn open(
+        device: SharedDevice,
+        log_device: Option<SharedDevice>,
+        options: EngineOptions,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+    ) -> Result<Self> {
+        let lock = device.lock(LOCK_FILE)?;
+        let log_device = match log_device {
+            Some(log_device) => log_device,
+            None => {
+                if !device.exists(LOG_DIR)? {
+                    device.create_dir(LOG_DIR)?;
+                    device.sync_dir("")?;
+                }
+                device.subdevice(LOG_DIR)?
+            }
+        };
+        let threads = options.background_threads;
+        let (env, recovery) = recovery::open(device, log_device, options, clock)?;
+        let shared = Arc::new(Shared {
+            catalog: Catalog::of(&env),
+            env,
+            work: Work::default(),
+            pacing: Pacing::default(),
+            committer: Committer::default(),
+            tidied: AtomicBool::new(true),
+        });
+        let engine = Self { shared, workers: Mutex::new(Vec::new()), recovery, _lock: lock };
+        for tree in engine.shared.env.all_trees() {
+            plan_all(&engine.shared.env, &engine.shared.work, &tree);
+        }
+        for i in 0..threads {
+            let shared = Arc::clone(&engine.shared);
+            let handle =
+                executor.spawn(&format!("frondb-{i}"), Box::new(move || worker(&shared)))?;
+            engine.workers.lock().push(handle);
+        }
+        engine.shared.freeze_if_full(&[]);
+        Ok(engine)
+    }
+
+    /// What recovery found when the database was opened.
+    #[must_use]
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The options it was opened with.
+    #[must_use]
+    pub fn options(&self) -> &EngineOptions {
+        &self.shared.env.options
+    }
+
+    // --- Trees ---
+
+    /// Makes an empty tree; durable when it returns.
+    pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+        self.shared.catalog.create(&self.shared.env, name, options).map(Tree)
+    }
+
+    /// The tree of this name.
+    pub fn open_tree(&self, name: &str) -> Result<Tree> {
+        self.shared.catalog.open(&self.shared.env, name).map(Tree)
+    }
+
+    /// Names of all trees, sorted.
+    #[must_use]
+    pub fn list_trees(&self) -> Vec<String> {
+        self.shared.catalog.list()
+    }
+
+    /// Gives a tree another name; durable when it returns. Handles stay good.
+    pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
+        self.shared.catalog.rename(&self.shared.env, from, to)
+    }
+
+    /// Removes a tree; durable when it returns. Cursors that are open on it go on.
+    pub fn drop_tree(&self, name: &str) -> Result<()> {
+        let shared = &self.shared;
+        let tree = shared.catalog.remove(&shared.env, &shared.committer, name)?;
+        shared.work.forget(tree.id);
+        shared.touched();
+        shared.work.add_chores();
+        Ok(())
+    }
+
+    // --- Writing ---
+
+    /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
+    /// see it.
+    ///
+    /// # Errors
+    /// `Invalid` for what is wrong with the batch; `NotFound` if a tree was dropped; `NoSpace`
+    /// (nothing was changed; may be repeated); `Poisoned`, `Closed`.
+    pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        let shared = &self.shared;
+        shared.env.check()?;
+        shared.admit(batch)?;
+        let committed = shared.committer.commit(&shared.env, batch)?;
+        let counters = &shared.env.counters;
+        Counters::add(&counters.commits, 1);
+        Counters::add(&counters.messages, batch.len() as u64);
+        Counters::add(&counters.user_bytes, batch.bytes() as u64);
+        shared.env.last_commit.store(shared.env.now().0, Ordering::Relaxed);
+        shared.touched();
+        shared.freeze_if_full(&committed.trees);
+        make_durable(&shared.env, committed.end, durability)
+    }
+
+    /// Makes everything committed so far durable, also in modes that do not sync by themselves.
+    pub fn sync(&self) -> Result<()> {
+        self.shared.env.check()?;
+        self.shared.env.wal.sync().inspect_err(|error| self.shared.env.poison(error))
+    }
+
+    /// Writes all memtables to runs and waits for it.
+    pub fn flush(&self) -> Result<()> {
+        self.shared.env.check()?;
+        self.shared.freeze_all(0);
+        self.shared.wait_flushed()
+    }
+
+    /// Flushes, writes a snapshot of the manifest and lets go of the log: the next open replays
+    /// nothing that was committed before this call.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.flush()?;
+        trim_log(&self.shared.env)?;
+        rotate_manifest(&self.shared.env, true).map(|_| ())
+    }
+
+    // --- Reading ---
+
+    /// The value of `key`, now or at a snapshot.
+    pub fn get(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<Option<Vec<u8>>> {
+        let seq = self.check_read(tree, at)?;
+        read::get(&self.shared.env, &tree.0, key, seq)
+    }
+
+    /// Whether `key` has a value.
+    pub fn exists(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<bool> {
+        let seq = self.check_read(tree, at)?;
+        read::exists(&self.shared.env, &tree.0, key, seq)
+    }
+
+    /// The values of several keys as of one moment, in the order of the keys.
+    pub fn multi_get(
+        &self,
+        tree: &Tree,
+        keys: &[&[u8]],
+        at: Option<&Snapshot>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let seq = self.check_read(tree, at)?;
+        read::multi_get(&self.shared.env, &tree.0, keys, seq)
+    }
+
+    /// A cursor over a tree, not positioned.
+    pub fn cursor(&self, tree: &Tree, options: CursorOptions) -> Result<Cursor> {
+        self.check_read(tree, options.snapshot.as_ref())?;
+        Ok(Cursor::new(Arc::clone(&self.shared), Arc::clone(&tree.0), options))
+    }
+
+    /// A snapshot of everything committed so far.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.shared.env.check()?;
+        Ok(self.shared.snapshot())
+    }
+
+    /// About how much `[lo, hi)` holds, in O(height).
+    pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
+        self.check_read(tree, None)?;
+        estimate(&tree.0, lo, hi)
+    }
+
+    fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {
+        let env = &self.shared.env;
+        env.check_open()?;
+        env.check_tree(tree)?;
+        match at {
+            Some(snapshot) if snapshot.engine != env.id => {
+                Err(Error::invalid("the snapshot belongs to another open database"))
+            }
+            at => Ok(at.map(Snapshot::seq)),
+        }
+    }
+
+    // --- Looking after it ---
+
+    /// Figures of the whole engine.
+    #[must_use]
+    pub fn stats(&self) -> EngineStats {
+        self.shared.stats()
+    }
+
+    /// Figures of one tree.
+    pub fn tree_stats(&self, tree: &Tree) -> Result<TreeStats> {
+        self.check_read(tree, None)?;
+        Ok(crate::maintenance::tree_stats(&tree.0))
+    }
+
+    /// Reads everything of a tree and checks it; see `maintenance`.
+    pub fn verify_tree(
+        &self,
+        tree: &Tree,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<crate::maintenance::VerifyReport> {
+        self.check_read(tree, None)?;
+        crate::maintenance::verify_tree(&tree.0, progress)
+    }
+
+    /// Whether no flush or merge that writers owe is due or under way.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let due = self.shared.work.due();
+        due.debt_jobs == 0 && due.running == 0
+    }
+
+    /// Waits until [`is_settled`](Self::is_settled), without asking for anything to be done.
+    pub fn wait_settled(&self) -> Result<()> {
+        loop {
+            self.shared.env.check()?;
+            if self.shared.is_manual() {
+                self.shared.run_pending();
+            }
+            let settled = self
+                .shared
+                .work
+                .wait_until(LOOK_EVERY, &mut |due| due.debt_jobs == 0 && due.running == 0);
+            if settled {
+                return Ok(());
+            }
+            if let Some(error) = self.shared.env.full() {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Does one piece of background work, if one is due; for engines without background threads.
+    /// `idle` lets in what is otherwise done only when nothing is written.
+    pub fn run_one(&self, idle: bool) -> bool {
+        self.shared.work.set_idle(idle);
+        match self.shared.work.try_next() {
+            None => false,
+            Some(task) => {
+                self.shared.perform(task);
+                true
+            }
+        }
+    }
+
+    /// Flushes what would take long to replay, stops the workers and closes. Every later call
+    /// fails with `Closed`.
+    pub fn close(&self) -> Result<()> {
+        let shared = &self.shared;
+        if !shared.env.set_closed() {
+            return Ok(());
+        }
+        let healthy = shared.env.check_health();
+        let flushed = healthy.and_then(|()| {
+            // Thousands of small trees stay in the log, which replays them as fast.
+            let few = shared.env.trees.read().len() <= 64;
+            shared.freeze_all(if few { 0 } else { crate::checkpoint::RELOG_BYTES_MAX });
+            shared.wait_flushed()
+        });
+        let flushed = match flushed {
+            // The log has what could not be flushed.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        };
+        self.stop();
+        flushed?;
+        trim_log(&shared.env)?;
+        rotate_manifest(&shared.env, false)?;
+        shared.env.wal.sync()?;
+        shared.tidy();
+        shared.env.check_health()
+    }
+
+    fn stop(&self) {
+        self.shared.work.stop();
+        for worker in self.workers.lock().drain(..) {
+            if let Err(error) = worker.join() {
+                tracing::error!(%error, "a background worker ended badly");
+            }
+        }
+        drop(self.shared.work.take_parked());
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // What was committed is in the log. Closing properly is the caller's choice.
+        self.shared.env.set_closed();
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine({})", self.shared.env.device.describe())
+    }
+}
+
+impl Shared {
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot { held: self.env.snapshots.take(), engine: self.env.id }
+    }
+
+    pub(crate) fn is_manual(&self) -> bool {
+        self.env.options.background_threads == 0
+    }
+
+    /// Something was written: there will be something to tidy.
+    fn touched(&self) {
+        if self.tidied.swap(false, Ordering::AcqRel) {
+            self.work.set_idle(false);
+            // A worker that sleeps without end should look around once things are quiet again.
+            self.work.wake();
+        } else {
+            self.work.set_idle(false);
+        }
+    }
+
+    fn memtable_bytes(&self) -> u64 {
+        self.env.budget.used_by(Part::Memtable)
+    }
+
+    fn active_bytes(&self) -> u64 {
+        self.memtable_bytes().saturating_sub(self.env.frozen_bytes.load(Ordering::Relaxed))
+    }
+
+    fn debt(&self) -> Debt {
+        Debt {
+            memtable_bytes: self.memtable_bytes(),
+            write_buffer_bytes: self.env.options.write_buffer_bytes(),
+            merge_bytes: self.work.due().debt_bytes,
+            merge_allowance: self.env.options.memory_bytes * 4,
+        }
+    }
+
+    /// Lets a commit in, at the pace that background work can follow.
+    fn admit(&self, batch: &Batch) -> Result<()> {
+        if let Some(full) = self.env.full()
+            && (!batch.frees_space() || self.debt().permille() >= 1000)
+        {
+            return Err(full);
+        }
+        let debt = self.debt();
+        if debt.permille() == 0 {
+            return Ok(());
+        }
+        if self.is_manual() {
+            self.run_pending();
+            return self.env.check();
+        }
+        // What the commit adds to memtables is about its encoding and a slot a message.
+        let bytes = (batch.bytes() + batch.len() * 24) as u64;
+        let before = self.env.now();
+        if let Some(wait) = self.pacing.wait(bytes, debt) {
+            self.env.clock.sleep(wait);
+        }
+        self.wait_for_room()?;
+        self.pacing.waited(self.env.now().since(before).as_nanos() as u64);
+        Ok(())
+    }
+
+    /// Waits while the write buffer is at its limit.
+    fn wait_for_room(&self) -> Result<()> {
+        while self.debt().memtable_bytes >= self.env.options.write_buffer_bytes() * 2 {
+            self.freeze_if_full(&[]);
+            let limit = self.env.options.write_buffer_bytes() * 2;
+            self.work.wait_until(LOOK_EVERY, &mut |_| self.memtable_bytes() < limit);
+            self.env.check()?;
+            if let Some(full) = self.env.full() {
+                return Err(full);
+            }
+        }
+        Ok(())
+    }
+
+    /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
+    /// early, and one with a long stretch of deletes (rule 15).
+    pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
+        let buffer = self.env.options.write_buffer_bytes();
+        for tree in touched {
+            let memtable = &tree.version().active.memtable;
+            let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= buffer / 8;
+            if early || memtable.delete_stretch() > DELETE_STRETCH {
+                self.freeze(tree);
+            }
+        }
+        while self.active_bytes() >= buffer {
+            let tree =
+                largest(&self.env).and_then(|(id, _)| self.env.trees.read().get(&id).cloned());
+            match tree {
+                Some(tree) if self.freeze(&tree) => {}
+                _ => break,
+            }
+        }
+        if self.is_manual() && !touched.is_empty() {
+            self.run_pending();
+        }
+    }
+
+    fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
+        let froze = self.committer.exclusive(|| tree.freeze(&self.env));
+        if froze {
+            self.work.add_flush(tree);
+        }
+        froze
+    }
+
+    /// Freezes every memtable of more than `above` bytes.
+    fn freeze_all(&self, above: u64) {
+        for tree in self.env.all_trees() {
+            if tree.version().active.memtable.bytes() > above {
+                self.freeze(&tree);
+            }
+        }
+    }
+
+    fn wait_flushed(&self) -> Result<()> {
+        loop {
+            self.env.check_health()?;
+            if self.is_manual() {
+                self.run_pending();
+            }
+            let trees = self.env.all_trees();
+            if trees.iter().all(|tree| tree.version().frozen.is_empty()) {
+                return Ok(());
+            }
+            if let Some(full) = self.env.full() {
+                return Err(full);
+            }
+            let mut flushed = |_: &_| trees.iter().all(|tree| tree.version().frozen.is_empty());
+            self.work.wait_until(LOOK_EVERY, &mut flushed);
+        }
+    }
+
+    /// Runs background work on this thread until nothing is due.
+    pub(crate) fn run_pending(&self) {
+        while let Some(task) = self.work.try_next() {
+            self.perform(task);
+            if self.env.check_health().is_err() {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn stats(&self) -> EngineStats {
+        let env = &self.env;
+        let mut stats = EngineStats::default();
+        env.counters.fill(&mut stats);
+        crate::maintenance::fill_trees(env, &mut stats);
+        let due = self.work.due();
+        stats.debt_jobs = due.debt_jobs;
+        stats.debt_bytes = due.debt_bytes;
+        stats.running_jobs = due.running;
+        stats.paced_nanos = self.pacing.waited_nanos();
+        stats
+    }
+}

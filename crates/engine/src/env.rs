@@ -1,0 +1,242 @@
+//! The handles that the parts of an open engine share, and the engine's health.
+
+use std::collections::BTreeMap;
+
+use frondb_core::budget::Budget;
+use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
+use frondb_device::SharedDevice;
+use frondb_locks::{SeqOracle, Snapshots};
+use frondb_manifest::Manifest;
+use frondb_run::RunEnv;
+use frondb_trunk::job::JobEnv;
+use frondb_wal::Wal;
+
+use crate::options::EngineOptions;
+use crate::stats::Counters;
+use crate::tree::{Tree, TreeCore};
+
+/// What the parts of one open engine share. Every field is safe to use from any thread.
+pub struct Env {
+    /// Tells handles of several open engines apart.
+    pub(crate) id: u64,
+    /// The database directory.
+    pub(crate) device: SharedDevice,
+    /// Time.
+    pub(crate) clock: SharedClock,
+    /// The options it was opened with.
+    pub(crate) options: EngineOptions,
+    /// The one memory budget.
+    pub(crate) budget: Arc<Budget>,
+    /// Space and cache, as runs use them.
+    pub(crate) runs: Arc<RunEnv>,
+    /// The log.
+    pub(crate) wal: Wal,
+    /// The manifest.
+    pub(crate) manifest: Manifest,
+    /// Edits are appended with this held for reading, so that a snapshot of the manifest's state
+    /// is taken, with it held for writing, between edits.
+    pub(crate) gate: RwLock<()>,
+    /// SeqNos.
+    pub(crate) oracle: Arc<SeqOracle>,
+    /// Live snapshots.
+    pub(crate) snapshots: Arc<Snapshots>,
+    /// Last run id given out.
+    pub(crate) run_ids: Arc<AtomicU64>,
+    /// Last node id given out.
+    pub(crate) node_ids: AtomicU64,
+    /// Last tree id given out.
+    pub(crate) tree_ids: AtomicU32,
+    /// Trees by id.
+    pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
+    /// Messages of all records below are in their memtables.
+    pub(crate) applied: AtomicU64,
+    /// Memory of memtables that are frozen and not gone yet.
+    pub(crate) frozen_bytes: Arc<AtomicU64>,
+    /// When the last commit was, by the clock.
+    pub(crate) last_commit: AtomicU64,
+    /// Counters.
+    pub(crate) counters: Counters,
+    health: Health,
+}
+
+#[derive(Default)]
+struct Health {
+    closed: AtomicBool,
+    poisoned: AtomicBool,
+    poison: Mutex<Option<Error>>,
+    full: Mutex<Option<Error>>,
+    is_full: AtomicBool,
+}
+
+/// The parts an [`Env`] is made of.
+pub(crate) struct EnvParts {
+    pub(crate) device: SharedDevice,
+    pub(crate) clock: SharedClock,
+    pub(crate) options: EngineOptions,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) runs: Arc<RunEnv>,
+    pub(crate) wal: Wal,
+    pub(crate) manifest: Manifest,
+}
+
+/// Ids of engines in this process.
+static ENGINES: AtomicU64 = AtomicU64::new(1);
+
+impl Env {
+    pub(crate) fn new(parts: EnvParts, id: u64, ids: &Ids, visible: SeqNo) -> Self {
+        let oracle = Arc::new(SeqOracle::new(visible));
+        Self {
+            id,
+            snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
+            oracle,
+            device: parts.device,
+            clock: parts.clock,
+            options: parts.options,
+            budget: parts.budget,
+            runs: parts.runs,
+            applied: AtomicU64::new(parts.wal.end_lsn().get()),
+            wal: parts.wal,
+            manifest: parts.manifest,
+            gate: RwLock::new(()),
+            run_ids: Arc::new(AtomicU64::new(ids.run)),
+            node_ids: AtomicU64::new(ids.node),
+            tree_ids: AtomicU32::new(ids.tree),
+            trees: RwLock::new(BTreeMap::new()),
+            frozen_bytes: Arc::default(),
+            last_commit: AtomicU64::new(0),
+            counters: Counters::default(),
+            health: Health::default(),
+        }
+    }
+
+    pub(crate) fn next_engine_id() -> u64 {
+        ENGINES.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_node_id(&self) -> NodeId {
+        NodeId(self.node_ids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(crate) fn job_env(&self, tree: &TreeCore) -> JobEnv {
+        JobEnv {
+            tree: tree.id,
+            options: tree.options.trunk,
+            run_env: Arc::clone(&self.runs),
+            run_ids: Arc::clone(&self.run_ids),
+            update: tree.update.clone(),
+        }
+    }
+
+    /// All trees.
+    pub(crate) fn all_trees(&self) -> Vec<Arc<TreeCore>> {
+        self.trees.read().values().cloned().collect()
+    }
+
+    /// Where the log begins that some memtable still needs.
+    pub(crate) fn log_start(&self) -> Lsn {
+        // Read before the trees: a record behind this is not noted in its memtable yet.
+        let mut start = self.applied.load(Ordering::Acquire);
+        for tree in self.trees.read().values() {
+            for slot in tree.version().slots() {
+                if let Some(lsn) = slot.first_lsn() {
+                    start = start.min(lsn.get());
+                }
+            }
+        }
+        Lsn(start)
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    // --- Health ---
+
+    /// Fails if the engine was closed or is poisoned.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.check_open()?;
+        self.check_health()
+    }
+
+    /// Fails if the engine was closed. A poisoned engine can still be read.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.health.closed.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, "the database was closed"));
+        }
+        Ok(())
+    }
+
+    /// Fails if the engine is poisoned.
+    pub(crate) fn check_health(&self) -> Result<()> {
+        if self.health.poisoned.load(Ordering::Acquire) {
+            let poison = self.health.poison.lock().clone();
+            return Err(poison.unwrap_or_else(|| Error::internal("poisoned without a cause")));
+        }
+        Ok(())
+    }
+
+    /// Fails if the tree belongs to another engine or was dropped.
+    pub(crate) fn check_tree(&self, tree: &Tree) -> Result<()> {
+        if tree.0.engine != self.id {
+            return Err(Error::invalid(format!(
+                "tree {:?} belongs to another open database",
+                tree.name()
+            )));
+        }
+        if tree.0.is_dropped() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("tree {:?} was dropped", tree.name()),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_closed(&self) -> bool {
+        !self.health.closed.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.health.closed.load(Ordering::Acquire)
+    }
+
+    /// Nothing is written any more: what is durable is not known.
+    pub(crate) fn poison(&self, error: &Error) {
+        let mut poison = self.health.poison.lock();
+        if poison.is_none() {
+            tracing::error!(%error, "the engine is poisoned; close and reopen it");
+            *poison = Some(error.clone().with_kind(ErrorKind::Poisoned));
+            self.health.poisoned.store(true, Ordering::Release);
+        }
+    }
+
+    /// Notes that background work fails for want of space (`None`: no longer).
+    pub(crate) fn set_full(&self, error: Option<Error>) {
+        let mut full = self.health.full.lock();
+        if let (Some(error), None) = (&error, &*full) {
+            tracing::warn!(%error, "the disk is full; writes fail until space is freed");
+        }
+        self.health.is_full.store(error.is_some(), Ordering::Release);
+        *full = error;
+    }
+
+    /// The error of background work that fails for want of space.
+    pub(crate) fn full(&self) -> Option<Error> {
+        if self.health.is_full.load(Ordering::Acquire) {
+            self.health.full.lock().clone()
+        } else {
+            None
+        }
+    }
+}
+
+/// Largest numbers given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) tree: u32,
+    pub(crate) run: u64,
+    pub(crate) node: u64,
+}

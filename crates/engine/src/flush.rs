@@ -1,0 +1,154 @@
+//! Flushing a memtable: its messages become slices of the nodes below the root.
+//!
+//! One flush a tree at a time, oldest memtable first, so that runs reach the trunk in order.
+//! Order of durability (rule 6): run data synced, then the log synced up to the memtable's last
+//! record, then the manifest edit durable, then log segments recycled.
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Result, SeqNo};
+use frondb_trunk::cut::flush_targets;
+use frondb_trunk::install::{Place, Surgeon};
+use frondb_trunk::job::{Job, JobInput};
+
+use crate::env::Env;
+use crate::format::Edit;
+use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
+use crate::tree::{MemSlot, TreeCore};
+
+/// A memtable being flushed.
+pub(crate) struct FlushJob {
+    pub(crate) tree: Arc<TreeCore>,
+    slot: Arc<MemSlot>,
+    job: Job,
+    deletes: RangeDeletes,
+    keep_hidden: Option<SeqNo>,
+    raw_bytes: u64,
+    leaf_target: u64,
+}
+
+impl FlushJob {
+    /// Takes up the oldest frozen memtable of `tree`; `None` if there is none, or one is being
+    /// flushed.
+    pub(crate) fn begin(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Self>> {
+        let version = {
+            let mut install = tree.install.lock();
+            let version = tree.version();
+            if install.flushing || version.frozen.is_empty() || tree.is_dropped() {
+                return Ok(None);
+            }
+            install.flushing = true;
+            version
+        };
+        let Some(slot) = version.frozen.last().cloned() else { return Ok(None) };
+        let begun = Self::job(env, tree, &version.trunk, slot);
+        if begun.is_err() {
+            tree.install.lock().flushing = false;
+        }
+        begun.map(Some)
+    }
+
+    fn job(
+        env: &Env,
+        tree: &Arc<TreeCore>,
+        trunk: &frondb_trunk::Trunk,
+        slot: Arc<MemSlot>,
+    ) -> Result<Self> {
+        // After the freeze: a snapshot taken from now on sees all that is in the memtable.
+        let snapshots = env.snapshots.list();
+        let memtable = &slot.memtable;
+        let deletes = RangeDeletes::new(memtable.range_deletes().iter().cloned());
+        let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
+        let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
+        let context = tree.context(trunk, env.options.write_buffer_bytes());
+        let leaf_target = context.leaf_target();
+        let targets = flush_targets(trunk, trunk.root.max_key(), leaf_target);
+        let raw_bytes = memtable.data_bytes();
+        let input = JobInput {
+            sources: vec![Box::new(memtable.scan_all())],
+            range_deletes: deletes.clone(),
+            snapshots,
+            seqs: (
+                memtable.min_seq().unwrap_or(SeqNo::MIN),
+                memtable.max_seq().unwrap_or(SeqNo::MIN),
+            ),
+            has_updates: tree.update.is_some(),
+            at_base: trunk.root.is_empty(),
+            raw_bytes,
+            disk_bytes: raw_bytes * 3 / 4,
+        };
+        let job = Job::new(env.job_env(tree), input, targets, 1)?;
+        Ok(Self { tree: Arc::clone(tree), slot, job, deletes, keep_hidden, raw_bytes, leaf_target })
+    }
+
+    /// Memory that the memtable takes.
+    pub(crate) fn memtable_bytes(&self) -> u64 {
+        self.slot.memtable.bytes()
+    }
+
+    /// Goes on for a step; `true` when all is written.
+    pub(crate) fn step(&mut self) -> Result<bool> {
+        self.job.step()
+    }
+
+    /// Makes the runs part of the trunk. Returns whether another memtable waits.
+    pub(crate) fn install(self, env: &Env) -> Result<Installed> {
+        let Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target } = self;
+        let result = job.finish()?;
+        let data_durable = env.runs.space.sync();
+        let log_durable = data_durable.and_then(|()| env.wal.sync_to(slot.last_lsn()));
+        if let Err(error) = log_durable {
+            discard(&result.made);
+            return Err(error);
+        }
+        let appended: u64 = result
+            .made
+            .iter()
+            .filter(|made| made.place == Place::Append)
+            .map(|made| made.run.meta().raw_bytes)
+            .sum();
+
+        let gate = env.gate.read();
+        let mut install = tree.install.lock();
+        if tree.is_dropped() {
+            install.flushing = false;
+            discard(&result.made);
+            return Ok(Installed::nothing());
+        }
+        let trunk = tree.version().trunk.clone();
+        let mut next_id = || env.next_node_id();
+        let mut surgeon = Surgeon::new(trunk, &mut next_id);
+        surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
+        let change = surgeon.finish();
+
+        let flushed = slot.max_seq();
+        let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
+        let dropped = orphans_of(&result.dropped_refs)?;
+        for value in slot.take_values() {
+            let Some(first) = value.first().copied() else { continue };
+            if dropped.iter().any(|extents| extents.first() == Some(&first)) {
+                // Overwritten before it ever reached a run: goes with the memtable.
+                slot.orphan(value);
+            } else {
+                edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
+                install.values.insert(first, value);
+            }
+        }
+        install.flushed = install.flushed.max(flushed);
+        install.flushing = false;
+        let end = InstallEnd { flushed: Some(&slot), edits };
+        let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
+        drop(install);
+        drop(gate);
+        tree.note_flush(raw_bytes);
+        tree.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
+        env.counters.add_flush(&result.stats);
+        installed
+    }
+}
+
+/// A flush that failed is begun anew later, from the memtable.
+pub(crate) fn abandon(tree: &TreeCore) {
+    tree.install.lock().flushing = false;
+}

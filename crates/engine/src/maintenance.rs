@@ -1,0 +1,119 @@
+//! Looking after an open engine: figures and verification.
+
+use std::collections::HashSet;
+
+use frondb_core::budget::Part;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, Result};
+
+use crate::env::Env;
+use crate::stats::{EngineStats, TreeStats};
+use crate::tree::TreeCore;
+
+/// What a verification found.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    /// Runs read.
+    pub runs: u64,
+    /// Messages in them.
+    pub entries: u64,
+    /// Bytes of them on disk.
+    pub bytes: u64,
+    /// Every fault found; the rest was read all the same.
+    pub faults: Vec<Error>,
+}
+
+/// Reads every block, index and filter of a tree's runs and checks checksums, order and counts,
+/// and that nodes nest. `progress` is given bytes done and to do, and stops the work by returning
+/// `false`.
+pub(crate) fn verify_tree(
+    tree: &TreeCore,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<VerifyReport> {
+    let version = tree.version();
+    let mut report = VerifyReport::default();
+    if let Err(fault) = frondb_trunk::verify(&version.trunk) {
+        report.faults.push(fault);
+    }
+    let mut runs = Vec::new();
+    let mut seen = HashSet::new();
+    version.trunk.for_each(&mut |node| {
+        for view in node.views() {
+            if seen.insert(view.run.meta().id) {
+                runs.push(view.run.clone());
+            }
+        }
+    });
+    let total = runs.iter().map(|run| run.meta().disk_bytes()).sum();
+    for run in runs {
+        if let Err(fault) = run.verify() {
+            report.faults.push(fault);
+        }
+        report.runs += 1;
+        report.entries += run.meta().entries;
+        report.bytes += run.meta().disk_bytes();
+        if !progress(report.bytes, total) {
+            return Err(Error::new(frondb_core::ErrorKind::Cancelled, "verify was cancelled"));
+        }
+    }
+    Ok(report)
+}
+
+/// Figures of one tree.
+pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
+    let version = tree.version();
+    let totals = version.trunk.root.totals;
+    TreeStats {
+        height: version.trunk.height() as u64,
+        leaves: totals.leaves,
+        views: totals.views,
+        entries: totals.entries,
+        deletes: totals.deletes,
+        raw_bytes: totals.raw_bytes,
+        base_raw_bytes: totals.base_raw_bytes,
+        disk_bytes: totals.disk_bytes,
+        memtable_entries: version.memtables().map(|memtable| memtable.len()).sum(),
+        memtable_bytes: version.memtables().map(|memtable| memtable.bytes()).sum(),
+    }
+}
+
+/// Figures that are sums over trees and parts.
+pub(crate) fn fill_trees(env: &Env, stats: &mut EngineStats) {
+    for tree in env.all_trees() {
+        let version = tree.version();
+        let totals = version.trunk.root.totals;
+        stats.trees += 1;
+        stats.nodes += totals.leaves + totals.inners;
+        stats.leaves += totals.leaves;
+        stats.views += totals.views;
+        stats.entries += totals.entries;
+        stats.raw_bytes += totals.raw_bytes;
+        stats.run_bytes += totals.disk_bytes;
+        stats.frozen_memtables += version.frozen.len() as u64;
+    }
+    stats.memory_total = env.budget.total();
+    stats.memory_used = env.budget.used();
+    stats.memory_peak = env.budget.peak();
+    stats.memtable_bytes = env.budget.used_by(Part::Memtable);
+    let cache = env.runs.cache.stats();
+    stats.cache_bytes = cache.bytes;
+    stats.cache_hits = cache.hits;
+    stats.cache_misses = cache.misses;
+    let runs = &env.runs.stats;
+    stats.reads = runs.reads.load(Ordering::Relaxed);
+    stats.read_bytes = runs.read_bytes.load(Ordering::Relaxed);
+    stats.merge_reads = runs.merge_reads.load(Ordering::Relaxed);
+    stats.merge_read_bytes = runs.merge_read_bytes.load(Ordering::Relaxed);
+    stats.filter_negatives = runs.filter_negatives.load(Ordering::Relaxed);
+    stats.filter_positives = runs.filter_positives.load(Ordering::Relaxed);
+    let ages = env.snapshots.ages();
+    stats.snapshots = env.snapshots.count() as u64;
+    stats.oldest_snapshot_ms = ages.first().map_or(0, |(_, age)| age.as_millis() as u64);
+    stats.wal_bytes = env.wal.live_bytes();
+    stats.manifest_log_bytes = env.manifest.log_bytes();
+    let space = env.runs.space.stats();
+    stats.data_file_bytes = space.file_bytes;
+    stats.data_used_bytes = space.used_bytes;
+    stats.data_free_bytes = space.free_bytes;
+    stats.disk_full = u64::from(env.full().is_some());
+}

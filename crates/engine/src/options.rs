@@ -1,0 +1,249 @@
+//! Options of the engine and of a tree, and how a tree's are kept in the manifest.
+
+use std::collections::HashMap;
+
+use frondb_block::Codec;
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Result};
+use frondb_trunk::{FilterPolicy, TrunkOptions};
+use frondb_wal::SyncMode;
+
+/// When a commit returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Durability {
+    /// When it survives power loss (as far as [`EngineOptions::sync`] says so).
+    #[default]
+    Sync,
+    /// When the operating system has it: it survives the end of the process, not power loss.
+    NoSync,
+}
+
+/// Update functions by name, given before the log is replayed (rule 16).
+#[derive(Clone, Default)]
+pub struct UpdateFns(HashMap<String, SharedUpdateFn>);
+
+impl UpdateFns {
+    /// Registers a function under its name.
+    pub fn register(&mut self, function: SharedUpdateFn) {
+        self.0.insert(function.name().to_owned(), function);
+    }
+
+    /// The function of this name and version.
+    ///
+    /// # Errors
+    /// `Invalid` if it was not registered.
+    pub fn find(&self, name: &str, version: u32) -> Result<SharedUpdateFn> {
+        match self.0.get(name) {
+            Some(function) if function.version() == version => Ok(Arc::clone(function)),
+            Some(function) => Err(Error::invalid(format!(
+                "update function {name:?} is registered as version {}, the tree needs {version}",
+                function.version()
+            ))),
+            None => Err(Error::invalid(format!("update function {name:?} is not registered"))),
+        }
+    }
+}
+
+impl std::fmt::Debug for UpdateFns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Options of an open engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// The one memory budget, bytes: cache, memtables, filters, indexes and work buffers.
+    /// At least 4 MiB.
+    pub memory_bytes: u64,
+    /// Make a new database if the directory has none.
+    pub create: bool,
+    /// Fail if the directory has a database already.
+    pub create_new: bool,
+    /// What [`Durability::Sync`] waits for.
+    pub sync: SyncMode,
+    /// Compress log records with lz4 where it pays.
+    pub wal_compression: bool,
+    /// Threads for flushes and merges; 0 runs all of it inside the calls that need it, for
+    /// deterministic tests.
+    pub background_threads: usize,
+    /// Bypass the operating system's cache for data files where the file system can.
+    pub direct_io: bool,
+    /// Disk space kept for deletes and one merge on a full disk (rule 25), bytes.
+    pub reserve_bytes: u64,
+    /// Update functions that trees may name.
+    pub update_fns: UpdateFns,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 256 << 20,
+            create: true,
+            create_new: false,
+            sync: SyncMode::Always,
+            wal_compression: false,
+            background_threads: 2,
+            direct_io: true,
+            reserve_bytes: 32 << 20,
+            update_fns: UpdateFns::default(),
+        }
+    }
+}
+
+impl EngineOptions {
+    /// Smallest budget accepted, bytes.
+    pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        if self.memory_bytes < Self::MEMORY_BYTES_MIN {
+            return Err(Error::invalid(format!(
+                "memory is {} bytes; it must be at least {}",
+                self.memory_bytes,
+                Self::MEMORY_BYTES_MIN
+            )));
+        }
+        if self.background_threads > 256 {
+            return Err(Error::invalid(format!(
+                "background_threads is {}; it must be 0 to 256",
+                self.background_threads
+            )));
+        }
+        Ok(())
+    }
+
+    /// Memtable bytes at which the largest is frozen (rule 4).
+    #[must_use]
+    pub fn write_buffer_bytes(&self) -> u64 {
+        self.memory_bytes / 4
+    }
+}
+
+/// Options of one tree, fixed when it is made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TreeOptions {
+    /// Shape and encoding.
+    pub trunk: TrunkOptions,
+    /// Name and version of the update function, if it has one.
+    pub update_fn: Option<(String, u32)>,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self { trunk: TrunkOptions::default(), update_fn: None }
+    }
+}
+
+impl TreeOptions {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the option and its range.
+    pub fn check(&self) -> Result<()> {
+        let t = &self.trunk;
+        let within = |name: &str, value: u64, min: u64, max: u64| {
+            if (min..=max).contains(&value) {
+                return Ok(());
+            }
+            Err(Error::invalid(format!("{name} is {value}; it must be {min} to {max}")))
+        };
+        within("fanout", t.fanout as u64, 2, 1024)?;
+        within("base_block_bytes", t.base_block_bytes as u64, 256, 4 << 20)?;
+        within("run_block_bytes", t.run_block_bytes as u64, 256, 4 << 20)?;
+        within("leaf_bytes_max", t.leaf_bytes_max, 4 << 10, 4 << 30)?;
+        within("leaf_bytes_min", t.leaf_bytes_min, 4 << 10, t.leaf_bytes_max)?;
+        within("slice_bytes_min", t.slice_bytes_min, 256, 64 << 20)?;
+        within("writes_before_base", u64::from(t.writes_before_base), 1, 4)?;
+        within("growth_percent", t.growth_percent, 10, 1000)?;
+        within("garbage_percent", t.garbage_percent, 5, 95)
+    }
+
+    /// Appends the encoding: codecs as text, numbers as varints.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let t = &self.trunk;
+        put_bytes(out, t.base_codec.to_string().as_bytes());
+        put_bytes(out, t.run_codec.to_string().as_bytes());
+        let (filter, prefix) = match t.filter {
+            FilterPolicy::None => (0, 0),
+            FilterPolicy::Full => (1, 0),
+            FilterPolicy::Runs => (2, 0),
+            FilterPolicy::Prefix(n) => (3, n),
+        };
+        for number in [
+            filter,
+            u64::from(prefix),
+            t.base_block_bytes as u64,
+            t.run_block_bytes as u64,
+            t.fanout as u64,
+            t.leaf_bytes_min,
+            t.leaf_bytes_max,
+            t.slice_bytes_min,
+            u64::from(t.writes_before_base),
+            t.growth_percent,
+            t.garbage_percent,
+        ] {
+            put_varint(out, number);
+        }
+        match &self.update_fn {
+            None => put_varint(out, 0),
+            Some((name, version)) => {
+                put_varint(out, u64::from(*version) + 1);
+                put_bytes(out, name.as_bytes());
+            }
+        }
+    }
+
+    /// Decodes what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// [`Truncated`] if the bytes are cut short or out of range.
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let base_codec = codec(input)?;
+        let run_codec = codec(input)?;
+        let filter = input.varint()?;
+        let prefix = u16::try_from(input.varint()?).map_err(|_| Truncated)?;
+        let filter = match filter {
+            0 => FilterPolicy::None,
+            1 => FilterPolicy::Full,
+            2 => FilterPolicy::Runs,
+            3 => FilterPolicy::Prefix(prefix),
+            _ => return Err(Truncated),
+        };
+        let trunk = TrunkOptions {
+            base_codec,
+            run_codec,
+            filter,
+            base_block_bytes: input.varint_u32()? as usize,
+            run_block_bytes: input.varint_u32()? as usize,
+            fanout: input.varint_u32()? as usize,
+            leaf_bytes_min: input.varint()?,
+            leaf_bytes_max: input.varint()?,
+            slice_bytes_min: input.varint()?,
+            writes_before_base: u8::try_from(input.varint()?).map_err(|_| Truncated)?,
+            growth_percent: input.varint()?,
+            garbage_percent: input.varint()?,
+        };
+        let update_fn = match input.varint()? {
+            0 => None,
+            n => {
+                let version = u32::try_from(n - 1).map_err(|_| Truncated)?;
+                let name = std::str::from_utf8(input.bytes()?).map_err(|_| Truncated)?;
+                Some((name.to_owned(), version))
+            }
+        };
+        let options = Self { trunk, update_fn };
+        options.check().map_err(|_| Truncated)?;
+        Ok(options)
+    }
+}
+
+fn codec(input: &mut Reader<'_>) -> Result<Codec, Truncated> {
+    let text = std::str::from_utf8(input.bytes()?).map_err(|_| Truncated)?;
+    text.parse().map_err(|_| Truncated)
+}

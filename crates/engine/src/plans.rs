@@ -1,0 +1,413 @@
+//! Carrying out what the planner decided for a node, and the end of every install: the manifest
+//! edit, the new version, and the runs that nobody needs any more.
+
+use std::collections::HashSet;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, Result, RunId, SeqNo};
+use frondb_manifest::Ticket;
+use frondb_run::Run;
+use frondb_run::format::ValueRef;
+use frondb_space::Extent;
+use frondb_trunk::cut::{node_targets, one_target};
+use frondb_trunk::install::{Change, Made, Place, Surgeon};
+use frondb_trunk::job::{Job, view_input};
+use frondb_trunk::plan::{Plan, Planned, Summary, plan_node};
+use frondb_trunk::{Node, View};
+
+use crate::env::Env;
+use crate::flush::FlushJob;
+use crate::format::{Edit, encode_edit};
+use crate::tree::{Install, MemSlot, TreeCore, Version};
+use crate::work::{RANK_FLUSH, Work};
+
+/// A job under way.
+pub(crate) enum Running {
+    /// Of a memtable.
+    Flush(FlushJob),
+    /// Of a node.
+    Merge(Box<MergeJob>),
+}
+
+impl Running {
+    /// Smaller comes first.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Flush(_) => RANK_FLUSH,
+            Self::Merge(job) => job.planned.rank,
+        }
+    }
+
+    /// Whether writers are slowed while it waits.
+    pub(crate) fn is_debt(&self) -> bool {
+        match self {
+            Self::Flush(_) => true,
+            Self::Merge(job) => job.planned.is_debt(),
+        }
+    }
+
+    /// Goes on for a step; `true` when all is written.
+    pub(crate) fn step(&mut self) -> Result<bool> {
+        match self {
+            Self::Flush(job) => job.step(),
+            Self::Merge(job) => job.job.step(),
+        }
+    }
+
+    pub(crate) fn tree(&self) -> &Arc<TreeCore> {
+        match self {
+            Self::Flush(job) => &job.tree,
+            Self::Merge(job) => &job.tree,
+        }
+    }
+}
+
+/// A node's runs being merged, rewritten or flushed.
+pub(crate) struct MergeJob {
+    pub(crate) tree: Arc<TreeCore>,
+    pub(crate) planned: Planned,
+    job: Job,
+    claimed: HashSet<RunId>,
+    runs: Vec<Arc<Run>>,
+    consumed: RangeDeletes,
+    snapshots: Arc<[SeqNo]>,
+    run_entries: u64,
+}
+
+/// What became of a plan.
+pub(crate) enum Begun {
+    /// There is a job to step.
+    Job(Box<MergeJob>),
+    /// It was a change of the trunk alone, and is done.
+    Done(Installed),
+}
+
+/// What an install leaves to do without locks.
+pub(crate) struct Installed {
+    ticket: Option<Ticket>,
+    dead: Vec<Arc<Run>>,
+    /// Nodes to plan anew.
+    pub(crate) touched: Vec<NodeId>,
+    /// The version that was replaced, kept until the edit is durable.
+    _old: Option<Arc<Version>>,
+}
+
+impl Installed {
+    pub(crate) fn nothing() -> Self {
+        Self { ticket: None, dead: Vec::new(), touched: Vec::new(), _old: None }
+    }
+
+    /// Waits until the edit is durable; then what it dropped may go (rule 7).
+    pub(crate) fn settle(self, env: &Env) -> Result<Vec<NodeId>> {
+        if let Some(ticket) = self.ticket {
+            env.manifest.sync(ticket)?;
+        }
+        for run in &self.dead {
+            run.kill();
+        }
+        Ok(self.touched)
+    }
+}
+
+/// What the end of an install adds to its edit.
+pub(crate) struct InstallEnd<'a> {
+    /// The memtable that is in the trunk now.
+    pub(crate) flushed: Option<&'a Arc<MemSlot>>,
+    /// Edits beside those of the change itself.
+    pub(crate) edits: Vec<Edit>,
+}
+
+impl MergeJob {
+    /// Goes from a plan to a job. `None` if the node is gone or needs nothing any more.
+    pub(crate) fn begin(
+        env: &Env,
+        tree: &Arc<TreeCore>,
+        planned: Planned,
+    ) -> Result<Option<Begun>> {
+        let (version, node, planned) = {
+            let mut install = tree.install.lock();
+            let version = tree.version();
+            let root = version.trunk.root.id;
+            let Some(node) = version.trunk.find(planned.node).map(Arc::clone) else {
+                return Ok(None);
+            };
+            if tree.is_dropped() || install.claimed.contains(&node.id) {
+                return Ok(None);
+            }
+            // The node may have changed since it was planned.
+            let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+            let summary = Summary::of(&node, node.id == root);
+            let Some(planned) = plan_node(&summary, &context) else { return Ok(None) };
+            install.claimed.insert(node.id);
+            if let Plan::Join(i) = planned.plan {
+                let free = node.children()[i..=i + 1]
+                    .iter()
+                    .all(|child| !install.claimed.contains(&child.id));
+                if !free {
+                    install.claimed.remove(&node.id);
+                    return Ok(None);
+                }
+            }
+            (version, node, planned)
+        };
+        let begun = match planned.plan {
+            Plan::Regroup | Plan::Join(_) => reshape(env, tree, &node, planned).map(Begun::Done),
+            _ => {
+                Self::job(env, tree, &version, &node, planned).map(|job| Begun::Job(Box::new(job)))
+            }
+        };
+        if !matches!(begun, Ok(Begun::Job(_))) {
+            tree.install.lock().claimed.remove(&node.id);
+        }
+        begun.map(Some)
+    }
+
+    fn job(
+        env: &Env,
+        tree: &Arc<TreeCore>,
+        version: &Version,
+        node: &Arc<Node>,
+        planned: Planned,
+    ) -> Result<Self> {
+        let snapshots = env.snapshots.list();
+        let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+        let deletes = (*node.range_deletes).clone();
+        let views: Vec<&View> = match planned.plan {
+            Plan::MergeRuns(n) => node.runs.iter().take(n).collect(),
+            Plan::FlushNode => node.runs.iter().collect(),
+            _ => node.views().collect(),
+        };
+        let whole_leaf = node.is_leaf() && views.len() == node.views().count();
+        let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
+        let writes = writes.unwrap_or(0).saturating_add(1);
+        let input =
+            view_input(views.iter().copied(), deletes.clone(), Arc::clone(&snapshots), whole_leaf)?;
+        let (lo, hi) = (&node.lo, node.hi.as_ref());
+        let targets = match planned.plan {
+            Plan::FlushNode => node_targets(node, context.leaf_target()),
+            Plan::Rewrite(_, pieces) => {
+                let piece = (input.raw_bytes / pieces.max(1)).max(1) + 1;
+                one_target(lo, hi, Place::Base, if pieces > 1 { piece } else { u64::MAX })
+            }
+            _ => one_target(lo, hi, Place::Slice, u64::MAX),
+        };
+        let runs: Vec<Arc<Run>> = views.iter().map(|view| Arc::clone(&view.run)).collect();
+        let claimed = runs.iter().map(|run| run.meta().id).collect();
+        let run_entries = node.runs.iter().map(View::entries).sum();
+        let job = Job::new(env.job_env(tree), input, targets, writes)?;
+        Ok(Self {
+            tree: Arc::clone(tree),
+            planned,
+            job,
+            claimed,
+            runs,
+            consumed: deletes,
+            snapshots,
+            run_entries,
+        })
+    }
+
+    /// Makes the result part of the trunk.
+    pub(crate) fn install(self, env: &Env) -> Result<Installed> {
+        let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries } = self;
+        let result = job.finish()?;
+        if let Err(error) = env.runs.space.sync() {
+            discard(&result.made);
+            return Err(error);
+        }
+        let gate = env.gate.read();
+        let mut install = tree.install.lock();
+        install.claimed.remove(&planned.node);
+        let trunk = tree.version().trunk.clone();
+        let mut next_id = || env.next_node_id();
+        let mut surgeon = Surgeon::new(trunk, &mut next_id);
+        let oldest = snapshots.first().copied();
+        let done = !tree.is_dropped()
+            && match planned.plan {
+                Plan::FlushNode => {
+                    surgeon.flush_node(planned.node, &claimed, &consumed, &result.made, oldest)
+                }
+                Plan::MergeRuns(_) => surgeon.merge_runs(planned.node, &claimed, &result.made),
+                _ => {
+                    let met = result.stats.entries_in.saturating_sub(result.stats.entries_out);
+                    let overlap = (met * 100 / run_entries.max(1)).min(100);
+                    let made = &result.made;
+                    surgeon.rewrite(planned.node, &claimed, &consumed, made, oldest, overlap)
+                }
+            };
+        if !done {
+            discard(&result.made);
+            return Ok(Installed::nothing());
+        }
+        let change = surgeon.finish();
+        let mut edits = Vec::new();
+        for extents in orphans_of(&result.dropped_refs)? {
+            let Some(first) = extents.first().copied() else { continue };
+            if install.values.remove(&first).is_some() {
+                edits.push(Edit::DropValue { tree: tree.id, first });
+                // A reader of an older version finds the reference in one of the inputs, so the
+                // value lives as long as they do.
+                if let Some(input) = runs.first() {
+                    input.orphan(extents);
+                }
+            }
+        }
+        let end = InstallEnd { flushed: None, edits };
+        let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
+        drop(install);
+        drop(gate);
+        drop(runs);
+        env.counters.add_merge(&planned, &result.stats);
+        installed
+    }
+}
+
+/// Changes of the trunk without data: a level of inner nodes, two leaves joined.
+fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Result<Installed> {
+    let _gate = env.gate.read();
+    let mut install = tree.install.lock();
+    let trunk = tree.version().trunk.clone();
+    let mut next_id = || env.next_node_id();
+    let mut surgeon = Surgeon::new(trunk, &mut next_id);
+    let done = match planned.plan {
+        Plan::Join(i) => {
+            let children = node.children();
+            let claimed = [i, i + 1].iter().any(|&i| install.claimed.contains(&children[i].id));
+            !claimed && surgeon.join(node.id, children[i].id, children[i + 1].id)
+        }
+        _ => surgeon.regroup(node.id, tree.options.trunk.fanout),
+    };
+    if !done || tree.is_dropped() {
+        return Ok(Installed::nothing());
+    }
+    let change = surgeon.finish();
+    let end = InstallEnd { flushed: None, edits: Vec::new() };
+    commit_edit(env, tree, &mut install, change, &[], end)
+}
+
+/// Appends the edit of a change, publishes the new version, and says what is left to do.
+/// REQUIRES: the gate held for reading, and the tree's install lock.
+pub(crate) fn commit_edit(
+    env: &Env,
+    tree: &TreeCore,
+    install: &mut Install,
+    change: Change,
+    made: &[Made],
+    end: InstallEnd<'_>,
+) -> Result<Installed> {
+    let id = tree.id;
+    let old = tree.version();
+    let dead = dead_runs(install, &change, &old, made);
+    let mut edits = end.edits;
+    edits.extend(made.iter().map(|made| Edit::AddRun(made.run.meta().clone())));
+    edits.extend(change.images.iter().map(|node| Edit::PutNode { tree: id, node: node.clone() }));
+    edits.extend(change.dropped.iter().map(|&node| Edit::DropNode { tree: id, node }));
+    edits.extend(change.root.map(|root| Edit::SetRoot { tree: id, root }));
+    edits.extend(dead.iter().map(|run| Edit::DropRun { tree: id, run: run.meta().id }));
+    let mut record = Vec::new();
+    for edit in &edits {
+        encode_edit(&mut record, edit);
+    }
+    let ticket = match env.manifest.append(&record) {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            // Nothing was changed but the counts of views, and no edit may follow this one.
+            env.poison(&error);
+            return Err(error);
+        }
+    };
+    let touched = change.touched();
+    tree.publish(change.trunk, end.flushed);
+    Ok(Installed { ticket: Some(ticket), dead, touched, _old: Some(old) })
+}
+
+/// Counts views and returns the runs that have none left.
+fn dead_runs(
+    install: &mut Install,
+    change: &Change,
+    old: &Version,
+    made: &[Made],
+) -> Vec<Arc<Run>> {
+    let mut gone = HashSet::new();
+    for (&run, &delta) in &change.views {
+        let count = install.views.entry(run).or_insert(0);
+        *count = u32::try_from(i64::from(*count) + delta).unwrap_or(0);
+        if *count == 0 {
+            install.views.remove(&run);
+            gone.insert(run);
+        }
+    }
+    let mut dead = Vec::new();
+    if !gone.is_empty() {
+        old.trunk.for_each(&mut |node| {
+            for view in node.views() {
+                if gone.remove(&view.run.meta().id) {
+                    dead.push(Arc::clone(&view.run));
+                }
+            }
+        });
+    }
+    // A run that no node took (all of it beyond a pivot of now) dies unborn.
+    let unborn = made.iter().filter(|made| !install.views.contains_key(&made.run.meta().id));
+    dead.extend(unborn.map(|made| Arc::clone(&made.run)));
+    dead
+}
+
+/// Runs that will not be installed give their extents back.
+pub(crate) fn discard(made: &[Made]) {
+    for made in made {
+        made.run.kill();
+    }
+}
+
+/// The extents of values whose references a merge dropped.
+pub(crate) fn orphans_of(refs: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
+    refs.iter()
+        .map(|bytes| {
+            ValueRef::decode(bytes).map(|value| value.extents).map_err(|_| {
+                frondb_core::Error::internal("a reference to a value cannot be decoded")
+            })
+        })
+        .collect()
+}
+
+/// Plans `nodes` of a tree anew.
+pub(crate) fn replan(env: &Env, work: &Work, tree: &Arc<TreeCore>, nodes: &[NodeId]) {
+    if tree.is_dropped() {
+        return;
+    }
+    let version = tree.version();
+    let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+    let root = version.trunk.root.id;
+    let mut todo: HashSet<NodeId> = nodes.iter().copied().collect();
+    version.trunk.for_each(&mut |node| {
+        if todo.remove(&node.id) {
+            let planned = plan_node(&Summary::of(node, node.id == root), &context);
+            work.set_plan(tree, node.id, planned);
+        }
+    });
+    for gone in todo {
+        work.set_plan(tree, gone, None);
+    }
+    // Joins and regroups concern the parents of what changed.
+    version.trunk.for_each(&mut |node| {
+        if !node.is_leaf() && node.children().iter().any(|child| nodes.contains(&child.id)) {
+            let planned = plan_node(&Summary::of(node, node.id == root), &context);
+            work.set_plan(tree, node.id, planned);
+        }
+    });
+}
+
+/// Plans all nodes of a tree.
+pub(crate) fn plan_all(env: &Env, work: &Work, tree: &Arc<TreeCore>) {
+    let version = tree.version();
+    let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+    let root = version.trunk.root.id;
+    version.trunk.for_each(&mut |node| {
+        let planned = plan_node(&Summary::of(node, node.id == root), &context);
+        if planned.is_some() {
+            work.set_plan(tree, node.id, planned);
+        }
+    });
+}

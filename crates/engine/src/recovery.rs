@@ -1,0 +1,391 @@
+//! Opening: the manifest's snapshot and edits, then the log.
+//!
+//! 1. Lock the directory.
+//! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]).
+//! 3. Replay the log from where it is needed into memtables, leaving out what is in runs already
+//!    (each tree's flushed SeqNo).
+//! 4. Open the space with the extents of runs and of large values as used; all else is free.
+//! 5. Build the trunks and publish each tree's first version.
+
+use std::collections::{BTreeMap, HashMap};
+
+use frondb_cache::{Cache, CacheOptions};
+use frondb_core::budget::Budget;
+use frondb_core::clock::SharedClock;
+use frondb_core::codec::Reader;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Lsn, MessageKind, NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_device::SharedDevice;
+use frondb_manifest::{Manifest, ManifestOptions};
+use frondb_memtable::{Entry, Memtable};
+use frondb_run::format::ValueRef;
+use frondb_run::{Run, RunEnv, RunMeta, RunStats};
+use frondb_space::{Extent, Space, SpaceOptions};
+use frondb_trunk::format::BodyImage;
+use frondb_trunk::{Key, NodeImage, restore};
+use frondb_wal::{Wal, WalOptions};
+
+use crate::catalog::tree_core;
+use crate::env::{Env, EnvParts, Ids};
+use crate::format::{
+    Edit, Op, RecordError, RecordVisitor, decode_edit, decode_record, range_delete,
+};
+use crate::options::{EngineOptions, TreeOptions};
+use crate::tree::Install;
+
+/// What recovery found, for the log and for tools.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recovery {
+    /// A new database was made.
+    pub created: bool,
+    /// Records of the log that were replayed.
+    pub records: u64,
+    /// Bytes of the log that were read.
+    pub log_bytes: u64,
+    /// Messages put into memtables.
+    pub messages: u64,
+    /// A torn tail of the log that was cut off, in words.
+    pub log_tail: Option<String>,
+    /// A torn tail of the manifest that was cut off, in words.
+    pub manifest_tail: Option<String>,
+}
+
+/// Opens or makes the database in `device`; `log_device` is where its log is.
+pub(crate) fn open(
+    device: SharedDevice,
+    log_device: SharedDevice,
+    options: EngineOptions,
+    clock: SharedClock,
+) -> Result<(Env, Recovery)> {
+    options.check()?;
+    let mut recovery = Recovery::default();
+    let (manifest, state) = open_manifest(&device, &options, &mut recovery)?;
+    let budget = Budget::new(options.memory_bytes);
+    let mut wal_options = WalOptions {
+        segment_bytes: (options.write_buffer_bytes() / 4).clamp(64 << 10, 100 << 20),
+        sync: options.sync,
+        compression: options.wal_compression,
+        ..WalOptions::default()
+    };
+    wal_options.reserve_bytes = wal_options.reserve_bytes.min(wal_options.segment_bytes);
+    let db_id = manifest.db_id();
+    let (start, durable) = (state.log_start, state.log_durable);
+    let mut replay = Wal::open(log_device, wal_options, db_id, start, durable, Arc::clone(&clock))?;
+    let mut memtables = Memtables {
+        state: &state,
+        budget: &budget,
+        trees: BTreeMap::new(),
+        at: (start, start),
+        messages: 0,
+    };
+    let mut last = state.seq;
+    while let Some(record) = replay.next_record()? {
+        memtables.at = (record.start, record.end);
+        recovery.records += 1;
+        recovery.log_bytes += record.payload.len() as u64;
+        let seq = decode_record(record.payload, &mut memtables).map_err(|error| match error {
+            RecordError::Visitor(error) => error,
+            RecordError::Malformed => Error::corruption(
+                "wal",
+                record.start.get(),
+                "wal record",
+                "the record passes its checksum but cannot be decoded",
+            ),
+        })?;
+        last = last.max(seq);
+    }
+    let (wal, tail) = replay.finish()?;
+    recovery.log_tail = tail.map(|tail| tail.to_string());
+    recovery.messages = memtables.messages;
+    let Memtables { trees: logged, .. } = memtables;
+
+    let runs = state.trees.values().flat_map(|tree| tree.runs.values());
+    let mut used: Vec<Extent> = runs.flat_map(|run| run.extents.iter().copied()).collect();
+    used.extend(state.trees.values().flat_map(|tree| tree.values.values().flatten()));
+    used.extend(logged.values().flat_map(|tree| tree.values.iter().flatten()));
+    let space_options = SpaceOptions {
+        direct: options.direct_io,
+        reserve_bytes: options.reserve_bytes,
+        ..SpaceOptions::default()
+    };
+    let space = Space::open(Arc::clone(&device), space_options, used)?;
+    let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
+    let runs =
+        Arc::new(RunEnv { space, cache, budget: Arc::clone(&budget), stats: RunStats::default() });
+    let parts = EnvParts { device, clock, options, budget, runs, wal, manifest };
+    let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
+    publish(&env, state, logged)?;
+    report(&recovery);
+    Ok((env, recovery))
+}
+
+fn report(recovery: &Recovery) {
+    if let Some(tail) = &recovery.log_tail {
+        tracing::warn!("the log had a torn tail: {tail}");
+    }
+    if let Some(tail) = &recovery.manifest_tail {
+        tracing::warn!("the manifest had a torn tail: {tail}");
+    }
+    if recovery.records > 0 {
+        let Recovery { records, messages, log_bytes, .. } = recovery;
+        tracing::info!("replayed {messages} messages from {records} records, {log_bytes} bytes");
+    }
+}
+
+fn open_manifest(
+    device: &SharedDevice,
+    options: &EngineOptions,
+    recovery: &mut Recovery,
+) -> Result<(Manifest, ManifestState)> {
+    let manifest_options = ManifestOptions::default();
+    if !Manifest::exists(device)? {
+        if !options.create && !options.create_new {
+            let message = format!("there is no FronDB database in {}", device.describe());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        check_empty(device)?;
+        recovery.created = true;
+        let manifest = Manifest::create(Arc::clone(device), new_db_id(), manifest_options)?;
+        return Ok((manifest, ManifestState::default()));
+    }
+    if options.create_new {
+        let message = format!("{} has a database already", device.describe());
+        return Err(Error::new(ErrorKind::Exists, message));
+    }
+    let (manifest, recovered) = Manifest::open(Arc::clone(device), manifest_options)?;
+    recovery.manifest_tail = recovered.trimmed.map(|trimmed| trimmed.to_string());
+    for warning in &recovered.warnings {
+        tracing::warn!("{warning}");
+    }
+    let mut state = ManifestState::default();
+    for record in std::iter::once(&recovered.snapshot).chain(&recovered.edits) {
+        let mut input = Reader::new(record);
+        while !input.is_empty() {
+            let edit = decode_edit(&mut input).map_err(|_| {
+                damaged("a record passes its checksum but cannot be decoded".into())
+            })?;
+            state.apply(edit)?;
+        }
+    }
+    Ok((manifest, state))
+}
+
+/// A directory with other files in it is not made a database by accident.
+fn check_empty(device: &SharedDevice) -> Result<()> {
+    let ours = |name: &String| name == crate::engine::LOCK_FILE || name == crate::engine::LOG_DIR;
+    match device.list("")?.into_iter().find(|name| !ours(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(format!(
+            "{} is not a FronDB database and not empty (it has {name:?}); \
+             give an empty or new directory",
+            device.describe()
+        ))),
+    }
+}
+
+fn new_db_id() -> u128 {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library's hasher keys are random a process.
+    let random = || std::hash::RandomState::new().build_hasher().finish();
+    u128::from(random()) << 64 | u128::from(random())
+}
+
+fn damaged(message: String) -> Error {
+    Error::corruption("MANIFEST", 0, "manifest record", message)
+}
+
+/// What the manifest says.
+#[derive(Default)]
+pub(crate) struct ManifestState {
+    trees: BTreeMap<TreeId, TreeState>,
+    log_start: Lsn,
+    log_durable: Lsn,
+    ids: Ids,
+    seq: SeqNo,
+}
+
+/// What the manifest says of a tree.
+struct TreeState {
+    name: String,
+    options: TreeOptions,
+    root: NodeId,
+    flushed: SeqNo,
+    nodes: HashMap<NodeId, NodeImage>,
+    runs: HashMap<RunId, RunMeta>,
+    values: HashMap<Extent, Vec<Extent>>,
+}
+
+impl ManifestState {
+    /// Applies one edit.
+    pub(crate) fn apply(&mut self, edit: Edit) -> Result<()> {
+        match edit {
+            Edit::CreateTree { tree, name, options, root } => {
+                self.ids.tree = self.ids.tree.max(tree.get());
+                self.ids.node = self.ids.node.max(root.get());
+                let leaf = NodeImage {
+                    id: root,
+                    lo: Key::from([]),
+                    hi: None,
+                    runs: Vec::new(),
+                    range_deletes: Vec::new(),
+                    body: BodyImage::Leaf(Vec::new()),
+                };
+                let state = TreeState {
+                    name,
+                    options,
+                    root,
+                    flushed: SeqNo::MIN,
+                    nodes: HashMap::from([(root, leaf)]),
+                    runs: HashMap::new(),
+                    values: HashMap::new(),
+                };
+                if self.trees.insert(tree, state).is_some() {
+                    return Err(damaged(format!("tree {tree} is made twice")));
+                }
+            }
+            Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
+            Edit::DropTree { tree } => {
+                self.tree(tree)?;
+                self.trees.remove(&tree);
+            }
+            Edit::AddRun(meta) => {
+                self.ids.run = self.ids.run.max(meta.id.get());
+                self.seq = self.seq.max(meta.max_seq);
+                let id = meta.id;
+                if self.tree(meta.tree)?.runs.insert(id, meta).is_some() {
+                    return Err(damaged(format!("run {id} is made twice")));
+                }
+            }
+            Edit::DropRun { tree, run } => {
+                if self.tree(tree)?.runs.remove(&run).is_none() {
+                    return Err(damaged(format!("run {run} is dropped and was never made")));
+                }
+            }
+            Edit::PutNode { tree, node } => {
+                self.ids.node = self.ids.node.max(node.id.get());
+                self.tree(tree)?.nodes.insert(node.id, node);
+            }
+            Edit::DropNode { tree, node } => {
+                self.tree(tree)?.nodes.remove(&node);
+            }
+            Edit::SetRoot { tree, root } => self.tree(tree)?.root = root,
+            Edit::Flushed { tree, seq } => {
+                self.seq = self.seq.max(seq);
+                let state = self.tree(tree)?;
+                state.flushed = state.flushed.max(seq);
+            }
+            Edit::AddValue { tree, extents } => {
+                let Some(first) = extents.first().copied() else { return Ok(()) };
+                self.tree(tree)?.values.insert(first, extents);
+            }
+            Edit::DropValue { tree, first } => {
+                self.tree(tree)?.values.remove(&first);
+            }
+            Edit::Log { start, durable } => {
+                self.log_start = self.log_start.max(start);
+                self.log_durable = self.log_durable.max(durable);
+            }
+            Edit::Ids { tree, run, node, seq } => {
+                self.ids.tree = self.ids.tree.max(tree.get());
+                self.ids.run = self.ids.run.max(run.get());
+                self.ids.node = self.ids.node.max(node.get());
+                self.seq = self.seq.max(seq);
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, id: TreeId) -> Result<&mut TreeState> {
+        self.trees
+            .get_mut(&id)
+            .ok_or_else(|| damaged(format!("an edit of tree {id}, which does not exist")))
+    }
+}
+
+/// What the log gave for one tree.
+pub(crate) struct Logged {
+    memtable: Memtable,
+    first: Lsn,
+    last: Lsn,
+    values: Vec<Vec<Extent>>,
+}
+
+/// Fills memtables from records.
+struct Memtables<'a> {
+    state: &'a ManifestState,
+    budget: &'a Arc<Budget>,
+    trees: BTreeMap<TreeId, Logged>,
+    at: (Lsn, Lsn),
+    messages: u64,
+}
+
+impl RecordVisitor for Memtables<'_> {
+    fn relog(&mut self, tree: TreeId) -> Result<()> {
+        self.trees.remove(&tree);
+        Ok(())
+    }
+
+    fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
+        // Dropped trees' messages, and those that are in runs already, are left out.
+        let Some(state) = self.state.trees.get(&tree) else { return Ok(()) };
+        if seq <= state.flushed {
+            return Ok(());
+        }
+        let (start, end) = self.at;
+        let logged = self.trees.entry(tree).or_insert_with(|| Logged {
+            memtable: Memtable::new(Arc::clone(self.budget)),
+            first: start,
+            last: end,
+            values: Vec::new(),
+        });
+        logged.last = end;
+        self.messages += 1;
+        match op {
+            Op::Point { kind, key, value } => {
+                if kind == MessageKind::PutRef {
+                    let reference = ValueRef::decode(value).map_err(|_| {
+                        Error::corruption("wal", start.get(), "wal record", "a bad value reference")
+                    })?;
+                    logged.values.push(reference.extents);
+                }
+                logged.memtable.insert_batch(&[Entry { key, seq, kind, value }]);
+            }
+            Op::RangeDelete { lo, hi } => {
+                logged.memtable.add_range_delete(range_delete(lo, hi, seq));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Builds the trees.
+fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>) -> Result<()> {
+    for (id, tree) in state.trees {
+        let prefix = tree.options.trunk.filter_prefix();
+        let mut runs: HashMap<RunId, Arc<Run>> = HashMap::new();
+        let mut metas = tree.runs;
+        let restored = restore(id, tree.root, &tree.nodes, &mut |run| {
+            if let Some(run) = runs.get(&run) {
+                return Some(Arc::clone(run));
+            }
+            let made = Run::new(metas.remove(&run)?, prefix, Arc::clone(&env.runs));
+            runs.insert(run, Arc::clone(&made));
+            Some(made)
+        })?;
+        if let Some(lost) = metas.keys().next() {
+            return Err(damaged(format!("tree {id}: no node holds run {lost}")));
+        }
+        let install = Install {
+            views: restored.views,
+            values: tree.values,
+            flushed: tree.flushed,
+            ..Install::default()
+        };
+        let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
+        if let Some(logged) = logged.remove(&id) {
+            core.adopt(logged.memtable, logged.first, logged.last, logged.values, env);
+        }
+        env.trees.write().insert(id, core);
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! What the engine counts, and the figures it reports.
+
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_trunk::job::JobStats;
+use frondb_trunk::plan::{Plan, Planned, Reason};
+
+/// Counters since the engine was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) commits: AtomicU64,
+    pub(crate) messages: AtomicU64,
+    pub(crate) user_bytes: AtomicU64,
+    pub(crate) gets: AtomicU64,
+    pub(crate) seeks: AtomicU64,
+    pub(crate) deletes_stepped_over: AtomicU64,
+    flushes: AtomicU64,
+    flush_bytes: AtomicU64,
+    merges: AtomicU64,
+    rewrites: AtomicU64,
+    scan_rewrites: AtomicU64,
+    node_flushes: AtomicU64,
+    merge_bytes: AtomicU64,
+    merged_entries: AtomicU64,
+    steps: AtomicU64,
+    pub(crate) relogs: AtomicU64,
+    pub(crate) manifest_rotations: AtomicU64,
+    pub(crate) job_failures: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_flush(&self, stats: &JobStats) {
+        Self::add(&self.flushes, 1);
+        Self::add(&self.flush_bytes, stats.bytes_written);
+        Self::add(&self.steps, stats.steps);
+    }
+
+    pub(crate) fn add_merge(&self, planned: &Planned, stats: &JobStats) {
+        let counter = match planned.plan {
+            Plan::FlushNode => &self.node_flushes,
+            Plan::MergeRuns(_) => &self.merges,
+            Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
+            _ => &self.rewrites,
+        };
+        Self::add(counter, 1);
+        Self::add(&self.merge_bytes, stats.bytes_written);
+        Self::add(&self.merged_entries, stats.entries_in);
+        Self::add(&self.steps, stats.steps);
+    }
+
+    pub(crate) fn fill(&self, stats: &mut EngineStats) {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        stats.commits = get(&self.commits);
+        stats.messages = get(&self.messages);
+        stats.user_bytes = get(&self.user_bytes);
+        stats.gets = get(&self.gets);
+        stats.seeks = get(&self.seeks);
+        stats.deletes_stepped_over = get(&self.deletes_stepped_over);
+        stats.flushes = get(&self.flushes);
+        stats.flush_bytes = get(&self.flush_bytes);
+        stats.merges = get(&self.merges);
+        stats.rewrites = get(&self.rewrites);
+        stats.scan_rewrites = get(&self.scan_rewrites);
+        stats.node_flushes = get(&self.node_flushes);
+        stats.merge_bytes = get(&self.merge_bytes);
+        stats.merged_entries = get(&self.merged_entries);
+        stats.steps = get(&self.steps);
+        stats.relogs = get(&self.relogs);
+        stats.manifest_rotations = get(&self.manifest_rotations);
+        stats.job_failures = get(&self.job_failures);
+    }
+}
+
+macro_rules! engine_stats {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Figures of an open engine. Counters count since it was opened; bytes unless the name
+        /// says otherwise. Reading them costs nothing to speak of.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct EngineStats {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl EngineStats {
+            /// Every figure with its name, in the order of the declaration: for text and JSON.
+            #[must_use]
+            pub fn figures(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+        }
+    };
+}
+
+engine_stats! {
+    /// Trees.
+    trees,
+    /// Nodes of all trunks.
+    nodes,
+    /// Leaves among them.
+    leaves,
+    /// Runs that nodes hold views of.
+    views,
+    /// Messages in runs.
+    entries,
+    /// Key and value bytes in runs, before encoding.
+    raw_bytes,
+    /// Bytes of runs on disk.
+    run_bytes,
+    /// The memory budget.
+    memory_total,
+    /// Of it in use.
+    memory_used,
+    /// Most that was in use.
+    memory_peak,
+    /// Memory of memtables.
+    memtable_bytes,
+    /// Memtables frozen and not yet flushed, a count.
+    frozen_memtables,
+    /// Memory of cached blocks, indexes and filters.
+    cache_bytes,
+    /// Cache hits.
+    cache_hits,
+    /// Cache misses.
+    cache_misses,
+    /// Commits.
+    commits,
+    /// Messages committed.
+    messages,
+    /// Bytes of batches committed.
+    user_bytes,
+    /// Point lookups.
+    gets,
+    /// Positionings of cursors.
+    seeks,
+    /// Deletes that cursors stepped over.
+    deletes_stepped_over,
+    /// Reads of blocks from the device, for lookups and scans.
+    reads,
+    /// Bytes of those.
+    read_bytes,
+    /// Reads for merges.
+    merge_reads,
+    /// Bytes of those.
+    merge_read_bytes,
+    /// Lookups that a filter answered with no.
+    filter_negatives,
+    /// Lookups that a filter passed.
+    filter_positives,
+    /// Memtables flushed.
+    flushes,
+    /// Bytes those wrote.
+    flush_bytes,
+    /// Merges of runs.
+    merges,
+    /// Bases rewritten.
+    rewrites,
+    /// Bases rewritten because scans had paid for it.
+    scan_rewrites,
+    /// Inner nodes flushed.
+    node_flushes,
+    /// Bytes written by merges of all kinds.
+    merge_bytes,
+    /// Messages read by merges of all kinds.
+    merged_entries,
+    /// Steps of background work.
+    steps,
+    /// Jobs that writers owe.
+    debt_jobs,
+    /// Bytes those will read.
+    debt_bytes,
+    /// Jobs under way.
+    running_jobs,
+    /// Jobs that failed.
+    job_failures,
+    /// Nanoseconds that commits were slowed by.
+    paced_nanos,
+    /// Live snapshots.
+    snapshots,
+    /// Age of the oldest, milliseconds.
+    oldest_snapshot_ms,
+    /// Log kept.
+    wal_bytes,
+    /// Memtables logged again, a count.
+    relogs,
+    /// Bytes of edits in the manifest's current file.
+    manifest_log_bytes,
+    /// Manifest snapshots written, a count.
+    manifest_rotations,
+    /// Lengths of the data files.
+    data_file_bytes,
+    /// Of them in use.
+    data_used_bytes,
+    /// Of them free.
+    data_free_bytes,
+    /// 1 while writes fail because the disk is full.
+    disk_full,
+}
+
+impl std::fmt::Display for EngineStats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, value) in self.figures() {
+            writeln!(f, "{name:<24} {value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Figures of one tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TreeStats {
+    /// Levels of nodes.
+    pub height: u64,
+    /// Leaves.
+    pub leaves: u64,
+    /// Runs that nodes hold views of.
+    pub views: u64,
+    /// Messages in runs.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+    /// Key and value bytes in runs.
+    pub raw_bytes: u64,
+    /// Of them in bases.
+    pub base_raw_bytes: u64,
+    /// Bytes of runs on disk.
+    pub disk_bytes: u64,
+    /// Messages in memtables.
+    pub memtable_entries: u64,
+    /// Memory of memtables.
+    pub memtable_bytes: u64,
+}

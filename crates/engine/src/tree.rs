@@ -1,0 +1,294 @@
+//! One tree of an open engine: its sources as readers see them, and what an install changes.
+//!
+//! # One pointer (rule 2)
+//! What a reader needs (active memtable, frozen memtables, trunk) is one immutable [`Version`].
+//! A reader takes the pointer once and sees every message exactly once, newer before older; a
+//! freeze and an install each replace it as a whole.
+//!
+//! Locks, in this order: the engine's commit lock, the manifest gate, [`TreeCore::install`],
+//! [`TreeCore::version`]. Nobody does I/O under the last two.
+
+use std::collections::{HashMap, HashSet};
+
+use frondb_core::budget::Budget;
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::{Lsn, NodeId, RunId, SeqNo, TreeId};
+use frondb_memtable::Memtable;
+use frondb_space::{Extent, Space};
+use frondb_trunk::Trunk;
+use frondb_trunk::plan::Context;
+
+use crate::env::Env;
+use crate::options::TreeOptions;
+
+/// A memtable and the part of the log that it needs.
+pub(crate) struct MemSlot {
+    pub(crate) memtable: Arc<Memtable>,
+    space: Arc<Space>,
+    /// Extents of the large values that its messages refer to.
+    values: Mutex<Vec<Vec<Extent>>>,
+    /// Extents of values that were overwritten before a flush: released with the memtable, when
+    /// no reader can hold a reference any more.
+    orphans: Mutex<Vec<Extent>>,
+    /// Set when it is frozen: the sum it is counted in until it goes, and its share.
+    frozen: Mutex<Option<(Arc<AtomicU64>, u64)>>,
+    /// Start of the first record with a message in it; `u64::MAX` while it is empty.
+    first_lsn: AtomicU64,
+    /// End of the last such record.
+    last_lsn: AtomicU64,
+}
+
+impl MemSlot {
+    pub(crate) fn new(budget: &Arc<Budget>, space: &Arc<Space>) -> Arc<Self> {
+        Self::of(Memtable::new(Arc::clone(budget)), space)
+    }
+
+    fn of(memtable: Memtable, space: &Arc<Space>) -> Arc<Self> {
+        Arc::new(Self {
+            memtable: Arc::new(memtable),
+            space: Arc::clone(space),
+            values: Mutex::new(Vec::new()),
+            orphans: Mutex::new(Vec::new()),
+            frozen: Mutex::new(None),
+            first_lsn: AtomicU64::new(u64::MAX),
+            last_lsn: AtomicU64::new(0),
+        })
+    }
+
+    /// A record at `[start, end)` has messages for the memtable.
+    pub(crate) fn logged(&self, start: Lsn, end: Lsn) {
+        self.first_lsn.fetch_min(start.get(), Ordering::AcqRel);
+        self.last_lsn.fetch_max(end.get(), Ordering::AcqRel);
+    }
+
+    /// The memtable was logged again as a whole at `[start, end)`.
+    pub(crate) fn logged_again(&self, start: Lsn, end: Lsn) {
+        self.first_lsn.store(start.get(), Ordering::Release);
+        self.last_lsn.store(end.get(), Ordering::Release);
+    }
+
+    /// Where the log that holds its messages begins, if it has any.
+    pub(crate) fn first_lsn(&self) -> Option<Lsn> {
+        let lsn = self.first_lsn.load(Ordering::Acquire);
+        (lsn != u64::MAX).then_some(Lsn(lsn))
+    }
+
+    pub(crate) fn last_lsn(&self) -> Lsn {
+        Lsn(self.last_lsn.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memtable.is_empty()
+    }
+
+    /// Largest SeqNo in it.
+    pub(crate) fn max_seq(&self) -> SeqNo {
+        self.memtable.max_seq().unwrap_or(SeqNo::MIN)
+    }
+
+    /// A message refers to a value in these extents.
+    pub(crate) fn add_value(&self, extents: Vec<Extent>) {
+        self.values.lock().push(extents);
+    }
+
+    /// The large values, which the caller takes care of from now on.
+    pub(crate) fn take_values(&self) -> Vec<Vec<Extent>> {
+        std::mem::take(&mut *self.values.lock())
+    }
+
+    /// Counts its memory in `sum` until it goes.
+    pub(crate) fn count_frozen(&self, sum: &Arc<AtomicU64>) {
+        let bytes = self.memtable.bytes();
+        sum.fetch_add(bytes, Ordering::Relaxed);
+        *self.frozen.lock() = Some((Arc::clone(sum), bytes));
+    }
+
+    /// Releases extents when the memtable goes.
+    pub(crate) fn orphan(&self, extents: Vec<Extent>) {
+        self.orphans.lock().extend(extents);
+    }
+}
+
+impl Drop for MemSlot {
+    fn drop(&mut self) {
+        if let Some((sum, bytes)) = self.frozen.lock().take() {
+            sum.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        for extent in std::mem::take(&mut *self.orphans.lock()) {
+            self.space.release(extent);
+        }
+    }
+}
+
+/// All sources of a tree at one moment. Immutable but for the active memtable's growth.
+pub(crate) struct Version {
+    pub(crate) active: Arc<MemSlot>,
+    /// Newest first.
+    pub(crate) frozen: Vec<Arc<MemSlot>>,
+    pub(crate) trunk: Trunk,
+}
+
+impl Version {
+    /// The memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.frozen).map(|slot| &slot.memtable)
+    }
+
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Arc<MemSlot>> {
+        std::iter::once(&self.active).chain(&self.frozen)
+    }
+}
+
+/// What only installs change.
+#[derive(Default)]
+pub(crate) struct Install {
+    /// Views of each run in the newest trunk; a run without any is dead.
+    pub(crate) views: HashMap<RunId, u32>,
+    /// Nodes that a job works on.
+    pub(crate) claimed: HashSet<NodeId>,
+    /// A memtable is being flushed.
+    pub(crate) flushing: bool,
+    /// Values in extents of their own that runs refer to, by their first extent.
+    pub(crate) values: HashMap<Extent, Vec<Extent>>,
+    /// All messages up to here are in runs.
+    pub(crate) flushed: SeqNo,
+}
+
+/// The shared state of a tree.
+pub(crate) struct TreeCore {
+    pub(crate) id: TreeId,
+    pub(crate) engine: u64,
+    pub(crate) name: RwLock<String>,
+    pub(crate) options: TreeOptions,
+    pub(crate) update: Option<SharedUpdateFn>,
+    pub(crate) version: RwLock<Arc<Version>>,
+    pub(crate) install: Mutex<Install>,
+    pub(crate) dropped: AtomicBool,
+    /// Key and value bytes that a flush brings, smoothed.
+    pub(crate) flush_raw_bytes: AtomicU64,
+    /// The last flush went right of all data.
+    pub(crate) sequential: AtomicBool,
+    /// Messages stepped over by reads that were deletes; for rule 15's test and for status.
+    pub(crate) deletes_skipped: AtomicU64,
+}
+
+impl TreeCore {
+    pub(crate) fn version(&self) -> Arc<Version> {
+        Arc::clone(&self.version.read())
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// What the planner needs to know of the tree.
+    pub(crate) fn context(&self, trunk: &Trunk, write_buffer_bytes: u64) -> Context {
+        let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
+        // Before the first flush: a third of the write buffer, less what memory adds to the data.
+        let flush_raw_bytes = if seen == 0 { write_buffer_bytes / 8 } else { seen };
+        Context {
+            options: self.options.trunk,
+            tree_raw_bytes: trunk.root.totals.raw_bytes,
+            flush_raw_bytes,
+            height: trunk.height(),
+        }
+    }
+
+    /// Notes how much a flush brought.
+    pub(crate) fn note_flush(&self, raw_bytes: u64) {
+        let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
+        let next = if seen == 0 { raw_bytes } else { (seen * 3 + raw_bytes) / 4 };
+        self.flush_raw_bytes.store(next.max(1), Ordering::Relaxed);
+    }
+
+    /// Takes what recovery read from the log as the active memtable.
+    pub(crate) fn adopt(
+        &self,
+        memtable: Memtable,
+        first: Lsn,
+        last: Lsn,
+        values: Vec<Vec<Extent>>,
+        env: &Env,
+    ) {
+        let active = MemSlot::of(memtable, &env.runs.space);
+        active.logged(first, last);
+        for value in values {
+            active.add_value(value);
+        }
+        let mut version = self.version.write();
+        let trunk = version.trunk.clone();
+        *version = Arc::new(Version { active, frozen: version.frozen.clone(), trunk });
+    }
+
+    /// Freezes the active memtable, if it has anything. REQUIRES: the commit lock.
+    pub(crate) fn freeze(&self, env: &Env) -> bool {
+        let _install = self.install.lock();
+        let mut version = self.version.write();
+        if version.active.is_empty() {
+            return false;
+        }
+        version.active.count_frozen(&env.frozen_bytes);
+        let mut frozen = Vec::with_capacity(version.frozen.len() + 1);
+        frozen.push(Arc::clone(&version.active));
+        frozen.extend(version.frozen.iter().cloned());
+        *version = Arc::new(Version {
+            active: MemSlot::new(&env.budget, &env.runs.space),
+            frozen,
+            trunk: version.trunk.clone(),
+        });
+        true
+    }
+
+    /// Publishes a new trunk; `flushed` is the memtable that it holds now. REQUIRES: `install`.
+    pub(crate) fn publish(&self, trunk: Trunk, flushed: Option<&Arc<MemSlot>>) -> Arc<Version> {
+        let mut version = self.version.write();
+        let frozen = version
+            .frozen
+            .iter()
+            .filter(|slot| flushed.is_none_or(|flushed| !Arc::ptr_eq(slot, flushed)))
+            .cloned()
+            .collect();
+        let new = Arc::new(Version { active: Arc::clone(&version.active), frozen, trunk });
+        std::mem::replace(&mut *version, new)
+    }
+}
+
+/// A handle to a tree. Cheap to clone, for any thread; keeps the tree's memory while it lives.
+#[derive(Clone)]
+pub struct Tree(pub(crate) Arc<TreeCore>);
+
+impl Tree {
+    /// The tree's id.
+    #[must_use]
+    pub fn id(&self) -> TreeId {
+        self.0.id
+    }
+
+    /// The tree's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.name.read().clone()
+    }
+
+    /// The options it was made with.
+    #[must_use]
+    pub fn options(&self) -> &TreeOptions {
+        &self.0.options
+    }
+
+    pub(crate) fn has_update_fn(&self) -> bool {
+        self.0.update.is_some()
+    }
+
+    pub(crate) fn engine_id(&self) -> u64 {
+        self.0.engine
+    }
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tree({} {:?})", self.0.id, self.name())
+    }
+}

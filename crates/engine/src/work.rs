@@ -1,0 +1,348 @@
+//! The queue of background work: what is due, what is under way, what comes next.
+//!
+//! Work comes in ranks, smaller first: 0 a leaf to be cleaned at once, 1 flushes, 2 merges of
+//! runs, 3 base rewrites, 4 what scans paid for, 6 what is done only when nothing is written. A
+//! worker runs one step of a job at a time and asks between steps whether something of a smaller
+//! rank waits; then the job is parked (rule 3). Work that scans paid for gets at least a quarter
+//! of the steps whatever its rank.
+//!
+//! The queue knows what to do and not how: it holds trees, plans and opaque jobs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use frondb_core::sync::{Arc, Condvar, Mutex};
+use frondb_core::{NodeId, TreeId};
+use frondb_trunk::plan::{Planned, RANK_IDLE};
+
+use crate::plans::Running;
+use crate::tree::TreeCore;
+
+/// Rank of a memtable's flush.
+pub(crate) const RANK_FLUSH: u8 = 1;
+const RANK_SCAN: u8 = 4;
+
+/// Something to do.
+pub(crate) enum Task {
+    /// Flush the oldest frozen memtable of a tree.
+    Flush(Arc<TreeCore>),
+    /// Begin what was planned for a node.
+    Plan(Arc<TreeCore>, Planned),
+    /// Go on with a job.
+    Resume(Box<Running>),
+    /// Look after the space, the log and the manifest.
+    Chores,
+}
+
+#[derive(Default)]
+struct State {
+    flushes: BTreeMap<TreeId, Arc<TreeCore>>,
+    /// By rank, then tree and node.
+    plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
+    ranks: HashMap<(TreeId, NodeId), u8>,
+    parked: Vec<Box<Running>>,
+    /// Nodes and trees that a job under way works on.
+    busy_nodes: HashSet<(TreeId, NodeId)>,
+    busy_flushes: BTreeSet<TreeId>,
+    running: usize,
+    chores: bool,
+    steps: u64,
+    scan_steps: u64,
+    /// Nothing was written for a while: idle work may run.
+    idle: bool,
+    /// Work that failed for want of space waits for the next try.
+    held: bool,
+    stopped: bool,
+}
+
+/// What is due, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Due {
+    /// Jobs that writers owe, begun or not.
+    pub(crate) debt_jobs: u64,
+    /// Bytes those not begun will read.
+    pub(crate) debt_bytes: u64,
+    /// All jobs, idle work included.
+    pub(crate) jobs: u64,
+    /// Jobs a worker is at.
+    pub(crate) running: u64,
+}
+
+/// The queue. One for an engine.
+#[derive(Default)]
+pub(crate) struct Work {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Work {
+    /// A tree has a frozen memtable.
+    pub(crate) fn add_flush(&self, tree: &Arc<TreeCore>) {
+        let mut state = self.state.lock();
+        state.flushes.insert(tree.id, Arc::clone(tree));
+        self.changed.notify_all();
+    }
+
+    /// Replaces what is planned for a node.
+    pub(crate) fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
+        let mut state = self.state.lock();
+        if let Some(rank) = state.ranks.remove(&(tree.id, node)) {
+            state.plans.remove(&(rank, tree.id, node));
+        }
+        if let Some(planned) = planned {
+            state.ranks.insert((tree.id, node), planned.rank);
+            state.plans.insert((planned.rank, tree.id, node), (Arc::clone(tree), planned));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Forgets all that is planned for a tree.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        let mut state = self.state.lock();
+        state.flushes.remove(&tree);
+        state.ranks.retain(|key, _| key.0 != tree);
+        state.plans.retain(|key, _| key.1 != tree);
+        self.changed.notify_all();
+    }
+
+    /// Asks for the chores.
+    pub(crate) fn add_chores(&self) {
+        self.state.lock().chores = true;
+        self.changed.notify_all();
+    }
+
+    /// The next task, if there is one that may run now.
+    pub(crate) fn try_next(&self) -> Option<Task> {
+        let mut state = self.state.lock();
+        state.next()
+    }
+
+    /// Waits for the next task; `None` when the queue was stopped, or after `patience` without
+    /// one.
+    pub(crate) fn next(&self, patience: Option<std::time::Duration>) -> Next {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopped {
+                return Next::Stopped;
+            }
+            if let Some(task) = state.next() {
+                return Next::Task(task);
+            }
+            match patience {
+                None => self.changed.wait(&mut state),
+                Some(patience) => {
+                    if self.changed.wait_for(&mut state, patience).timed_out() {
+                        return Next::Nothing;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A step of `rank` was made. Returns whether the job should be parked.
+    pub(crate) fn stepped(&self, rank: u8) -> bool {
+        let mut state = self.state.lock();
+        state.steps += 1;
+        if rank == RANK_SCAN {
+            state.scan_steps += 1;
+            if state.scan_is_short() {
+                return state.stopped;
+            }
+        }
+        state.stopped || state.waiting_rank().is_some_and(|waiting| waiting < rank)
+    }
+
+    /// A job goes back to the queue.
+    pub(crate) fn park(&self, job: Box<Running>) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.parked.push(job);
+        self.changed.notify_all();
+    }
+
+    /// A flush of `tree` is over; `more` says whether it has another frozen memtable.
+    pub(crate) fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.busy_flushes.remove(&tree.id);
+        if more {
+            state.flushes.insert(tree.id, Arc::clone(tree));
+        }
+        self.changed.notify_all();
+    }
+
+    /// The work on a node is over.
+    pub(crate) fn end_plan(&self, tree: TreeId, node: NodeId) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.busy_nodes.remove(&(tree, node));
+        self.changed.notify_all();
+    }
+
+    /// The chores are done.
+    pub(crate) fn end_chores(&self) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Holds back all work that needs space, or lets it go on.
+    pub(crate) fn hold(&self, held: bool) {
+        self.state.lock().held = held;
+        self.changed.notify_all();
+    }
+
+    /// Whether idle work may run.
+    pub(crate) fn set_idle(&self, idle: bool) {
+        let mut state = self.state.lock();
+        if state.idle != idle {
+            state.idle = idle;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Lets waiting workers look around.
+    pub(crate) fn wake(&self) {
+        let _state = self.state.lock();
+        self.changed.notify_all();
+    }
+
+    /// Stops all workers at their next step.
+    pub(crate) fn stop(&self) {
+        self.state.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Takes back the jobs that were parked, for dropping them.
+    pub(crate) fn take_parked(&self) -> Vec<Box<Running>> {
+        std::mem::take(&mut self.state.lock().parked)
+    }
+
+    /// What is due.
+    pub(crate) fn due(&self) -> Due {
+        let state = self.state.lock();
+        state.due()
+    }
+
+    /// Waits until `done` says so, looked at after every change, at most `patience`.
+    pub(crate) fn wait_until(
+        &self,
+        patience: std::time::Duration,
+        done: &mut dyn FnMut(&Due) -> bool,
+    ) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            if done(&state.due()) {
+                return true;
+            }
+            if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
+                return false;
+            }
+        }
+    }
+}
+
+/// What waiting for a task gave.
+pub(crate) enum Next {
+    Task(Task),
+    Nothing,
+    Stopped,
+}
+
+impl State {
+    fn due(&self) -> Due {
+        let debts = self.plans.values().filter(|(_, planned)| planned.is_debt());
+        let (mut debt_jobs, mut debt_bytes) = (0, 0);
+        for (_, planned) in debts {
+            debt_jobs += 1;
+            debt_bytes += planned.work_bytes;
+        }
+        let parked = self.parked.iter().filter(|job| job.is_debt()).count() as u64;
+        let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
+        Due {
+            debt_jobs: debt_jobs + parked + flushes,
+            debt_bytes,
+            jobs: (self.plans.len() + self.parked.len()) as u64 + flushes + u64::from(self.chores),
+            running: self.running as u64,
+        }
+    }
+
+    fn scan_is_short(&self) -> bool {
+        self.scan_steps * 4 < self.steps
+    }
+
+    /// The smallest rank of what waits and may run.
+    fn waiting_rank(&self) -> Option<u8> {
+        if self.held {
+            return None;
+        }
+        let flush = self.flushes.keys().any(|id| !self.busy_flushes.contains(id));
+        let flush = flush.then_some(RANK_FLUSH);
+        let parked = self.parked.iter().map(|job| job.rank()).min();
+        let plan = self.first_plan(0).map(|key| key.0);
+        [flush, parked, plan].into_iter().flatten().min()
+    }
+
+    fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
+        let start = (from, TreeId::MIN, NodeId::MIN);
+        let mut keys = self.plans.range(start..).map(|(key, _)| *key);
+        keys.find(|key| {
+            !self.busy_nodes.contains(&(key.1, key.2)) && (key.0 < RANK_IDLE || self.idle)
+        })
+    }
+
+    fn next(&mut self) -> Option<Task> {
+        if self.stopped {
+            return None;
+        }
+        let task = self.pick()?;
+        self.running += 1;
+        Some(task)
+    }
+
+    fn pick(&mut self) -> Option<Task> {
+        if !self.held {
+            if self.scan_is_short()
+                && let Some(task) = self.pick_scan()
+            {
+                return Some(task);
+            }
+            if let Some(rank) = self.waiting_rank() {
+                return self.pick_rank(rank);
+            }
+        }
+        if std::mem::take(&mut self.chores) {
+            return Some(Task::Chores);
+        }
+        None
+    }
+
+    fn pick_scan(&mut self) -> Option<Task> {
+        if let Some(at) = self.parked.iter().position(|job| job.rank() == RANK_SCAN) {
+            return Some(Task::Resume(self.parked.swap_remove(at)));
+        }
+        let key = self.first_plan(RANK_SCAN).filter(|key| key.0 == RANK_SCAN)?;
+        self.take_plan(key)
+    }
+
+    fn pick_rank(&mut self, rank: u8) -> Option<Task> {
+        if let Some(at) = self.parked.iter().position(|job| job.rank() == rank) {
+            return Some(Task::Resume(self.parked.swap_remove(at)));
+        }
+        if rank == RANK_FLUSH
+            && let Some(id) =
+                self.flushes.keys().find(|id| !self.busy_flushes.contains(id)).copied()
+        {
+            self.busy_flushes.insert(id);
+            return self.flushes.remove(&id).map(Task::Flush);
+        }
+        let key = self.first_plan(rank)?;
+        self.take_plan(key)
+    }
+
+    fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
+        let (tree, planned) = self.plans.remove(&key)?;
+        self.ranks.remove(&(key.1, key.2));
+        self.busy_nodes.insert((key.1, key.2));
+        Some(Task::Plan(tree, planned))
+    }
+}

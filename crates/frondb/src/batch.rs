@@ -1,0 +1,82 @@
+//! [`Batch`]: writes that take effect together.
+
+use crate::tree::Tree;
+
+/// Writes to any number of trees of one database, committed together or not at all by
+/// [`Db::write`](crate::Db::write). Order counts within a tree: the later write of a key wins.
+///
+/// A key or value that is too long is reported by the commit, which then changes nothing.
+///
+/// ```
+/// # use frondb::{Batch, Db, Durability, Options, TreeOptions};
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let db = Db::open(dir.path(), Options::default())?;
+/// let tree = db.create_tree("t", TreeOptions::default())?;
+/// let mut batch = Batch::new();
+/// for i in 0..1000u32 {
+///     batch.put(&tree, &i.to_be_bytes(), b"value");
+/// }
+/// batch.delete_range(&tree, &10u32.to_be_bytes(), Some(&20u32.to_be_bytes()));
+/// db.write(&batch, Durability::NoSync)?;
+/// assert!(!tree.exists(&15u32.to_be_bytes())?);
+/// # db.close()
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub(crate) inner: frondb_engine::Batch,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    #[inline]
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
+        self.inner.put(&tree.inner, key, value);
+    }
+
+    /// Removes `key`, whether it exists or not.
+    #[inline]
+    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
+        self.inner.delete(&tree.inner, key);
+    }
+
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on.
+    pub fn delete_range(&mut self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) {
+        self.inner.delete_range(&tree.inner, lo, hi);
+    }
+
+    /// Applies the tree's update function to `key`, without reading it.
+    pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
+        self.inner.update(&tree.inner, key, operand);
+    }
+
+    /// How many writes it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
+    /// Bytes it takes in the log, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    /// Forgets all writes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.inner.clear();
+    }
+}

@@ -1,0 +1,144 @@
+//! [`Cursor`]: ordered reading of a tree.
+
+use std::ops::{Bound, RangeBounds};
+
+use frondb_core::Result;
+use frondb_core::tuple::prefix_end;
+use frondb_engine::Snapshot;
+
+/// What a cursor shows. All of the tree as of now by default.
+#[derive(Clone, Debug, Default)]
+pub struct CursorOptions {
+    pub(crate) inner: frondb_engine::CursorOptions,
+}
+
+impl CursorOptions {
+    /// All of the tree as of now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only keys in `range`, for example `b"a".as_slice()..b"b".as_slice()`.
+    #[must_use]
+    pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
+        let above = |key: &[u8]| [key, &[0]].concat();
+        self.inner.lower = match range.start_bound() {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(key.to_vec()),
+            Bound::Excluded(key) => Some(above(key)),
+        };
+        self.inner.upper = match range.end_bound() {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(above(key)),
+            Bound::Excluded(key) => Some(key.to_vec()),
+        };
+        self
+    }
+
+    /// Only keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(mut self, prefix: &[u8]) -> Self {
+        self.inner.lower = Some(prefix.to_vec());
+        self.inner.upper = prefix_end(prefix);
+        self
+    }
+
+    /// The state at a snapshot.
+    #[must_use]
+    pub fn at(mut self, snapshot: &Snapshot) -> Self {
+        self.inner.snapshot = Some(snapshot.clone());
+        self
+    }
+}
+
+/// A position in a tree at a fixed state. Not positioned at first: `next` then goes to the first
+/// entry and `prev` to the last. Moves both ways. Never blocks a writer.
+///
+/// ```
+/// # use frondb::{Cursor, CursorOptions, Db, Options, TreeOptions};
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let db = Db::open(dir.path(), Options::default())?;
+/// let tree = db.create_tree("t", TreeOptions::default())?;
+/// for key in ["a1", "a2", "b1"] {
+///     tree.put(key.as_bytes(), b"x")?;
+/// }
+/// let mut cursor = tree.cursor_with(CursorOptions::new().prefix(b"a"))?;
+/// let mut keys = Vec::new();
+/// while cursor.next()? {
+///     keys.push(cursor.key().to_vec());
+/// }
+/// assert_eq!(keys, [b"a1", b"a2"]);
+/// # drop(cursor);
+/// # db.close()
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Cursor {
+    pub(crate) inner: frondb_engine::Cursor,
+}
+
+impl Cursor {
+    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// `Corruption` for a damaged block on the way; `Io`; `Closed`.
+    #[inline]
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.inner.seek(key)
+    }
+
+    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        self.inner.seek_for_prev(key)
+    }
+
+    /// Goes to the first entry. Returns whether there is one.
+    pub fn first(&mut self) -> Result<bool> {
+        self.inner.first()
+    }
+
+    /// Goes to the last entry. Returns whether there is one.
+    pub fn last(&mut self) -> Result<bool> {
+        self.inner.last()
+    }
+
+    /// Goes to the next entry. Returns whether there is one; once past the end it stays there.
+    #[inline]
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<bool> {
+        self.inner.next()
+    }
+
+    /// Goes to the entry before. Returns whether there is one.
+    #[inline]
+    pub fn prev(&mut self) -> Result<bool> {
+        self.inner.prev()
+    }
+
+    /// Whether it is at an entry.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.inner.is_valid()
+    }
+
+    /// Key of the entry it is at; empty if it is at none.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.inner.key()
+    }
+
+    /// Value of the entry it is at; empty if it is at none. A large value is read from disk now.
+    #[inline]
+    pub fn value(&mut self) -> Result<&[u8]> {
+        self.inner.value()
+    }
+
+    /// The state it shows.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        self.inner.snapshot()
+    }
+}

@@ -1,0 +1,184 @@
+//! Options of a database and of a tree. The defaults need no tuning; the three that may be worth
+//! a thought are memory, durability and compression.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use frondb_block::Codec;
+use frondb_core::message::UpdateFn;
+use frondb_engine::{EngineOptions, UpdateFns};
+use frondb_trunk::{FilterPolicy, TrunkOptions};
+use frondb_wal::SyncMode;
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) engine: EngineOptions,
+    pub(crate) log_dir: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let memory_bytes = (frondb_device::memory_bytes() / 4).max(EngineOptions::MEMORY_BYTES_MIN);
+        let engine = EngineOptions { memory_bytes, ..EngineOptions::default() };
+        Self { engine, log_dir: None }
+    }
+}
+
+impl Options {
+    /// The defaults: make the database if there is none, a quarter of the machine's memory, sync
+    /// at every commit.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work
+    /// buffers. At least 4 MiB; default a quarter of the machine's memory.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.engine.memory_bytes = bytes;
+        self
+    }
+
+    /// Whether to make the database if the directory has none. Default true.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.engine.create = create;
+        self
+    }
+
+    /// Whether to fail if the directory has a database already. Default false.
+    #[must_use]
+    pub fn create_new(mut self, create_new: bool) -> Self {
+        self.engine.create_new = create_new;
+        self
+    }
+
+    /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for. Default
+    /// [`SyncMode::Always`].
+    #[must_use]
+    pub fn sync(mut self, mode: SyncMode) -> Self {
+        self.engine.sync = mode;
+        self
+    }
+
+    /// Where the log is kept, for a device of its own. Default: in the database directory. Must
+    /// be the same at every open.
+    #[must_use]
+    pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.log_dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Whether log records are compressed with lz4 where that pays. Default false: it costs more
+    /// time than it saves on a fast device.
+    #[must_use]
+    pub fn log_compression(mut self, on: bool) -> Self {
+        self.engine.wal_compression = on;
+        self
+    }
+
+    /// Threads that flush and merge. 0 does all of it inside the calls that need it, for
+    /// deterministic tests. Default: half of the cores, at least 2.
+    #[must_use]
+    pub fn background_threads(mut self, threads: usize) -> Self {
+        self.engine.background_threads = threads;
+        self
+    }
+
+    /// Whether data files bypass the operating system's cache where the file system can; then the
+    /// memory option is the whole truth. Default true.
+    #[must_use]
+    pub fn direct_io(mut self, on: bool) -> Self {
+        self.engine.direct_io = on;
+        self
+    }
+
+    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 32 MiB.
+    #[must_use]
+    pub fn reserve_bytes(mut self, bytes: u64) -> Self {
+        self.engine.reserve_bytes = bytes;
+        self
+    }
+
+    /// Registers an update function; trees that were made with it need it at every open.
+    #[must_use]
+    pub fn update_fn(mut self, function: impl UpdateFn + 'static) -> Self {
+        let fns: &mut UpdateFns = &mut self.engine.update_fns;
+        fns.register(Arc::new(function));
+        self
+    }
+}
+
+/// How a tree is made. Kept with the tree.
+#[derive(Clone, Debug, Default)]
+pub struct TreeOptions {
+    pub(crate) trunk: TrunkOptions,
+    pub(crate) update_fn: Option<(String, u32)>,
+}
+
+impl TreeOptions {
+    /// A primary or unique index: looked up by full key, values with the keys.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A non-unique secondary index: scanned by prefix and never asked whether one full key
+    /// exists, so that its bases carry no filters.
+    #[must_use]
+    pub fn secondary() -> Self {
+        Self::default().filter(FilterPolicy::Runs)
+    }
+
+    /// Smallest files for data that is read seldom: LZMA in blocks of 128 KiB.
+    #[must_use]
+    pub fn aggressive() -> Self {
+        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024)
+    }
+
+    /// The codec of consolidated data. Default zstd level 1. [`Codec::None`] turns compression off
+    /// for what is not consolidated yet, too.
+    #[must_use]
+    pub fn codec(mut self, codec: Codec) -> Self {
+        self.trunk.base_codec = codec;
+        self.trunk.run_codec = if codec == Codec::None { Codec::None } else { Codec::Lz4 };
+        self
+    }
+
+    /// Bytes of keys and values in a block of consolidated data. Default 16 KiB.
+    #[must_use]
+    pub fn block_bytes(mut self, bytes: usize) -> Self {
+        self.trunk.base_block_bytes = bytes;
+        self
+    }
+
+    /// Children of an inner node, 2 to 1,024. Default 16.
+    #[must_use]
+    pub fn fanout(mut self, fanout: usize) -> Self {
+        self.trunk.fanout = fanout;
+        self
+    }
+
+    /// What keys are looked up by. Default [`FilterPolicy::Full`].
+    #[must_use]
+    pub fn filter(mut self, policy: FilterPolicy) -> Self {
+        self.trunk.filter = policy;
+        self
+    }
+
+    /// The update function of this name and version, registered in [`Options`].
+    #[must_use]
+    pub fn update_fn(mut self, name: impl Into<String>, version: u32) -> Self {
+        self.update_fn = Some((name.into(), version));
+        self
+    }
+
+    /// The tree's shape, for experts and tests: sizes of leaves and slices, merge schedule.
+    #[must_use]
+    pub fn shape(mut self, change: impl FnOnce(&mut TrunkOptions)) -> Self {
+        change(&mut self.trunk);
+        self
+    }
+}

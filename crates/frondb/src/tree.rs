@@ -1,0 +1,115 @@
+//! [`Tree`]: one ordered index of a database.
+
+use std::sync::Arc;
+
+use frondb_core::Result;
+use frondb_engine::{Durability, Engine, RangeEstimate, Snapshot, TreeStats};
+
+use crate::cursor::{Cursor, CursorOptions};
+
+/// A handle to a tree: keys in byte order, each with a value. Cheap to clone; any thread may use
+/// it. Stays good when the tree is renamed; every call fails with `NotFound` once it is dropped.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    engine: Arc<Engine>,
+    pub(crate) inner: frondb_engine::Tree,
+}
+
+impl Tree {
+    pub(crate) fn new(engine: Arc<Engine>, inner: frondb_engine::Tree) -> Self {
+        Self { engine, inner }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `NotFound` if the tree was
+    /// dropped.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&self.inner, key, None)
+    }
+
+    /// The value of `key` at a snapshot.
+    pub fn get_at(&self, key: &[u8], at: &Snapshot) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&self.inner, key, Some(at))
+    }
+
+    /// The values of several keys as of one moment, in their order.
+    pub fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.engine.multi_get(&self.inner, keys, None)
+    }
+
+    /// The values of several keys at a snapshot, in their order.
+    pub fn multi_get_at(&self, keys: &[&[u8]], at: &Snapshot) -> Result<Vec<Option<Vec<u8>>>> {
+        self.engine.multi_get(&self.inner, keys, Some(at))
+    }
+
+    /// Whether `key` has a value.
+    pub fn exists(&self, key: &[u8]) -> Result<bool> {
+        self.engine.exists(&self.inner, key, None)
+    }
+
+    /// Whether `key` has a value at a snapshot.
+    pub fn exists_at(&self, key: &[u8], at: &Snapshot) -> Result<bool> {
+        self.engine.exists(&self.inner, key, Some(at))
+    }
+
+    /// Sets one key, durably. Many are better put in a [`Batch`](crate::Batch).
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut batch = frondb_engine::Batch::new();
+        batch.put(&self.inner, key, value);
+        self.engine.write(&batch, Durability::Sync)
+    }
+
+    /// Removes one key, durably, whether it exists or not.
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        let mut batch = frondb_engine::Batch::new();
+        batch.delete(&self.inner, key);
+        self.engine.write(&batch, Durability::Sync)
+    }
+
+    /// Applies the update function to one key, durably, without reading it.
+    pub fn update(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        let mut batch = frondb_engine::Batch::new();
+        batch.update(&self.inner, key, operand);
+        self.engine.write(&batch, Durability::Sync)
+    }
+
+    /// Removes all keys with `lo <= key < hi` (`None`: to the end), durably.
+    pub fn delete_range(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
+        let mut batch = frondb_engine::Batch::new();
+        batch.delete_range(&self.inner, lo, hi);
+        self.engine.write(&batch, Durability::Sync)
+    }
+
+    /// A cursor over all of the tree as of now.
+    pub fn cursor(&self) -> Result<Cursor> {
+        self.cursor_with(CursorOptions::default())
+    }
+
+    /// A cursor over part of the tree, or at a snapshot.
+    pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
+        Ok(Cursor { inner: self.engine.cursor(&self.inner, options.inner)? })
+    }
+
+    /// About how many entries `[lo, hi)` (`None`: to the end) holds and what they take on disk,
+    /// without reading any data.
+    pub fn estimate(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
+        self.engine.estimate(&self.inner, lo, hi)
+    }
+
+    /// Figures of the tree.
+    pub fn stats(&self) -> Result<TreeStats> {
+        self.engine.tree_stats(&self.inner)
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
