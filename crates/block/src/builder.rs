@@ -7,13 +7,14 @@
 use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 
 use crate::codec::Codec;
-use crate::envelope::{encode_frame, frame_checksum};
+use crate::envelope::{encode_frame_with_tail, frame_checksum};
 use crate::format::{
     BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_VALUES_FIXED, LAYOUT_PLANES, LAYOUT_ROWS,
     PLANES_KEY_BYTES_MAX, PayloadHeader,
 };
+use crate::planes::{self, PlaneBuilder};
+use crate::rows;
 use crate::stats::BlockSummary;
-use crate::{planes, rows};
 
 /// Distance of restarts unless the options say otherwise.
 pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
@@ -114,6 +115,9 @@ pub struct BlockBuilder {
     /// The payload being put together in `finish`.
     payload: Vec<u8>,
     suffixes: Vec<u8>,
+    planes: PlaneBuilder,
+    /// Planes that are not compressed, to be put behind the values.
+    tail: Vec<u8>,
 }
 
 /// Keys up to this length are copied in two overlapping moves of fixed size.
@@ -140,6 +144,8 @@ impl BlockBuilder {
             value_ends: Ends::default(),
             payload: Vec::new(),
             suffixes: Vec::new(),
+            planes: PlaneBuilder::default(),
+            tail: Vec::new(),
         }
     }
 
@@ -241,7 +247,8 @@ impl BlockBuilder {
         }
         self.encode_payload();
         let start = out.len();
-        encode_frame(BlockKind::Data, self.options.codec, &self.payload, out)?;
+        let codec = self.options.codec;
+        encode_frame_with_tail(BlockKind::Data, codec, &self.payload, self.tail.len(), out)?;
         let summary = BlockSummary {
             count: self.count,
             raw_bytes,
@@ -284,6 +291,7 @@ impl BlockBuilder {
         // The header is written again when its numbers are known.
         header.encode(&mut payload);
         self.suffixes.clear();
+        self.tail.clear();
         if let Some(key_len) = self.key_ends.fixed() {
             header.flags |= FLAG_KEYS_FIXED;
             header.key_len = key_len as u32;
@@ -297,8 +305,12 @@ impl BlockBuilder {
         match planes_len {
             Some(key_len) => {
                 header.layout = LAYOUT_PLANES;
-                let bytes = planes::encode(&self.keys, key_len, self.count, &mut payload);
-                header.key_bytes = bytes as u32;
+                let start = payload.len() + 2 * key_len;
+                let compress = self.options.codec != Codec::None;
+                let (keys, tail) = (&self.keys, &mut self.tail);
+                self.planes.encode(keys, key_len, self.count, compress, &mut payload, tail);
+                header.key_bytes = (payload.len() - start) as u32;
+                header.tail_bytes = tail.len() as u32;
             }
             None => {
                 payload.extend_from_slice(&self.suffixes);
@@ -306,6 +318,7 @@ impl BlockBuilder {
             }
         }
         payload.extend_from_slice(&self.values);
+        payload.extend_from_slice(&self.tail);
         header.write(&mut payload);
         self.payload = payload;
     }

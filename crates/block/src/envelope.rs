@@ -35,6 +35,17 @@ impl Place<'_> {
 /// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]; Internal if the codec fails. `out` is
 /// then as it was.
 pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    encode_frame_with_tail(kind, codec, raw, 0, out)
+}
+
+/// [`encode_frame`] that stores the last `tail` bytes of `raw` as they are.
+pub(crate) fn encode_frame_with_tail(
+    kind: BlockKind,
+    codec: Codec,
+    raw: &[u8],
+    tail: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     if raw.len() > BLOCK_RAW_BYTES_MAX {
         return Err(Error::invalid(format!(
             "a {} of {} bytes is longer than the limit of {BLOCK_RAW_BYTES_MAX}",
@@ -44,24 +55,26 @@ pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>
     }
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
-    let smaller = codec::compress(codec, raw, out).inspect_err(|_| out.truncate(start))?;
-    let codec_byte = if smaller {
-        codec.byte()
-    } else {
+    let (head, stored) = raw.split_at(raw.len() - tail);
+    let compressed = codec::compress(codec, head, out);
+    if !compressed.inspect_err(|_| out.truncate(start))? {
         out.extend_from_slice(raw);
-        CODEC_NONE
-    };
-    seal(&mut out[start..], kind, codec_byte, raw.len());
+        seal(&mut out[start..], kind, CODEC_NONE, raw.len(), 0);
+        return Ok(());
+    }
+    out.extend_from_slice(stored);
+    seal(&mut out[start..], kind, codec.byte(), raw.len(), tail);
     Ok(())
 }
 
 /// Fills in the header of a frame whose compressed bytes are in place.
-fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize) {
-    let compressed_len = frame.len() - FRAME_HEADER_BYTES;
+fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize, tail: usize) {
+    let body_len = frame.len() - FRAME_HEADER_BYTES;
     frame[8..12].copy_from_slice(&[VERSION, kind as u8, codec_byte, 0]);
     frame[12..16].copy_from_slice(&0u32.to_le_bytes());
-    frame[16..20].copy_from_slice(&(compressed_len as u32).to_le_bytes());
+    frame[16..20].copy_from_slice(&(body_len as u32).to_le_bytes());
     frame[20..24].copy_from_slice(&(raw_len as u32).to_le_bytes());
+    frame[24..28].copy_from_slice(&(tail as u32).to_le_bytes());
     let checksum = xxh3(&frame[CHECKSUM_BYTES..]);
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -73,15 +86,16 @@ pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A frame whose header and checksum are right: its codec byte, body and raw length.
-pub(crate) struct Opened<'a> {
-    pub(crate) codec: u8,
-    pub(crate) body: &'a [u8],
-    pub(crate) raw_len: usize,
+/// A frame whose header and checksum are right.
+struct Opened<'a> {
+    codec: u8,
+    compressed: &'a [u8],
+    tail: &'a [u8],
+    raw_len: usize,
 }
 
 /// Verifies a frame that must fill `frame` exactly and hold a block of `kind`.
-pub(crate) fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opened<'a>> {
+fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opened<'a>> {
     let Some((header, body)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
         let message = format!("{} bytes are too few for a block", frame.len());
         return Err(place.corruption(kind, message));
@@ -111,16 +125,17 @@ pub(crate) fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> R
         let found = BlockKind::from_u8(kind_byte).map_or("block of unknown kind", BlockKind::name);
         return Err(place.corruption(kind, format!("a {found} lies here")));
     }
-    let (compressed_len, raw_len) = (u32_at(16) as usize, u32_at(20) as usize);
-    if compressed_len != body.len() || raw_len > BLOCK_RAW_BYTES_MAX {
+    let [body_len, raw_len, tail] = [16, 20, 24].map(|at| u32_at(at) as usize);
+    if body_len != body.len() || raw_len > BLOCK_RAW_BYTES_MAX || tail > body_len.min(raw_len) {
         let message = format!(
-            "the header claims {compressed_len} compressed and {raw_len} raw bytes, \
-             {} are there",
+            "the header claims a body of {body_len} bytes for {raw_len} raw ones, {tail} of them \
+             stored; {} bytes are there",
             body.len()
         );
         return Err(place.corruption(kind, message));
     }
-    Ok(Opened { codec, body, raw_len })
+    let (compressed, tail) = body.split_at(body.len() - tail);
+    Ok(Opened { codec, compressed, tail, raw_len })
 }
 
 /// Verifies and decompresses one frame that must fill `frame` exactly and hold a block of `kind`.
@@ -129,11 +144,18 @@ pub(crate) fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> R
 /// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
 /// wrote it.
 pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Bytes> {
+    decode_to_buf(frame, kind, place).map(Buf::freeze)
+}
+
+/// [`decode_frame`] into a buffer that its caller may still change.
+pub(crate) fn decode_to_buf(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Buf> {
     let opened = open(frame, kind, place)?;
     let mut raw = Buf::zeroed(opened.raw_len);
-    codec::decompress(opened.codec, opened.body, &mut raw)
+    let (head, tail) = raw.split_at_mut(opened.raw_len - opened.tail.len());
+    tail.copy_from_slice(opened.tail);
+    codec::decompress(opened.codec, opened.compressed, head)
         .map_err(|message| place.corruption(kind, format!("cannot decompress: {message}")))?;
-    Ok(raw.freeze())
+    Ok(raw)
 }
 
 /// The length of the frame that begins with `header`, so that a reader of consecutive frames finds
@@ -141,8 +163,8 @@ pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<
 #[must_use]
 pub fn frame_len(header: &[u8]) -> Option<usize> {
     let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;
-    let compressed = u32::from_le_bytes([header[16], header[17], header[18], header[19]]);
-    Some(FRAME_HEADER_BYTES + compressed as usize)
+    let body = u32::from_le_bytes([header[16], header[17], header[18], header[19]]);
+    Some(FRAME_HEADER_BYTES + body as usize)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every byte of a block on disk. All integers are little-endian.
 //!
-//! Frame: what lies on disk, 24 bytes and the compressed payload.
+//! Frame: what lies on disk, 28 bytes and the compressed payload.
 //!
 //! ```text
 //!  0  u64  checksum      XXH3-64 of everything behind it, up to the end of the frame
@@ -9,9 +9,11 @@
 //! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)
 //! 11  u8   flags         0 (reserved)
 //! 12  u32  dictionary    0 (reserved)
-//! 16  u32  compressed length
-//! 20  u32  raw length    at most limits::BLOCK_RAW_BYTES_MAX
-//! 24       compressed payload
+//! 16  u32  body length   of what follows the header
+//! 20  u32  raw length    of the payload, at most limits::BLOCK_RAW_BYTES_MAX
+//! 24  u32  tail length   the last so many bytes of payload and body are the same: stored, not
+//!                        compressed, because their writer knew that they would not shrink
+//! 28       compressed payload without its tail, then the tail
 //! ```
 //!
 //! Payload of a data block, after decompression: 40 bytes of header, then areas without gaps.
@@ -27,10 +29,10 @@
 //!  7  u8   1 if SeqNos are stored; else every message has the SeqNo of its run
 //!  8  u32  count         at least 1
 //! 12  u32  key length    if all have one, else 0
-//! 16  u32  key bytes     of the suffix area (rows) or of the planes (planes)
+//! 16  u32  key bytes     of the suffix area (rows) or of the planes before the values (planes)
 //! 20  u32  value length  if all have one, else 0
 //! 24  u32  value bytes   of the value area
-//! 28  u32  0 (reserved)
+//! 28  u32  tail bytes    of the planes behind the values; 0 in rows
 //! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
 //! 40       areas, in this order:
 //!    rows    shared lengths     count x width: bytes a key shares with the one before;
@@ -41,10 +43,12 @@
 //!            value lengths      count x width; absent if values have one length
 //!    rows    suffixes           the rest of each key
 //!    planes  first key          key-length bytes
-//!    planes  varying            key-length bytes: 1 if the byte at this position differs
-//!                               anywhere in the block, else 0
-//!    planes  planes             for each varying position count bytes, one a key
+//!    planes  modes              a byte for each position of the key: 0 it is constant in the
+//!                               block; else it has a plane of count bytes, one a key: 1 plain;
+//!                               2 the first byte, then differences; 3 plain, in the tail
+//!    planes  planes             of modes 1 and 2, in the order of positions
 //!            values             one after the other
+//!    planes  tail               the planes of mode 3; the tail of the frame if it is compressed
 //! ```
 //!
 //! Rows are for keys of many lengths, planes for keys of one length. A plane holds the bytes of
@@ -54,12 +58,12 @@
 //!
 //! ```text
 //!  keys        00 07 1a     first key  00 07 1a     planes  07 07 08
-//!              00 07 5c     varying     0  1  1             1a 5c 03
+//!              00 07 5c     modes       0  1  1             1a 5c 03
 //!              00 08 03
 //! ```
 
 /// Bytes of a frame's header.
-pub const FRAME_HEADER_BYTES: usize = 24;
+pub const FRAME_HEADER_BYTES: usize = 28;
 
 /// Version written, and the highest one read.
 pub(crate) const VERSION: u8 = 1;
@@ -83,6 +87,15 @@ pub(crate) const FLAG_KEYS_FIXED: u8 = 2;
 pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
 /// All payload flags.
 pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS | FLAG_KEYS_FIXED | FLAG_VALUES_FIXED;
+
+/// Mode of a key position: constant.
+pub(crate) const MODE_CONSTANT: u8 = 0;
+/// Mode of a key position: a plane of its bytes.
+pub(crate) const MODE_PLAIN: u8 = 1;
+/// Mode of a key position: a plane of differences.
+pub(crate) const MODE_DELTA: u8 = 2;
+/// Mode of a key position: a plane of its bytes in the tail.
+pub(crate) const MODE_TAIL: u8 = 3;
 
 /// Longest key that the planes layout takes, bytes.
 pub(crate) const PLANES_KEY_BYTES_MAX: usize = 64;
@@ -146,6 +159,7 @@ pub(crate) struct PayloadHeader {
     pub(crate) key_bytes: u32,
     pub(crate) value_len: u32,
     pub(crate) value_bytes: u32,
+    pub(crate) tail_bytes: u32,
     pub(crate) seq_base: u64,
 }
 
@@ -162,9 +176,14 @@ impl PayloadHeader {
             self.kind,
             self.seqs_stored,
         ]);
-        for number in
-            [self.count, self.key_len, self.key_bytes, self.value_len, self.value_bytes, 0]
-        {
+        for number in [
+            self.count,
+            self.key_len,
+            self.key_bytes,
+            self.value_len,
+            self.value_bytes,
+            self.tail_bytes,
+        ] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.seq_base.to_le_bytes());
@@ -177,16 +196,12 @@ impl PayloadHeader {
         payload[..PAYLOAD_HEADER_BYTES].copy_from_slice(&bytes);
     }
 
-    /// Decodes the header at the front of `payload`; `None` if it is cut short or the reserved
-    /// bytes are not zero.
+    /// Decodes the header at the front of `payload`; `None` if it is cut short.
     pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; PAYLOAD_HEADER_BYTES] = payload.first_chunk()?;
         let u32_at = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        if u32_at(28) != 0 {
-            return None;
-        }
         Some(Self {
             layout: bytes[0],
             flags: bytes[1],
@@ -201,6 +216,7 @@ impl PayloadHeader {
             key_bytes: u32_at(16),
             value_len: u32_at(20),
             value_bytes: u32_at(24),
+            tail_bytes: u32_at(28),
             seq_base: u64::from(u32_at(32)) | u64::from(u32_at(36)) << 32,
         })
     }

@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: any bytes may come in, and nothing may panic.
 
 use frondb_core::checksum::xxh3;
-use frondb_core::mem::Bytes;
+use frondb_core::mem::Buf;
 use frondb_core::{Chunk, SeqNo};
 
 use crate::format::CHECKSUM_BYTES;
@@ -29,7 +29,9 @@ pub fn frame(data: &[u8]) {
 
 /// Any bytes as the payload of a data block.
 pub fn payload(data: &[u8]) {
-    if let Ok(block) = Block::from_payload(Bytes::copy_from(data)) {
+    let mut payload = Buf::zeroed(data.len());
+    payload.copy_from_slice(data);
+    if let Ok(block) = Block::from_payload(payload) {
         read_all(&block);
     }
 }

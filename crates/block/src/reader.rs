@@ -8,16 +8,16 @@ use std::ops::Range;
 
 use frondb_core::chunk::Values;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
-use frondb_core::mem::Bytes;
+use frondb_core::mem::{Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
-use crate::envelope::{Place, decode_frame};
+use crate::envelope::{Place, decode_to_buf};
 use crate::format::{
     BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_VALUES_FIXED, FLAGS_ALL, LAYOUT_PLANES,
     LAYOUT_ROWS, PAYLOAD_HEADER_BYTES, PLANES_KEY_BYTES_MAX, PayloadHeader,
 };
-use crate::planes::{Planes, ROW_SLACK};
+use crate::planes::{self, PlaneMap, Planes, ROW_SLACK};
 use crate::rows::{Restart, Rows, read_uint};
 
 /// Every how many entries the position of a value is remembered, where values differ in length.
@@ -34,10 +34,16 @@ struct Inner {
     values: Bytes,
     header: PayloadHeader,
     areas: Areas,
-    /// Rows: one an interval. Planes: none.
-    restarts: Box<[Restart]>,
+    keys: Keys,
     /// Where every [`VALUE_MARK_INTERVAL`]-th value begins; empty if values have one length.
     value_marks: Box<[u32]>,
+}
+
+/// What was derived for searching keys.
+#[derive(Debug)]
+enum Keys {
+    Rows(Box<[Restart]>),
+    Planes(PlaneMap),
 }
 
 /// Where each area begins in the payload; an absent one is empty.
@@ -50,6 +56,7 @@ struct Areas {
     value_lens: usize,
     keys: usize,
     values: usize,
+    tail: usize,
 }
 
 impl Block {
@@ -59,35 +66,34 @@ impl Block {
     /// Corruption with `place` if anything is not what was written; Unsupported if a newer version
     /// wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
-        let payload = decode_frame(frame, BlockKind::Data, place)?;
+        let payload = decode_to_buf(frame, BlockKind::Data, place)?;
         Self::from_payload(payload)
             .map_err(|what| place.corruption(BlockKind::Data, format!("malformed: {what}")))
     }
 
-    /// Validates a decompressed payload.
-    pub(crate) fn from_payload(payload: Bytes) -> Result<Self, &'static str> {
+    /// Validates a decompressed payload and turns differences into the bytes they stand for.
+    pub(crate) fn from_payload(mut payload: Buf) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header)?;
         let areas = lay_out(&header, payload.len())?;
-        let values = payload.slice(areas.values..payload.len());
-        let mut inner = Inner {
-            payload,
-            values,
-            header,
-            areas,
-            restarts: Box::default(),
-            value_marks: Box::default(),
-        };
-        if header.layout == LAYOUT_ROWS {
-            inner.restarts = inner.rows().validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?;
+        let keys = if header.layout == LAYOUT_ROWS {
+            let rows = rows(&header, &areas, &payload);
+            Keys::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?)
         } else {
-            let planes = inner.planes();
-            let varying = planes.varying.iter().filter(|&&varies| varies == 1).count();
-            let marks_right = planes.varying.iter().all(|&varies| varies <= 1);
-            if !marks_right || planes.area.len() != varying * planes.count {
-                return Err("planes");
+            let modes_at = areas.keys + header.key_len as usize;
+            let head = modes_at + header.key_len as usize;
+            let modes = &payload[modes_at..head];
+            let tail = areas.tail..payload.len();
+            let map = PlaneMap::new(modes, header.count as usize, head..areas.values, tail)
+                .ok_or("planes")?;
+            for plane in &map.deltas {
+                planes::add_up(&mut payload[plane.clone()]);
             }
-        }
+            Keys::Planes(map)
+        };
+        let payload = payload.freeze();
+        let values = payload.slice(areas.values..areas.tail);
+        let mut inner = Inner { payload, values, header, areas, keys, value_marks: Box::default() };
         if header.flags & FLAG_KINDS != 0
             && inner.kinds().iter().any(|&kind| MessageKind::from_u8(kind).is_none())
         {
@@ -118,7 +124,10 @@ impl Block {
         let inner = &*self.0;
         size_of::<Inner>()
             + inner.payload.len().next_multiple_of(frondb_core::limits::PAGE_BYTES)
-            + size_of_val(&*inner.restarts)
+            + match &inner.keys {
+                Keys::Rows(restarts) => size_of_val(&**restarts),
+                Keys::Planes(map) => map.memory_bytes(),
+            }
             + size_of_val(&*inner.value_marks)
     }
 
@@ -126,9 +135,12 @@ impl Block {
     #[must_use]
     pub fn first_key(&self) -> &[u8] {
         let inner = &*self.0;
-        match inner.restarts.first() {
-            Some(first) => &inner.rows().suffixes[..first.key_len as usize],
-            None => inner.planes().first_key,
+        match &inner.keys {
+            Keys::Rows(restarts) => {
+                let len = restarts.first().map_or(0, |first| first.key_len as usize);
+                &inner.payload[inner.areas.keys..inner.areas.keys + len]
+            }
+            Keys::Planes(map) => inner.planes(map).first_key,
         }
     }
 
@@ -139,12 +151,9 @@ impl Block {
     pub fn key_into(&self, index: usize, out: &mut Vec<u8>) {
         let inner = &*self.0;
         assert!(index < inner.count());
-        if inner.header.layout == LAYOUT_PLANES {
-            inner.planes().key_into(index, out);
-        } else {
-            out.clear();
-            let (mut prefixes, mut ends) = (Vec::new(), Vec::new());
-            inner.rows().keys(&inner.restarts, index, index + 1, &mut prefixes, &mut ends, out);
+        match &inner.keys {
+            Keys::Planes(map) => inner.planes(map).key_into(index, out),
+            Keys::Rows(restarts) => inner.rows().key_into(restarts, index, out),
         }
     }
 
@@ -152,10 +161,9 @@ impl Block {
     #[must_use]
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         let inner = &*self.0;
-        if inner.header.layout == LAYOUT_PLANES {
-            inner.planes().equal_range(key).0
-        } else {
-            inner.rows().lower_bound(&inner.restarts, key).0
+        match &inner.keys {
+            Keys::Planes(map) => inner.planes(map).equal_range(key).0,
+            Keys::Rows(restarts) => inner.rows().lower_bound(restarts, key).0,
         }
     }
 
@@ -163,14 +171,18 @@ impl Block {
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;
-        if inner.header.layout == LAYOUT_PLANES {
-            let (start, end) = inner.planes().equal_range(key);
-            return start..end;
-        }
-        let rows = inner.rows();
-        match rows.lower_bound(&inner.restarts, key) {
-            (row, false) => row..row,
-            (row, true) => row..rows.end_of_equal(&inner.restarts, row, key),
+        match &inner.keys {
+            Keys::Planes(map) => {
+                let (start, end) = inner.planes(map).equal_range(key);
+                start..end
+            }
+            Keys::Rows(restarts) => {
+                let rows = inner.rows();
+                match rows.lower_bound(restarts, key) {
+                    (row, false) => row..row,
+                    (row, true) => row..rows.end_of_equal(restarts, row, key),
+                }
+            }
         }
     }
 
@@ -269,6 +281,9 @@ fn check_header(header: &PayloadHeader) -> Result<(), &'static str> {
     if header.seqs_stored == 0 && header.seq_width != 0 {
         return Err("SeqNos that are not stored");
     }
+    if header.layout == LAYOUT_ROWS && header.tail_bytes != 0 {
+        return Err("tail");
+    }
     if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
         return Err("count or kind");
     }
@@ -299,6 +314,7 @@ fn lay_out(header: &PayloadHeader, payload_len: usize) -> Result<Areas, &'static
             u64::from(header.key_bytes) + if rows { 0 } else { 2 * u64::from(header.key_len) },
         ),
         values: area(u64::from(header.value_bytes)),
+        tail: area(u64::from(header.tail_bytes)),
     };
     if at != payload_len as u64 {
         return Err("lengths of the areas");
@@ -316,6 +332,20 @@ fn lay_out(header: &PayloadHeader, payload_len: usize) -> Result<Areas, &'static
     Ok(areas)
 }
 
+/// The key areas of a payload in rows.
+fn rows<'a>(header: &PayloadHeader, areas: &Areas, payload: &'a [u8]) -> Rows<'a> {
+    let key_len = header.key_len as usize;
+    Rows {
+        shared: &payload[areas.shared..areas.suffix_lens],
+        suffix_lens: &payload[areas.suffix_lens..areas.kinds],
+        width: usize::from(header.length_width),
+        key_len: (header.flags & FLAG_KEYS_FIXED != 0).then_some(key_len),
+        suffixes: &payload[areas.keys..areas.values],
+        count: header.count as usize,
+        interval: usize::from(header.restart_interval),
+    }
+}
+
 impl Inner {
     #[inline]
     fn count(&self) -> usize {
@@ -323,24 +353,12 @@ impl Inner {
     }
 
     fn rows(&self) -> Rows<'_> {
-        let (payload, areas) = (&*self.payload, &self.areas);
-        Rows {
-            shared: &payload[areas.shared..areas.suffix_lens],
-            suffix_lens: &payload[areas.suffix_lens..areas.kinds],
-            width: usize::from(self.header.length_width),
-            key_len: (self.header.flags & FLAG_KEYS_FIXED != 0)
-                .then_some(self.header.key_len as usize),
-            suffixes: &payload[areas.keys..areas.values],
-            count: self.count(),
-            interval: usize::from(self.header.restart_interval),
-        }
+        rows(&self.header, &self.areas, &self.payload)
     }
 
-    fn planes(&self) -> Planes<'_> {
-        let keys = &self.payload[self.areas.keys..self.areas.values];
-        let (first_key, rest) = keys.split_at(self.header.key_len as usize);
-        let (varying, area) = rest.split_at(first_key.len());
-        Planes { first_key, varying, area, count: self.count() }
+    fn planes<'a>(&'a self, map: &'a PlaneMap) -> Planes<'a> {
+        let first_key = &self.payload[self.areas.keys..][..self.header.key_len as usize];
+        Planes { first_key, map, payload: &self.payload, count: self.count() }
     }
 
     fn kinds(&self) -> &[u8] {
@@ -386,21 +404,15 @@ impl Inner {
     }
 
     fn fill_keys(&self, entries: &Range<usize>, chunk: &mut Chunk) {
-        if self.header.layout == LAYOUT_PLANES {
-            let planes = self.planes();
-            planes.rows(entries.start, entries.end, &mut chunk.prefixes, &mut chunk.keys);
-            let key_len = self.header.key_len;
-            chunk.key_ends.extend((1..=entries.len() as u32).map(|i| i * key_len));
-            debug_assert_eq!(chunk.keys.len(), entries.len() * key_len as usize + ROW_SLACK);
-        } else {
-            self.rows().keys(
-                &self.restarts,
-                entries.start,
-                entries.end,
-                &mut chunk.prefixes,
-                &mut chunk.key_ends,
-                &mut chunk.keys,
-            );
+        match &self.keys {
+            Keys::Planes(map) => {
+                let Chunk { prefixes, keys, key_ends, .. } = chunk;
+                self.planes(map).rows(entries.start, entries.end, prefixes, keys);
+                let key_len = self.header.key_len;
+                key_ends.extend((1..=entries.len() as u32).map(|i| i * key_len));
+                debug_assert_eq!(keys.len(), entries.len() * key_len as usize + ROW_SLACK);
+            }
+            Keys::Rows(restarts) => self.rows().keys(restarts, entries, chunk),
         }
     }
 

@@ -4,6 +4,9 @@
 //! can begin there. Lengths and suffixes stand in areas of their own; where a restart's suffix
 //! begins is derived when the block is validated.
 
+use std::ops::Range;
+
+use frondb_core::Chunk;
 use frondb_core::chunk::key_prefix;
 use frondb_core::limits::KEY_BYTES_MAX;
 
@@ -190,24 +193,34 @@ impl Rows<'_> {
         end
     }
 
-    /// Appends keys `start..end` to `keys`, their ends and prefixes to the others.
-    pub(crate) fn keys(
-        &self,
-        restarts: &[Restart],
-        start: usize,
-        end: usize,
-        prefixes: &mut Vec<u64>,
-        key_ends: &mut Vec<u32>,
-        keys: &mut Vec<u8>,
-    ) {
+    /// Replaces `out` by key `row`.
+    pub(crate) fn key_into(&self, restarts: &[Restart], row: usize, out: &mut Vec<u8>) {
+        let mut at = restarts[row / self.interval].suffix_at as usize;
+        out.clear();
+        for row in row / self.interval * self.interval..=row {
+            at = self.build_over(row, at, out);
+        }
+    }
+
+    /// Makes the key of the row before, in `key`, that of `row`, whose suffix begins at `at`;
+    /// returns where the next one begins.
+    #[inline]
+    fn build_over(&self, row: usize, at: usize, key: &mut Vec<u8>) -> usize {
+        let (shared, suffix_len) = self.lengths(row);
+        key.truncate(shared);
+        key.extend_from_slice(&self.suffixes[at..at + suffix_len]);
+        at + suffix_len
+    }
+
+    /// Appends the keys of `entries`, their ends and their prefixes to an empty chunk.
+    pub(crate) fn keys(&self, restarts: &[Restart], entries: &Range<usize>, chunk: &mut Chunk) {
+        let Chunk { prefixes, key_ends, keys, .. } = chunk;
+        let (start, end) = (entries.start, entries.end);
         let begin = start / self.interval;
         let mut at = restarts[begin].suffix_at as usize;
         // Keys before `start` are built in place, each over the one before.
         for row in begin * self.interval..start {
-            let (shared, suffix_len) = self.lengths(row);
-            keys.truncate(shared);
-            keys.extend_from_slice(&self.suffixes[at..at + suffix_len]);
-            at += suffix_len;
+            at = self.build_over(row, at, keys);
         }
         let mut previous = 0;
         for row in start..end {

@@ -180,7 +180,13 @@ impl<R: ReadAt> Scanner<R> {
         };
         self.offset += frame_bytes as u64;
         let bytes = frame.payload.len();
-        let record = Record { offset, position: place.position, kind: frame.kind, synced: frame.synced, frame_bytes };
+        let record = Record {
+            offset,
+            position: place.position,
+            kind: frame.kind,
+            synced: frame.synced,
+            frame_bytes,
+        };
         self.payload = match frame.in_scratch {
             true => Payload::Scratch,
             false => Payload::Window { offset: self.offset - bytes as u64, bytes },

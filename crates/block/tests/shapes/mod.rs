@@ -1,6 +1,6 @@
 //! Random sorted messages of many shapes, for the tests of blocks.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a part of tests")]
 
 use frondb_block::{Block, BlockBuilder, BlockOptions, BlockSummary, Place};
 use frondb_core::prng::Prng;

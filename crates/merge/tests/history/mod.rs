@@ -1,6 +1,6 @@
 //! Random histories, the naive model of what readers see of them, and sources over them.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a part of tests")]
 
 use std::collections::BTreeMap;
 
@@ -213,7 +213,7 @@ pub fn read_all(mut merge: VisibleMerge) -> Result<Vec<(Vec<u8>, Found)>> {
         };
         entries.push((merge.key().to_vec(), found));
     }
-    assert!(!merge.next().unwrap(), "a merge that ended stays so");
+    assert!(!merge.next()?, "a merge that ended stays so");
     assert_eq!(merge.stats().entries_out, entries.len() as u64);
     Ok(entries)
 }
