@@ -1,5 +1,7 @@
 //! A fold keeps exactly what live snapshots would read, and no more.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod history;
 
 use std::collections::BTreeMap;

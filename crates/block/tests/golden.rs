@@ -1,0 +1,121 @@
+//! The bytes of blocks, which databases keep: a change here is a change of format.
+
+#![allow(clippy::unwrap_used, reason = "a part of tests")]
+
+mod shapes;
+
+use std::fmt::Write;
+
+use frondb_block::{BlockOptions, Codec};
+use frondb_core::{Chunk, MessageKind, SeqNo};
+use shapes::{Message, decode, encode};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<char> = text.chars().filter(char::is_ascii_hexdigit).collect();
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap())
+        .collect()
+}
+
+fn message(key: &[u8], seq: u64, kind: MessageKind, value: &[u8]) -> Message {
+    (key.to_vec(), SeqNo(seq), kind, value.to_vec())
+}
+
+fn planes() -> Vec<Message> {
+    vec![
+        message(&[0, 7, 0x1a], 900, MessageKind::Put, b"one"),
+        message(&[0, 7, 0x5c], 1_200, MessageKind::Put, b"two"),
+        message(&[0, 8, 0x03], 901, MessageKind::Put, b"six"),
+    ]
+}
+
+fn rows() -> Vec<Message> {
+    vec![
+        message(b"apple", 7, MessageKind::Put, b"red"),
+        message(b"apple", 5, MessageKind::Delete, b""),
+        message(b"applet", 6, MessageKind::Update, b"+1"),
+        message(b"b", 3, MessageKind::PutRef, b"extent"),
+    ]
+}
+
+/// 200 rows that every codec makes smaller, with planes of all modes.
+fn many() -> Vec<Message> {
+    let mut many: Vec<Message> = (0..200u32)
+        .map(|i| {
+            let mut key = (i / 7).to_be_bytes().to_vec();
+            key.extend_from_slice(
+                &frondb_core::checksum::xxh3(&i.to_le_bytes()).to_be_bytes()[..3],
+            );
+            message(&key, 1, MessageKind::Put, &[b'v'; 20])
+        })
+        .collect();
+    many.sort_by(|a, b| a.0.cmp(&b.0));
+    many
+}
+
+#[test]
+fn stored_blocks_have_these_bytes() {
+    let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
+    let (frame, _) = encode(&planes(), stored);
+    assert_eq!(hex(&frame), PLANES);
+    let (frame, _) = encode(&rows(), stored);
+    assert_eq!(hex(&frame), ROWS);
+    let (frame, _) = encode(&rows()[..1], BlockOptions { per_entry_seqs: false, ..stored });
+    assert_eq!(hex(&frame), ONE_WITHOUT_SEQ);
+}
+
+#[test]
+fn compressed_blocks_of_version_one_are_read() {
+    let mut chunk = Chunk::new();
+    let many = many();
+    for line in COMPRESSED.lines() {
+        let (codec, text) = line.split_once(' ').unwrap();
+        decode(&unhex(text)).fill(0..many.len(), SeqNo(1), &mut chunk);
+        for (i, (key, seq, kind, value)) in many.iter().enumerate() {
+            assert_eq!((chunk.key(i), chunk.seqs[i]), (&key[..], *seq), "{codec}");
+            assert_eq!((chunk.kinds[i], chunk.value(i)), (*kind, &value[..]), "{codec}");
+        }
+    }
+}
+
+/// Prints what the constants below should be: `cargo test -p frondb-block --test golden --
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "makes the constants of this file"]
+fn print() {
+    let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
+    println!("planes {}", hex(&encode(&planes(), stored).0));
+    println!("rows {}", hex(&encode(&rows(), stored).0));
+    let without = BlockOptions { per_entry_seqs: false, ..stored };
+    println!("one {}", hex(&encode(&rows()[..1], without).0));
+    for codec in ["lz4", "zstd:1", "zlib:6", "lzma:6"] {
+        let options = BlockOptions { codec: codec.parse().unwrap(), ..BlockOptions::default() };
+        println!("{codec} {}", hex(&encode(&many(), options).0));
+    }
+}
+
+const PLANES: &str = concat!(
+    "ac8570f332d6d91d0101000000000000430000004300000000000000010600000002000103000000",
+    "0300000006000000030000000900000000000000840300000000000000002c01010000071a000101",
+    "0707081a5c036f6e6574776f736978",
+);
+const ROWS: &str = concat!(
+    "d2d4e7681d4e2f790101000000000000530000005300000000000000000102010101000104000000",
+    "000000000c000000000000000b000000000000000300000000000000000500000500060100010203",
+    "04020300030002066170706c656170706c6574627265642b31657874656e74",
+);
+const ONE_WITHOUT_SEQ: &str = concat!(
+    "929927193b7dc6a70101000000000000350000003500000000000000010600000000000001000000",
+    "050000000000000003000000030000000000000000000000000000006170706c6500000000007265",
+    "64",
+);
+/// A codec and a frame of [`many`] a line.
+const COMPRESSED: &str = include_str!("testdata/compressed.txt");
