@@ -411,3 +411,24 @@ fn head_zeros(bytes: &[u8]) -> usize {
     let words = bytes.chunks_exact(64).take_while(|chunk| chunk.iter().all(|&b| b == 0)).count();
     words * 64 + bytes[words * 64..].iter().take_while(|&&byte| byte == 0).count()
 }
+
+/// For fuzzers: any bytes as a record at some place, as they are and with header and checksum made
+/// right so that what is stored is reached.
+#[doc(hidden)]
+pub fn fuzz(data: &[u8]) {
+    let place = Place { generation: 3, position: 1000 };
+    let mut scratch = Vec::new();
+    let _ = decode(data, place, &mut scratch);
+    let _ = find(data, place, |_, _| Ok(false));
+    let [flags, kind, stored @ ..] = data else { return };
+    let mut frame = vec![0; HEADER_BYTES];
+    frame.extend_from_slice(stored);
+    seal(&mut frame, place.seed(), *flags, *kind);
+    match decode(&frame, place, &mut scratch) {
+        Ok(found) => assert_eq!((found.kind, found.frame_bytes), (*kind, frame.len())),
+        Err(fault) => assert_eq!(fault, Fault::Content),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Random and mutated bytes for the decoders of the log.
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_testkit::fuzz::smoke;
+use frondb_wal::fuzz;
+use support::{fresh, payload, small};
+
+/// The files of a small log.
+fn segments() -> Vec<Vec<u8>> {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let wal = fresh(&device, &small()).unwrap();
+    for number in 0..20 {
+        let end = wal.append(&[&payload(number, 300)]).unwrap().end;
+        wal.sync_to(end).unwrap();
+    }
+    let names = memory.list("").unwrap();
+    let read = |name: &String| {
+        let file = memory.open(name, OpenOptions::READ).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(0, &mut bytes).unwrap();
+        bytes
+    };
+    names.iter().map(read).collect()
+}
+
+#[test]
+fn no_bytes_make_a_decoder_panic() {
+    let segments = segments();
+    let headers: Vec<_> = segments.iter().map(|bytes| bytes[..64].to_vec()).collect();
+    let records: Vec<_> = segments.iter().map(|bytes| bytes[64..400].to_vec()).collect();
+    smoke(1, 20_000, &headers, fuzz::segment_header);
+    smoke(2, 20_000, &records, fuzz::record);
+    smoke(3, 3_000, &segments, fuzz::segment);
+}

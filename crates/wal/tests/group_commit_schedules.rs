@@ -1,0 +1,117 @@
+//! Group commit under many schedules: whenever `sync_to` returns, power loss at that moment leaves the
+//! record; whenever the log is poisoned, nobody is told otherwise.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-wal --test group_commit_schedules`
+#![cfg(shuttle)]
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::{ErrorKind, Lsn};
+use frondb_device::faults::Script;
+use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_wal::{Wal, WalOptions};
+use support::{fresh, payload, recover, small};
+
+const THREADS: u64 = 3;
+
+/// What is found after power loss now.
+fn durable_records(memory: &MemoryDevice) -> Vec<Vec<u8>> {
+    let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+    recover(&device, &small(), Lsn(0), Lsn(0)).unwrap().0
+}
+
+/// Each thread commits twice, the second time with records that begin segments.
+fn commit(wal: &Wal, memory: &MemoryDevice, thread: u64) -> Result<(), ErrorKind> {
+    for (round, len) in [(0, 20), (1, 3000)] {
+        let bytes = payload(thread * 10 + round, len);
+        let appended = wal.append(&[&bytes]).map_err(|error| error.kind())?;
+        wal.sync_to(appended.end).map_err(|error| error.kind())?;
+        assert!(wal.durable_lsn() >= appended.end);
+        let found = durable_records(memory);
+        assert!(found.contains(&bytes), "acknowledged, but not on disk");
+    }
+    Ok(())
+}
+
+fn schedule(script: &str) -> Vec<Result<(), ErrorKind>> {
+    let memory = MemoryDevice::new();
+    let script: Script = script.parse().unwrap();
+    let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+    let faults = Arc::new(faults);
+    let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+    let wal = shuttle::sync::Arc::new(fresh(&device, &small()).unwrap());
+    faults.set_script(&script);
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let (wal, memory) = (wal.clone(), memory.clone());
+            shuttle::thread::spawn(move || commit(&wal, &memory, thread))
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+#[test]
+fn a_sync_that_returns_is_a_sync_that_happened() {
+    shuttle::check_random(
+        || {
+            let results = schedule("");
+            assert!(results.iter().all(Result::is_ok), "{results:?}");
+        },
+        1000,
+    );
+}
+
+#[test]
+fn a_failed_sync_poisons_everyone_who_was_not_done() {
+    shuttle::check_random(
+        || {
+            let results = schedule("fail sync wal nth=2");
+            let failed = results.iter().filter(|result| result.is_err()).count();
+            assert!(failed > 0, "{results:?}");
+            assert!(results.iter().flat_map(|r| r.err()).all(|kind| kind == ErrorKind::Poisoned));
+        },
+        1000,
+    );
+}
+
+#[test]
+fn a_failed_write_fails_exactly_the_records_it_had() {
+    shuttle::check_random(
+        || {
+            let memory = MemoryDevice::new();
+            let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+            let faults = Arc::new(faults);
+            let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+            let options = WalOptions { reserve_bytes: 0, ..small() };
+            let wal = shuttle::sync::Arc::new(fresh(&device, &options).unwrap());
+            faults.set_script(&"tear write wal nth=2 bytes=30 error=ENOSPC".parse().unwrap());
+            let threads: Vec<_> = (0..THREADS)
+                .map(|thread| {
+                    let wal = wal.clone();
+                    shuttle::thread::spawn(move || {
+                        let mut kept = Vec::new();
+                        for round in 0..3 {
+                            let bytes = payload(thread * 10 + round, 20);
+                            let end = wal.append(&[&bytes]).unwrap().end;
+                            match wal.sync_to(end) {
+                                Ok(()) => kept.push(bytes),
+                                Err(error) => assert_eq!(error.kind(), ErrorKind::NoSpace),
+                            }
+                        }
+                        kept
+                    })
+                })
+                .collect();
+            let mut kept: Vec<_> =
+                threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+            drop(wal);
+            let mut found = durable_records(&memory);
+            kept.sort();
+            found.sort();
+            assert_eq!(found, kept);
+        },
+        1000,
+    );
+}
