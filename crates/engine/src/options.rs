@@ -58,6 +58,9 @@ pub struct EngineOptions {
     /// The one memory budget, bytes: cache, memtables, filters, indexes and work buffers.
     /// At least 4 MiB.
     pub memory_bytes: u64,
+    /// Memtable bytes at which the largest is frozen and flushed; 0 for a quarter of the memory
+    /// (rule 4), else 16 KiB to half of the memory.
+    pub write_buffer_bytes: u64,
     /// Make a new database if the directory has none.
     pub create: bool,
     /// Fail if the directory has a database already.
@@ -81,6 +84,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             memory_bytes: 256 << 20,
+            write_buffer_bytes: 0,
             create: true,
             create_new: false,
             sync: SyncMode::Always,
@@ -109,6 +113,14 @@ impl EngineOptions {
                 Self::MEMORY_BYTES_MIN
             )));
         }
+        let buffer = self.write_buffer_bytes;
+        if buffer != 0 && !(16 << 10..=self.memory_bytes / 2).contains(&buffer) {
+            return Err(Error::invalid(format!(
+                "the write buffer is {buffer} bytes; it must be 0 (a quarter of the memory) or \
+                 16384 to half of the memory, {}",
+                self.memory_bytes / 2
+            )));
+        }
         if self.background_threads > 256 {
             return Err(Error::invalid(format!(
                 "background_threads is {}; it must be 0 to 256",
@@ -121,7 +133,10 @@ impl EngineOptions {
     /// Memtable bytes at which the largest is frozen (rule 4).
     #[must_use]
     pub fn write_buffer_bytes(&self) -> u64 {
-        self.memory_bytes / 4
+        match self.write_buffer_bytes {
+            0 => self.memory_bytes / 4,
+            bytes => bytes,
+        }
     }
 }
 

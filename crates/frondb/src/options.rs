@@ -41,6 +41,15 @@ impl Options {
         self
     }
 
+    /// How much of the memory is filled with writes before the largest tree's are flushed, bytes:
+    /// 16 KiB to half of the memory; 0, the default, for a quarter. The log keeps up to twice as
+    /// much.
+    #[must_use]
+    pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.engine.write_buffer_bytes = bytes;
+        self
+    }
+
     /// Whether to make the database if the directory has none. Default true.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
