@@ -210,6 +210,27 @@ impl Chunks {
         Stored { key, seq: SeqNo(head.seq), kind: kind_of(head.word), value }
     }
 
+    /// Bytes of the message's key and value.
+    #[inline]
+    pub(crate) fn data_len(&self, slot: Slot) -> usize {
+        let head = self.head(&self.list[slot.chunk()], slot.offset());
+        head.key_len + head.value_len
+    }
+
+    /// Asks the processor to fetch the message, for a loop that will need it soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(chunk) = self.list.get(slot.chunk()) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let at = chunk.base.as_ptr().wrapping_add(slot.offset());
+            // SAFETY: a prefetch reads nothing as far as the program can tell, at any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = slot;
+    }
+
     /// Order by key alone: messages of one key are equal.
     #[inline]
     pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {

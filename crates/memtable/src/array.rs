@@ -1,7 +1,7 @@
 //! A sorted array of slots, immutable: what the memtable is made of.
 //!
-//! A search begins in the samples, the prefixes of every 64th slot: they are few enough to stay in
-//! the processor's cache, and what is left to search is a kilobyte.
+//! A search begins in the samples, the prefixes of every 32nd slot: they are few enough to stay in
+//! the processor's cache, and what is left to search is half a kilobyte.
 //!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
 //! disjoint from those of every other array of the memtable.
@@ -17,14 +17,14 @@ use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
 /// Slots from one sample to the next.
-const SAMPLE_SLOTS: usize = 64;
+const SAMPLE_SLOTS: usize = 32;
 
 pub(crate) struct SortedArray {
     /// The slots, as bytes: mapped memory, because arrays are large and come and go.
     memory: Buf,
     len: usize,
     samples: Vec<u64>,
-    filter: Option<Filter>,
+    filter: Filter,
     /// Smallest SeqNo: a reader with an older snapshot passes the array by.
     min_seq: SeqNo,
 }
@@ -35,18 +35,12 @@ pub(crate) struct ArrayBuilder {
 }
 
 impl ArrayBuilder {
-    /// An empty array with room for exactly `slots` slots, with a filter.
-    pub(crate) fn with_filter(slots: usize, min_seq: SeqNo) -> Self {
-        let mut builder = Self::unfiltered(slots, min_seq);
-        builder.array.filter = Some(Filter::with_capacity(slots));
-        builder
-    }
-
-    /// The same without a filter: what one cursor reads needs none.
-    pub(crate) fn unfiltered(slots: usize, min_seq: SeqNo) -> Self {
+    /// An empty array with room for exactly `slots` slots.
+    pub(crate) fn new(slots: usize, min_seq: SeqNo) -> Self {
         let memory = Buf::packed(slots.max(1) * size_of::<Slot>());
         let samples = Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS));
-        Self { array: SortedArray { memory, len: 0, samples, filter: None, min_seq } }
+        let filter = Filter::with_capacity(slots);
+        Self { array: SortedArray { memory, len: 0, samples, filter, min_seq } }
     }
 
     /// Appends slots, none before what is there.
@@ -58,9 +52,7 @@ impl ArrayBuilder {
         let to_sample = array.len.next_multiple_of(SAMPLE_SLOTS) - array.len;
         let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
         array.samples.extend(sampled.map(|slot| slot.prefix()));
-        if let Some(filter) = &mut array.filter {
-            filter.add(slots);
-        }
+        array.filter.add(slots);
         let all: &mut [Slot] = bytemuck::cast_slice_mut(&mut array.memory);
         all[array.len..array.len + slots.len()].copy_from_slice(slots);
         array.len += slots.len();
@@ -93,9 +85,7 @@ impl SortedArray {
         let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
             return true;
         };
-        probe.prefix < first.prefix()
-            || probe.prefix > last.prefix()
-            || self.filter.as_ref().is_some_and(|filter| !filter.may_hold(hash))
+        probe.prefix < first.prefix() || probe.prefix > last.prefix() || !self.filter.may_hold(hash)
     }
 
     /// Memory held, in bytes.
@@ -103,7 +93,7 @@ impl SortedArray {
         size_of::<Self>()
             + self.memory.footprint()
             + self.samples.capacity() * size_of::<u64>()
-            + self.filter.as_ref().map_or(0, Filter::bytes)
+            + self.filter.bytes()
     }
 
     /// How many slots have a smaller key.
@@ -115,9 +105,7 @@ impl SortedArray {
     /// How many slots have a smaller key or the same one.
     pub(crate) fn rank_through(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
         let near = self.near(probe.prefix);
-        near.start
-            + self.slots()[near]
-                .partition_point(|&slot| chunks.compare_key(slot, probe) != Ordering::Greater)
+        near.start + rank_through(&self.slots()[near], chunks, probe)
     }
 
     /// How many slots lie before the newest message of the key that `snapshot` may see.
@@ -146,6 +134,12 @@ impl SortedArray {
 #[inline]
 pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
+}
+
+/// How many slots have a smaller key or the same one.
+#[inline]
+pub(crate) fn rank_through(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
+    slots.partition_point(|&slot| chunks.compare_key(slot, probe) != Ordering::Greater)
 }
 
 /// How many slots lie before the newest message of the key that `snapshot` may see.

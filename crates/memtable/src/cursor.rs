@@ -1,22 +1,29 @@
 //! [`MemCursor`]: the messages of a memtable between two keys, as chunks.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use frondb_core::chunk::Values;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
+use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Probe, Slot};
-use crate::array::{ArrayBuilder, SortedArray};
-use crate::gather::{Part, take_first, take_last};
+use crate::array::{rank_below, rank_through};
+use crate::gather::{Rests, take_first, take_last};
 use crate::memtable::State;
 
-/// Messages of the first chunk: most cursors are read for a few entries only.
-const CHUNK_MESSAGES_FIRST: usize = 32;
-/// Messages of a chunk at most.
+/// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
+/// several sources that these come from.
+const CHUNK_MESSAGES_FIRST: usize = 16;
+/// How many times as many messages the next chunk has.
+const CHUNK_GROWTH: usize = 4;
+/// Messages of a chunk at most. (What is gathered for one is larger only if a key has many.)
 const CHUNK_MESSAGES_MAX: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
+/// How many messages ahead their memory is asked for: keys lie in the order they came, so each is
+/// a cache miss.
+const PREFETCH_SLOTS: usize = 16;
 
 /// Hands out the messages of a memtable as it was when the cursor was made. Owns what it needs:
 /// the memtable may be written to or dropped meanwhile.
@@ -25,22 +32,26 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// a backward cursor hands out the chunks from the last to the first. The messages of one key may
 /// be spread over two chunks.
 pub struct MemCursor {
-    source: Option<Arrays>,
+    source: Option<Remaining>,
     direction: Direction,
     snapshot: SeqNo,
-    /// Slots that were gathered and not handed out: all of them for a forward cursor from `next`
-    /// on, for a backward one up to it.
+    /// Slots that were gathered; `pending` of them were not handed out.
     gathered: Vec<Slot>,
-    next: usize,
+    pending: Range<usize>,
     /// Messages wanted in the next chunk.
     want: usize,
 }
 
-struct Arrays {
-    chunks: Chunks,
-    /// Newest first.
-    parts: Vec<Part>,
+/// What was not gathered yet.
+struct Remaining {
+    state: Arc<State>,
+    tail: Vec<Slot>,
+    tail_range: Range<usize>,
+    /// Of each array that has something left: which one, and what.
+    ranges: SmallVec<[(u32, Range<usize>); 16]>,
 }
+
+type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 impl MemCursor {
     pub(crate) fn empty() -> Self {
@@ -49,28 +60,19 @@ impl MemCursor {
             direction: Direction::Forward,
             snapshot: SeqNo::MAX,
             gathered: Vec::new(),
-            next: 0,
+            pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
         }
     }
 
     pub(crate) fn new(
-        state: &State,
+        state: Arc<State>,
         tail: Vec<Slot>,
         direction: Direction,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         snapshot: SeqNo,
     ) -> Self {
-        let chunks = state.chunks.clone();
-        let mut newest = ArrayBuilder::unfiltered(tail.len(), SeqNo::MIN);
-        newest.extend(&tail);
-        let tail = newest.finish();
-        let parts = std::iter::once(&tail)
-            .chain(&state.arrays)
-            .filter(|array| array.min_seq() <= snapshot)
-            .map(|array| cut(array, bounds, &chunks))
-            .collect();
-        let source = Some(Arrays { chunks, parts });
+        let source = Some(Remaining::new(state, tail, bounds, snapshot));
         Self { source, direction, snapshot, ..Self::empty() }
     }
 
@@ -80,71 +82,149 @@ impl MemCursor {
     }
 }
 
-/// The part of `array` between two keys.
-fn cut(array: &Arc<SortedArray>, bounds: (Bound<&[u8]>, Bound<&[u8]>), chunks: &Chunks) -> Part {
+impl Remaining {
+    fn new(state: Arc<State>, tail: Vec<Slot>, bounds: Bounds<'_>, snapshot: SeqNo) -> Self {
+        let chunks = &state.chunks;
+        let tail_range = range(
+            bounds,
+            tail.len(),
+            |probe| rank_below(&tail, chunks, probe),
+            |probe| rank_through(&tail, chunks, probe),
+        );
+        let ranges = state
+            .arrays
+            .iter()
+            .enumerate()
+            .filter(|(_, array)| array.min_seq() <= snapshot)
+            .map(|(i, array)| {
+                let range = range(
+                    bounds,
+                    array.slots().len(),
+                    |probe| array.rank_below(chunks, probe),
+                    |probe| array.rank_through(chunks, probe),
+                );
+                (i as u32, range)
+            })
+            .filter(|(_, range)| !range.is_empty())
+            .collect();
+        Self { state, tail, tail_range, ranges }
+    }
+
+    /// Gathers about `want` slots into `out`; none if nothing is left.
+    fn gather(&mut self, direction: Direction, want: usize, out: &mut Vec<Slot>) {
+        let Self { state, tail, tail_range, ranges } = self;
+        let mut rests: Rests<'_> = SmallVec::new();
+        rests.push(&tail[tail_range.clone()]);
+        let arrays = &state.arrays;
+        rests.extend(ranges.iter().map(|(i, range)| &arrays[*i as usize].slots()[range.clone()]));
+        match direction {
+            Direction::Forward => take_first(&mut rests, want, &state.chunks, out),
+            Direction::Backward => take_last(&mut rests, want, &state.chunks, out),
+        }
+        let shrink = |range: &mut Range<usize>, left: usize| match direction {
+            Direction::Forward => range.start = range.end - left,
+            Direction::Backward => range.end = range.start + left,
+        };
+        shrink(tail_range, rests[0].len());
+        for ((_, range), rest) in ranges.iter_mut().zip(&rests[1..]) {
+            shrink(range, rest.len());
+        }
+        ranges.retain(|(_, range)| range.start < range.end);
+    }
+}
+
+/// The positions between two keys, given how many slots lie below or up to a key.
+fn range(
+    bounds: Bounds<'_>,
+    len: usize,
+    below: impl Fn(&Probe<'_>) -> usize,
+    through: impl Fn(&Probe<'_>) -> usize,
+) -> Range<usize> {
     let start = match bounds.0 {
-        Bound::Included(key) => array.rank_below(chunks, &Probe::new(key)),
-        Bound::Excluded(key) => array.rank_through(chunks, &Probe::new(key)),
+        Bound::Included(key) => below(&Probe::new(key)),
+        Bound::Excluded(key) => through(&Probe::new(key)),
         Bound::Unbounded => 0,
     };
     let end = match bounds.1 {
-        Bound::Included(key) => array.rank_through(chunks, &Probe::new(key)),
-        Bound::Excluded(key) => array.rank_below(chunks, &Probe::new(key)),
-        Bound::Unbounded => array.slots().len(),
+        Bound::Included(key) => through(&Probe::new(key)),
+        Bound::Excluded(key) => below(&Probe::new(key)),
+        Bound::Unbounded => len,
     };
-    Part { array: Arc::clone(array), start, end: end.max(start) }
+    start..end.max(start)
 }
 
 impl Source for MemCursor {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
         let Some(source) = &mut self.source else { return Ok(false) };
-        let forward = self.direction == Direction::Forward;
         while chunk.is_empty() {
-            let rest =
-                if forward { &self.gathered[self.next..] } else { &self.gathered[..self.next] };
-            if rest.is_empty() {
+            if self.pending.is_empty() {
                 self.gathered.clear();
-                let take = if forward { take_first } else { take_last };
-                take(&mut source.parts, self.want, &source.chunks, &mut self.gathered);
-                self.next = if forward { 0 } else { self.gathered.len() };
+                source.gather(self.direction, self.want, &mut self.gathered);
+                self.pending = 0..self.gathered.len();
                 if self.gathered.is_empty() {
                     self.source = None;
                     return Ok(false);
                 }
-                continue;
             }
-            let range = piece(rest, self.want, forward, &source.chunks);
-            fill(chunk, &rest[range.clone()], self.snapshot, &source.chunks);
-            self.next = if forward { self.next + range.end } else { range.start };
-            self.want = (self.want * 2).min(CHUNK_MESSAGES_MAX);
+            let slots = &self.gathered[self.pending.clone()];
+            let chunks = &source.state.chunks;
+            match self.direction {
+                Direction::Forward => {
+                    self.pending.start += fill(chunk, slots, self.snapshot, chunks);
+                }
+                Direction::Backward => {
+                    let n = piece_at_end(slots, chunks);
+                    let piece = &slots[slots.len() - n..];
+                    let filled = fill(chunk, piece, self.snapshot, chunks);
+                    debug_assert_eq!(filled, n);
+                    self.pending.end -= n;
+                }
+            }
+            self.want = (self.want * CHUNK_GROWTH).min(CHUNK_MESSAGES_MAX);
         }
         Ok(true)
     }
 }
 
-/// The slots of the next chunk: from the front of `slots` or from its end, at least one, at most
-/// `want`, and no more bytes than a chunk should have.
-fn piece(slots: &[Slot], want: usize, forward: bool, chunks: &Chunks) -> std::ops::Range<usize> {
+/// How many slots at the end of `slots` make the next chunk of a backward cursor, which is filled
+/// ascending and so must know where to begin.
+fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     let (mut n, mut bytes) = (0, 0);
-    while n < slots.len().min(want) {
-        let message = chunks.get(slots[if forward { n } else { slots.len() - 1 - n }]);
-        bytes += message.key.len() + message.value.len();
+    for &slot in slots.iter().rev().take(CHUNK_MESSAGES_MAX) {
+        bytes += chunks.data_len(slot);
         if n > 0 && bytes > CHUNK_BYTES {
             break;
         }
         n += 1;
     }
-    if forward { 0..n } else { slots.len() - n..slots.len() }
+    n
 }
 
-/// Copies the messages that `snapshot` may see.
-fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) {
-    let Values::Owned(values) = &mut chunk.values else { return };
-    for &slot in slots {
+/// Copies the messages of the first slots that `snapshot` may see, no more than a chunk should
+/// have; returns how many slots it went over.
+fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> usize {
+    let slots = &slots[..slots.len().min(CHUNK_MESSAGES_MAX)];
+    let Values::Owned(values) = &mut chunk.values else { return 0 };
+    chunk.prefixes.reserve(slots.len());
+    chunk.key_ends.reserve(slots.len());
+    chunk.kinds.reserve(slots.len());
+    chunk.seqs.reserve(slots.len());
+    chunk.value_ends.reserve(slots.len());
+    for &slot in slots.iter().take(PREFETCH_SLOTS) {
+        chunks.prefetch(slot);
+    }
+    for (i, &slot) in slots.iter().enumerate() {
+        if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {
+            chunks.prefetch(ahead);
+        }
         let message = chunks.get(slot);
         if message.seq > snapshot {
             continue;
+        }
+        let bytes = chunk.keys.len() + values.len() + message.key.len() + message.value.len();
+        if bytes > CHUNK_BYTES && !chunk.prefixes.is_empty() {
+            return i;
         }
         chunk.prefixes.push(slot.prefix());
         chunk.keys.extend_from_slice(message.key);
@@ -154,4 +234,5 @@ fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) {
         chunk.kinds.push(message.kind);
         chunk.seqs.push(message.seq);
     }
+    slots.len()
 }

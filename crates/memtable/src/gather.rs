@@ -1,6 +1,6 @@
-//! Merging sorted arrays a piece at a time.
+//! Merging sorted slots a piece at a time.
 //!
-//! A piece is the next few hundred or thousand slots of all arrays in key order. It is found by
+//! A piece is the next few, or few thousand, slots of several arrays in key order. It is found by
 //! choosing a pivot key such that the arrays hold about the wanted number of slots up to it; these
 //! are put one array after the other and sorted. The standard library's stable sort recognises
 //! the ascending stretches and merges them two by two without branches, which beats a loser tree
@@ -12,37 +12,24 @@
 //!          [..|...]             taken = everything up to the pivot, newest array first;
 //!  oldest  [.......|............]       the stable sort keeps that order within a key
 //! ```
+//!
+//! A small piece is selected slot by slot instead: it costs a comparison an array, and a piece by
+//! pivot could be much smaller than wanted.
+//!
+//! An array's candidate stands at its share of the wanted slots, so the piece is hardly larger
+//! than wanted (all messages of the pivot's key belong to it) and usually not much smaller.
 
 use std::cmp::Ordering;
 
-use frondb_core::sync::Arc;
+use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::SortedArray;
 
-/// What is left of one array.
-pub(crate) struct Part {
-    pub(crate) array: Arc<SortedArray>,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
+/// What is left of each array, newest array first. A reader meets about a dozen.
+pub(crate) type Rests<'a> = SmallVec<[&'a [Slot]; 24]>;
 
-impl Part {
-    /// All of `array`.
-    pub(crate) fn whole(array: &Arc<SortedArray>) -> Self {
-        Self { array: Arc::clone(array), start: 0, end: array.slots().len() }
-    }
-
-    #[inline]
-    pub(crate) fn slots(&self) -> &[Slot] {
-        &self.array.slots()[self.start..self.end]
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.end - self.start
-    }
-}
+/// Pieces up to this size are selected slot by slot.
+const SELECT_SLOTS_MAX: usize = 32;
 
 /// Sorts by key; slots of one key keep their order.
 #[inline]
@@ -50,88 +37,115 @@ pub(crate) fn sort_stable(slots: &mut [Slot], chunks: &Chunks) {
     slots.sort_by(|&a, &b| chunks.compare(a, b));
 }
 
-/// How many slots are left.
-pub(crate) fn left(parts: &[Part]) -> usize {
-    parts.iter().map(Part::len).sum()
-}
-
-/// This part's share of `want` among `total`, at least 1 and at most what it has.
-#[inline]
-fn share(len: usize, want: usize, total: usize) -> usize {
-    debug_assert!(0 < len && len <= total);
-    let share = len as u64 * want.min(total) as u64 / total as u64;
-    (share as usize + 1).min(len)
-}
-
-/// Moves about `want` of the smallest slots of `parts` (newest array first) to the end of `out`,
-/// in order. Moves at least one if there is one; all messages of a key move together.
-pub(crate) fn take_first(parts: &mut Vec<Part>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
-    parts.retain(|part| part.len() > 0);
-    let total = left(parts);
-    let pivot = parts
-        .iter()
-        .map(|part| part.slots()[share(part.len(), want, total) - 1])
-        .min_by(|&a, &b| chunks.compare(a, b));
+/// Moves about `want` of the smallest slots to the end of `out`, in order: at least one if there
+/// is one.
+pub(crate) fn take_first(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
+    if want <= SELECT_SLOTS_MAX {
+        return select_first(rests, want, chunks, out);
+    }
+    let (shares, all) = shares(rests, want);
+    let candidates = rests.iter().zip(&shares).filter(|(_, share)| **share > 0);
+    let pivot =
+        candidates.map(|(rest, &share)| rest[share - 1]).min_by(|&a, &b| chunks.compare(a, b));
     let Some(pivot) = pivot else { return };
-    let begin = out.len();
-    let mut pieces = 0;
-    for part in parts.iter_mut() {
-        let n = if total <= want {
-            part.len()
-        } else {
-            count_through(part.slots(), share(part.len(), want, total), pivot, chunks)
-        };
+    let (begin, mut pieces) = (out.len(), 0);
+    for (rest, share) in rests.iter_mut().zip(shares) {
+        let n = if all { rest.len() } else { count_through(rest, share, pivot, chunks) };
+        let (taken, left) = rest.split_at(n);
         pieces += usize::from(n > 0);
-        out.extend_from_slice(&part.slots()[..n]);
-        part.start += n;
+        out.extend_from_slice(taken);
+        *rest = left;
     }
     if pieces > 1 {
         sort_stable(&mut out[begin..], chunks);
     }
 }
 
-/// Moves about `want` of the largest slots of `parts` to the end of `out`, where they ascend.
-/// Otherwise as [`take_first`].
-pub(crate) fn take_last(parts: &mut Vec<Part>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
-    parts.retain(|part| part.len() > 0);
-    let total = left(parts);
-    let pivot = parts
-        .iter()
-        .map(|part| part.slots()[part.len() - share(part.len(), want, total)])
+/// Moves about `want` of the largest slots to the end of `out`, where they ascend. Otherwise as
+/// [`take_first`].
+pub(crate) fn take_last(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
+    if want <= SELECT_SLOTS_MAX {
+        return select_last(rests, want, chunks, out);
+    }
+    let (shares, all) = shares(rests, want);
+    let candidates = rests.iter().zip(&shares).filter(|(_, share)| **share > 0);
+    let pivot = candidates
+        .map(|(rest, &share)| rest[rest.len() - share])
         .max_by(|&a, &b| chunks.compare(a, b));
     let Some(pivot) = pivot else { return };
-    let begin = out.len();
-    for part in parts.iter_mut() {
-        let n = if total <= want {
-            part.len()
-        } else {
-            count_from(part.slots(), share(part.len(), want, total), pivot, chunks)
-        };
-        out.extend_from_slice(&part.slots()[part.len() - n..]);
-        part.end -= n;
+    let (begin, mut pieces) = (out.len(), 0);
+    for (rest, share) in rests.iter_mut().zip(shares) {
+        let n = if all { rest.len() } else { count_from(rest, share, pivot, chunks) };
+        let (left, taken) = rest.split_at(rest.len() - n);
+        pieces += usize::from(n > 0);
+        out.extend_from_slice(taken);
+        *rest = left;
     }
-    sort_stable(&mut out[begin..], chunks);
+    if pieces > 1 {
+        sort_stable(&mut out[begin..], chunks);
+    }
+}
+
+fn select_first(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
+    for _ in 0..want {
+        let mut best: Option<(usize, Slot)> = None;
+        for (i, rest) in rests.iter().enumerate() {
+            let Some(&slot) = rest.first() else { continue };
+            // Of one key the newest array's comes first, so a later array must be smaller.
+            if best.is_none_or(|(_, best)| chunks.compare(slot, best).is_lt()) {
+                best = Some((i, slot));
+            }
+        }
+        let Some((i, slot)) = best else { return };
+        out.push(slot);
+        rests[i] = &rests[i][1..];
+    }
+}
+
+fn select_last(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
+    let begin = out.len();
+    for _ in 0..want {
+        let mut best: Option<(usize, Slot)> = None;
+        for (i, rest) in rests.iter().enumerate() {
+            let Some(&slot) = rest.last() else { continue };
+            if best.is_none_or(|(_, best)| chunks.compare(slot, best).is_ge()) {
+                best = Some((i, slot));
+            }
+        }
+        let Some((i, slot)) = best else { break };
+        out.push(slot);
+        rests[i] = &rests[i][..rests[i].len() - 1];
+    }
+    out[begin..].reverse();
+}
+
+/// Each array's share of `want`, at least one slot unless it is empty; and whether all that is
+/// left is wanted.
+fn shares(rests: &Rests<'_>, want: usize) -> (SmallVec<[usize; 24]>, bool) {
+    let total: usize = rests.iter().map(|rest| rest.len()).sum();
+    if total <= want {
+        return (rests.iter().map(|rest| rest.len()).collect(), true);
+    }
+    // One division for all; a share that is off by one does no harm.
+    let part = want as f64 / total as f64;
+    let share = |rest: &&[Slot]| ((rest.len() as f64 * part) as usize).max(1).min(rest.len());
+    (rests.iter().map(share).collect(), false)
 }
 
 /// How many slots at the beginning of `slots` are not beyond `pivot`, of which there are about
 /// `near`: at most that, unless the messages of the pivot's key go on.
 fn count_through(slots: &[Slot], near: usize, pivot: Slot, chunks: &Chunks) -> usize {
-    let n = slots[..near].partition_point(|&s| chunks.compare(s, pivot) != Ordering::Greater);
-    if n < near { n } else { n + leading_through(&slots[n..], pivot, chunks) }
+    let within = |&slot: &Slot| chunks.compare(slot, pivot) != Ordering::Greater;
+    let n = slots[..near].partition_point(within);
+    if n < near { n } else { n + slots[n..].iter().take_while(|slot| within(slot)).count() }
 }
 
 /// The same from the end: how many slots at the end are not before `pivot`.
 fn count_from(slots: &[Slot], near: usize, pivot: Slot, chunks: &Chunks) -> usize {
-    let tail = &slots[slots.len() - near..];
-    let before = tail.partition_point(|&s| chunks.compare(s, pivot) == Ordering::Less);
-    if before > 0 {
-        return near - before;
+    let before = |&slot: &Slot| chunks.compare(slot, pivot) == Ordering::Less;
+    let (rest, tail) = slots.split_at(slots.len() - near);
+    match tail.partition_point(before) {
+        0 => near + rest.iter().rev().take_while(|slot| !before(slot)).count(),
+        n => near - n,
     }
-    let rest = &slots[..slots.len() - near];
-    let more = rest.iter().rev().take_while(|&&s| chunks.compare(s, pivot) != Ordering::Less);
-    near + more.count()
-}
-
-fn leading_through(slots: &[Slot], pivot: Slot, chunks: &Chunks) -> usize {
-    slots.iter().take_while(|&&s| chunks.compare(s, pivot) != Ordering::Greater).count()
 }

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use frondb_core::budget::Budget;
+use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
@@ -58,9 +59,13 @@ pub struct Entry<'a> {
 /// pointer or inserts into the tail; nobody holds it while allocating, merging or calling back.
 /// A reader whose snapshot was published after the commit's insert returned sees all of it;
 /// messages of later commits are filtered by their SeqNo.
+///
+/// The budget is charged while writers wait, so a pressure callback must not write to, freeze or
+/// drop the last reference to the memtable; it may read it.
 pub struct Memtable {
     writer: Mutex<Option<Box<Writer>>>,
     shared: RwLock<Shared>,
+    ranges: RwLock<Ranges>,
     counters: Counters,
     budget: Arc<Budget>,
 }
@@ -70,7 +75,16 @@ pub struct Memtable {
 pub(crate) struct Shared {
     pub(crate) tail: Vec<Slot>,
     pub(crate) state: Option<Arc<State>>,
-    pub(crate) range_deletes: Option<Arc<Vec<RangeDelete>>>,
+}
+
+/// The range deletes, and the set of them that readers ask.
+#[derive(Default)]
+struct Ranges {
+    list: Vec<RangeDelete>,
+    set: RangeDeletes,
+    /// How many of `list` are in `set`: it is made when it is asked for, so that a commit of many
+    /// range deletes does not make it as many times.
+    in_set: usize,
 }
 
 /// Everything but the tail, at one moment.
@@ -119,6 +133,7 @@ impl Memtable {
         Self {
             writer: Mutex::new(None),
             shared: RwLock::new(Shared::default()),
+            ranges: RwLock::new(Ranges::default()),
             counters: Counters {
                 messages: AtomicU64::new(0),
                 deletes: AtomicU64::new(0),
@@ -133,30 +148,59 @@ impl Memtable {
         }
     }
 
-    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than all that
-    /// were inserted before; within the batch each has its own.
+    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than those of
+    /// all messages that were inserted before; within the batch each has its own.
     ///
     /// # Panics
-    /// If a key or value is longer than the engine's limits.
+    /// If a key or value is longer than the engine's limits, or after [`seal`](Self::seal).
     pub fn insert_batch(&self, batch: &[Entry<'_>]) {
-        let Some(first) = batch.first() else { return };
+        let Some(first) = batch.iter().map(|entry| entry.seq).min() else { return };
         let mut writer = self.writer.lock();
-        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first.seq));
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first));
         writer.insert(batch, &self.shared, &self.counters);
     }
 
-    /// Inserts a range delete. Its SeqNo must be larger than all that were inserted before.
+    /// Inserts a range delete. It hides nothing here by itself: readers ask
+    /// [`range_deletes`](Self::range_deletes).
+    ///
+    /// # Panics
+    /// After [`seal`](Self::seal).
     pub fn add_range_delete(&self, range: RangeDelete) {
         let mut writer = self.writer.lock();
         let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
-        writer.add_range_delete(range, &self.shared, &self.counters);
+        writer.note_range_delete(&range, &self.counters);
+        self.ranges.write().list.push(range);
+        writer.charge(&self.shared, &self.counters);
     }
 
-    /// The range deletes there are now. The messages they hide are still here; the reader
-    /// applies them.
+    /// The range deletes there are now. The first call after some were inserted makes the set
+    /// anew: a memtable with thousands of them is better frozen.
     #[must_use]
-    pub fn range_deletes(&self) -> Arc<Vec<RangeDelete>> {
-        self.shared.read().range_deletes.clone().unwrap_or_default()
+    pub fn range_deletes(&self) -> RangeDeletes {
+        let list = {
+            let ranges = self.ranges.read();
+            if ranges.in_set == ranges.list.len() {
+                return ranges.set.clone();
+            }
+            ranges.list.clone()
+        };
+        // Made without the lock; another reader may have been faster, with the same or more.
+        let len = list.len();
+        let set = RangeDeletes::new(list);
+        let mut ranges = self.ranges.write();
+        if ranges.in_set < len {
+            ranges.set = set.clone();
+            ranges.in_set = len;
+        }
+        set
+    }
+
+    /// Says that nothing more will be inserted: the memtable is frozen. Gives back the memory of
+    /// merges under way and of what only the writer needs.
+    pub fn seal(&self) {
+        if let Some(writer) = &mut *self.writer.lock() {
+            writer.seal(&self.shared, &self.counters);
+        }
     }
 
     /// Hands the messages of `key` that `snapshot` may see to `visit`, newest first, until it
@@ -214,7 +258,7 @@ impl Memtable {
         snapshot: SeqNo,
     ) -> MemCursor {
         match self.view() {
-            Some((state, tail)) => MemCursor::new(&state, tail, direction, (from, to), snapshot),
+            Some((state, tail)) => MemCursor::new(state, tail, direction, (from, to), snapshot),
             None => MemCursor::empty(),
         }
     }

@@ -23,7 +23,7 @@ use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Slot};
 use crate::array::{ArrayBuilder, SortedArray};
-use crate::gather::{Part, left, sort_stable, take_first};
+use crate::gather::{Rests, sort_stable, take_first};
 
 /// Arrays of a level that become one of the next.
 const FAN_IN: usize = 4;
@@ -48,12 +48,14 @@ pub(crate) struct Tiers {
 }
 
 struct Merge {
-    /// How many neighbours are merged, and the newest of them, to find them by.
-    inputs: usize,
-    first: Arc<SortedArray>,
+    /// Neighbours, newest first.
+    inputs: Vec<Arc<SortedArray>>,
+    /// How many slots of each input were merged.
+    done: Vec<usize>,
+    /// Slots not merged yet.
+    left: usize,
     /// Level of the output.
     level: u32,
-    parts: Vec<Part>,
     output: ArrayBuilder,
     /// Slots paid for and not merged yet.
     credit: usize,
@@ -92,7 +94,7 @@ impl Tiers {
             self.levels.drain(..absorbed);
             sort_stable(&mut slots, chunks);
         }
-        let mut array = ArrayBuilder::with_filter(slots.len(), min_seq);
+        let mut array = ArrayBuilder::new(slots.len(), min_seq);
         array.extend(&slots);
         self.arrays.insert(0, array.finish());
         self.levels.insert(0, Some(level));
@@ -113,13 +115,19 @@ impl Tiers {
         }
     }
 
+    /// Drops the merges under way; their inputs stay as they are.
+    pub(crate) fn stop_merging(&mut self) {
+        self.merges = Vec::new();
+        self.scratch = Vec::new();
+    }
+
     /// Puts the output of a finished merge in the place of its inputs.
     fn install(&mut self, merge: Merge) {
-        let Some(start) = self.arrays.iter().position(|array| Arc::ptr_eq(array, &merge.first))
-        else {
+        let first = |array: &Arc<SortedArray>| Arc::ptr_eq(array, &merge.inputs[0]);
+        let Some(start) = self.arrays.iter().position(first) else {
             unreachable!("the inputs of a merge stay in the list until it is done");
         };
-        let inputs = start..start + merge.inputs;
+        let inputs = start..start + merge.inputs.len();
         self.arrays.splice(inputs.clone(), [merge.output.finish()]);
         self.levels.splice(inputs, [Some(merge.level)]);
     }
@@ -153,30 +161,36 @@ impl Tiers {
 impl Merge {
     /// A merge of `inputs`, which are not empty.
     fn new(inputs: &[Arc<SortedArray>], level: u32) -> Self {
-        let parts: Vec<Part> = inputs.iter().map(Part::whole).collect();
+        let left = inputs.iter().map(|array| array.slots().len()).sum();
         // SeqNos ascend towards the front of the list, so the last input has the smallest.
         let min_seq = inputs[inputs.len() - 1].min_seq();
-        let output = ArrayBuilder::with_filter(left(&parts), min_seq);
         Self {
-            inputs: inputs.len(),
-            first: Arc::clone(&inputs[0]),
+            inputs: inputs.to_vec(),
+            done: vec![0; inputs.len()],
+            left,
             level,
-            parts,
-            output,
+            output: ArrayBuilder::new(left, min_seq),
             credit: 0,
         }
     }
 
     fn is_done(&self) -> bool {
-        left(&self.parts) == 0
+        self.left == 0
     }
 
     fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) {
         self.credit = self.credit.saturating_add(paid);
-        while !self.is_done() && self.credit >= STEP_SLOTS.min(left(&self.parts)) {
+        while !self.is_done() && self.credit >= STEP_SLOTS.min(self.left) {
             scratch.clear();
-            take_first(&mut self.parts, STEP_SLOTS, chunks, scratch);
+            let progress = self.inputs.iter().zip(&self.done);
+            let mut rests: Rests<'_> =
+                progress.map(|(array, &done)| &array.slots()[done..]).collect();
+            take_first(&mut rests, STEP_SLOTS, chunks, scratch);
+            for ((array, done), rest) in self.inputs.iter().zip(&mut self.done).zip(rests) {
+                *done = array.slots().len() - rest.len();
+            }
             self.output.extend(scratch);
+            self.left -= scratch.len();
             self.credit = self.credit.saturating_sub(scratch.len());
         }
     }

@@ -33,6 +33,7 @@ pub(crate) struct Writer {
     tail_min_seq: SeqNo,
     range_delete_bytes: usize,
     reservation: Reservation,
+    sealed: bool,
 }
 
 impl Writer {
@@ -48,11 +49,13 @@ impl Writer {
             tail_min_seq: SeqNo::MAX,
             range_delete_bytes: 0,
             reservation: budget.reserve(BudgetPart::Memtable, 0),
+            sealed: false,
         })
     }
 
     /// Inserts a batch that is not empty and makes it visible.
     pub(crate) fn insert(&mut self, batch: &[Entry<'_>], shared: &RwLock<Shared>, c: &Counters) {
+        assert!(!self.sealed, "insert into a frozen memtable");
         let chunks_before = self.arena.chunk_count();
         self.slots.clear();
         let (mut data_bytes, mut deletes) = (0, 0);
@@ -89,21 +92,22 @@ impl Writer {
         self.charge(shared, c);
     }
 
-    pub(crate) fn add_range_delete(
-        &mut self,
-        range: RangeDelete,
-        shared: &RwLock<Shared>,
-        c: &Counters,
-    ) {
+    /// Counts a range delete; the caller keeps it.
+    pub(crate) fn note_range_delete(&mut self, range: &RangeDelete, c: &Counters) {
+        assert!(!self.sealed, "insert into a frozen memtable");
         let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
-        self.range_delete_bytes += bytes + size_of::<RangeDelete>();
+        // Once in the list and once in the set, where its ends are also points.
+        self.range_delete_bytes += 3 * bytes + 3 * size_of::<RangeDelete>();
         add(&c.data_bytes, bytes as u64);
         add(&c.range_deletes, 1);
         note_seqs(c, range.seq, range.seq);
-        let mut list = shared.read().range_deletes.as_deref().cloned().unwrap_or_default();
-        list.push(range);
-        let old = shared.write().range_deletes.replace(Arc::new(list));
-        drop(old);
+    }
+
+    pub(crate) fn seal(&mut self, shared: &RwLock<Shared>, c: &Counters) {
+        self.sealed = true;
+        self.slots = Vec::new();
+        self.tiers.stop_merging();
+        self.tier_bytes = self.tiers.bytes();
         self.charge(shared, c);
     }
 
@@ -187,7 +191,8 @@ impl Writer {
         Arc::new(State { chunks: self.chunks.clone(), arrays: self.tiers.arrays().to_vec() })
     }
 
-    fn charge(&mut self, shared: &RwLock<Shared>, c: &Counters) {
+    /// Brings the reservation and the counter up to date.
+    pub(crate) fn charge(&mut self, shared: &RwLock<Shared>, c: &Counters) {
         let tail = shared.read().tail.capacity() + self.slots.capacity();
         let bytes = size_of::<Self>()
             + tail * size_of::<Slot>()

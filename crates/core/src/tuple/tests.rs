@@ -1,4 +1,5 @@
 //! Order, round trip and refusal of the tuple encoding.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
 use crate::prng::Prng;

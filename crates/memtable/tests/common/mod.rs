@@ -1,5 +1,6 @@
 //! The model, the random messages and the reading of cursors that the tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -68,7 +69,7 @@ impl Shape {
         // Lengths from nothing to beyond the prefix of a slot, zero bytes included.
         let bytes = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
         key.extend_from_slice(&bytes[..(number % 9) as usize]);
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             key.extend_from_slice(&[0; 5][..(number % 5) as usize]);
             key.extend_from_slice(&number.to_be_bytes());
         }
@@ -89,9 +90,12 @@ pub(crate) fn random_entry(shape: &Shape, seq: SeqNo, prng: &mut Prng) -> Messag
     Message { key: shape.key(prng), seq, kind, value }
 }
 
+/// Key order, newest first within a key.
+type Place = (Vec<u8>, Reverse<SeqNo>);
+
 #[derive(Default)]
 pub(crate) struct Model {
-    messages: BTreeMap<(Vec<u8>, Reverse<SeqNo>), (MessageKind, Vec<u8>)>,
+    messages: BTreeMap<Place, (MessageKind, Vec<u8>)>,
     last_seq: u64,
     deletes: u64,
     data_bytes: u64,
