@@ -13,14 +13,75 @@ mod rocksdb;
 use std::process::ExitCode;
 
 use frondb_bench::Registry;
+use frondb_bench::engines::frondb::FRONDB;
 use frondb_bench::engines::model::MODEL;
 
 const REGISTRY: Registry = Registry {
-    engines: &[rocksdb::ROCKSDB, lmdb::LMDB, redb::REDB, fjall::FJALL, MODEL],
+    engines: &[FRONDB, rocksdb::ROCKSDB, lmdb::LMDB, redb::REDB, fjall::FJALL, MODEL],
     default_engines: "frondb,rocksdb",
     baseline: "rocksdb",
 };
 
 fn main() -> ExitCode {
     frondb_bench::driver::main(&REGISTRY)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each adapter gives the answers of the model, in every workload that leaves a full scan.
+
+    use std::path::Path;
+
+    use frondb_bench::driver::Progress;
+    use frondb_bench::engine::{Codec, EngineKind};
+    use frondb_bench::workload::{ReadSeconds, Spec, Workload, run};
+
+    use super::*;
+
+    fn digest(kind: &EngineKind, workload: Workload) -> Option<String> {
+        let name = format!("peers-{}-{}-{}", std::process::id(), kind.name, workload.name());
+        let dir = std::env::temp_dir().join(name);
+        let spec = Spec {
+            engine: kind.name.to_owned(),
+            workload,
+            variant: workload.variants(Codec::Standard).swap_remove(0),
+            rows: 5_000,
+            batch_rows: 100,
+            memory_bytes: 64 << 20,
+            seed: 42,
+            dir: dir.clone(),
+            limit_s: None,
+            reads: ReadSeconds { warmup: 0.001, points: 0.01, scan10: 0.01, scan1000: 0.01 },
+            paced_rows_per_s: 100_000.0,
+            stats: true,
+            progress: false,
+        };
+        let measured = run(kind, &spec, Progress::silent());
+        remove(&dir);
+        measured.unwrap().fullscan_digest
+    }
+
+    fn remove(dir: &Path) {
+        let _ = std::fs::remove_dir_all(dir);
+    }
+
+    #[test]
+    fn every_engine_gives_the_models_answers() {
+        for workload in
+            [Workload::Iibench, Workload::Overwrite, Workload::DeleteLeft, Workload::Logs]
+        {
+            let expected = digest(&MODEL, workload);
+            assert!(expected.is_some());
+            for kind in REGISTRY.engines {
+                assert_eq!(digest(kind, workload), expected, "{} {workload:?}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_engine_serves_readers_beside_a_writer() {
+        for kind in REGISTRY.engines {
+            assert_eq!(digest(kind, Workload::Mixed), None, "{}", kind.name);
+        }
+    }
 }

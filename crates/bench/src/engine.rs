@@ -186,8 +186,9 @@ impl Digest {
         self.0
     }
 
+    /// Adds a key, or a value: an entry is its key and then its value.
     #[inline]
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         let mut words = bytes.chunks_exact(8);
         for word in &mut words {
             let mut whole = [0; 8];

@@ -4,10 +4,11 @@
 use std::process::ExitCode;
 
 use frondb_bench::Registry;
+use frondb_bench::engines::frondb::FRONDB;
 use frondb_bench::engines::model::MODEL;
 
 const REGISTRY: Registry =
-    Registry { engines: &[MODEL], default_engines: "frondb", baseline: "frondb" };
+    Registry { engines: &[FRONDB, MODEL], default_engines: "frondb", baseline: "frondb" };
 
 fn main() -> ExitCode {
     frondb_bench::driver::main(&REGISTRY)

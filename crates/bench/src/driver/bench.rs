@@ -159,14 +159,15 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
 }
 
 fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
-    let mut text = format!(
-        "medians of {} rounds; seed {}, {} rows a commit, {} of memory, {}\n",
-        args.rounds,
-        args.seed,
-        args.batch,
-        size::show(args.memory),
-        if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" },
-    );
+    let mut text = format!("medians of {} rounds, seed {}", args.rounds, args.seed);
+    if args.workload != Workload::Merge {
+        let held = if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" };
+        text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
+    }
+    if args.workload != Workload::Merge && args.workload != Workload::Durable {
+        text.push_str(&format!(", {} rows a commit", args.batch));
+    }
+    text.push('\n');
     let mut shown: Vec<&str> = Vec::new();
     for settings in results.iter().map(|result| result.settings.as_str()) {
         if !settings.is_empty() && !shown.contains(&settings) {

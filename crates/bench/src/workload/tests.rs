@@ -3,9 +3,12 @@
 
 use std::path::PathBuf;
 
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
 use super::{ReadSeconds, Spec, Workload, run};
 use crate::driver::Progress;
 use crate::engine::{Batch, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader};
+use crate::engines::frondb::FRONDB;
 use crate::engines::model::MODEL;
 use crate::error::{Error, Result};
 use crate::report::Measurement;
@@ -15,10 +18,11 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let name = format!("frondb-bench-test-{}-{name}", std::process::id());
-        let dir = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&dir);
-        Self(dir)
+        // Tests run side by side and some measure the same workload.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("frondb-bench-test-{}-{number}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
     }
 }
 
@@ -200,5 +204,15 @@ fn an_engine_that_loses_rows_gets_no_figures() {
         let scratch = Scratch::new(&format!("forgetful-{}", workload.name()));
         let result = run(&FORGETFUL, &spec(workload, 0, &scratch), Progress::silent());
         assert!(matches!(result, Err(Error::Wrong(_))), "{workload:?}: {result:?}");
+    }
+}
+
+#[test]
+fn frondb_gives_the_models_answers() {
+    for workload in [Workload::Iibench, Workload::Overwrite, Workload::DeleteLeft, Workload::Logs] {
+        let scratch = Scratch::new(&format!("frondb-{}", workload.name()));
+        let spec = Spec { memory_bytes: 16 << 20, ..spec(workload, 0, &scratch) };
+        let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+        assert_eq!(m.fullscan_digest, measure(workload, 0).fullscan_digest, "{workload:?}");
     }
 }

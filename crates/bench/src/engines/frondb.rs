@@ -1,0 +1,147 @@
+//! FronDB behind the benchmark's traits: its public interface and nothing else.
+
+use std::path::Path;
+
+use frondb::{Codec as TreeCodec, Cursor, Db, Options, Tree, TreeOptions};
+use frondb_core::sync::Mutex;
+
+use crate::engine::{
+    Batch, Change, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader, TreeSpec,
+};
+use crate::error::{Error, Result};
+
+/// Its entry in a registry.
+pub const FRONDB: EngineKind = EngineKind {
+    name: "frondb",
+    describe,
+    codecs: &[Codec::Standard, Codec::Aggressive, Codec::None],
+    open,
+};
+
+struct FronDb {
+    db: Db,
+    trees: Vec<Tree>,
+    /// Reused from write to write, as an application would.
+    batch: Mutex<frondb::Batch>,
+}
+
+fn describe(options: &EngineOptions) -> String {
+    let codec = match options.codec {
+        Codec::Standard => "default codecs and blocks",
+        Codec::Aggressive => "lzma in blocks of 128 KiB",
+        Codec::None => "no compression",
+    };
+    format!(
+        "frondb {}: memory {} MiB, {codec}, else its defaults",
+        env!("CARGO_PKG_VERSION"),
+        options.memory_bytes >> 20
+    )
+}
+
+fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
+    let opening = Options::new().create_new(true).memory_bytes(options.memory_bytes);
+    let db = Db::open(dir, opening).map_err(Error::engine)?;
+    let create = |tree: &TreeSpec| db.create_tree(tree.name, tree_options(tree, options.codec));
+    let trees = options.trees.iter().map(create).collect::<std::result::Result<_, _>>();
+    Ok(Box::new(FronDb {
+        trees: trees.map_err(Error::engine)?,
+        batch: Mutex::new(frondb::Batch::new()),
+        db,
+    }))
+}
+
+fn tree_options(tree: &TreeSpec, codec: Codec) -> TreeOptions {
+    match codec {
+        Codec::Aggressive => TreeOptions::aggressive(),
+        Codec::None => kind(tree).codec(TreeCodec::None),
+        Codec::Standard => kind(tree),
+    }
+}
+
+fn kind(tree: &TreeSpec) -> TreeOptions {
+    if tree.unique { TreeOptions::new() } else { TreeOptions::secondary() }
+}
+
+impl Engine for FronDb {
+    fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        let mut held = self.batch.lock();
+        held.clear();
+        for change in batch.changes() {
+            match change {
+                Change::Put { tree, key, value } => held.put(&self.trees[tree], key, value),
+                Change::Delete { tree, key } => held.delete(&self.trees[tree], key),
+            }
+        }
+        let durability = match durability {
+            Durability::NoSync => frondb::Durability::NoSync,
+            Durability::Sync => frondb::Durability::Sync,
+        };
+        self.db.write(&held, durability).map_err(Error::engine)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+        Ok(Box::new(FronDbReader { trees: &self.trees }))
+    }
+
+    fn is_settled(&self) -> Result<bool> {
+        Ok(self.db.is_settled())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.db.sync().map_err(Error::engine)
+    }
+
+    fn stats(&self) -> String {
+        self.db.stats().to_string()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.db.close().map_err(Error::engine)
+    }
+}
+
+/// A cursor shows the state as of its making, so every scan makes one.
+struct FronDbReader<'a> {
+    trees: &'a [Tree],
+}
+
+impl FronDbReader<'_> {
+    fn cursor(&self, tree: usize) -> Result<Cursor> {
+        self.trees[tree].cursor().map_err(Error::engine)
+    }
+}
+
+impl Reader for FronDbReader<'_> {
+    fn get(&mut self, tree: usize, key: &[u8], digest: &mut Digest) -> Result<bool> {
+        let value = self.trees[tree].get(key).map_err(Error::engine)?;
+        if let Some(value) = &value {
+            digest.add(key, value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64> {
+        let mut cursor = self.cursor(tree)?;
+        let mut there = limit > 0 && cursor.seek(from).map_err(Error::engine)?;
+        let mut items = 0;
+        while there {
+            digest.bytes(cursor.key());
+            digest.bytes(cursor.value().map_err(Error::engine)?);
+            items += 1;
+            there = items < limit && cursor.next().map_err(Error::engine)?;
+        }
+        Ok(items)
+    }
+
+    fn first_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>> {
+        let mut cursor = self.cursor(tree)?;
+        let there = cursor.first().map_err(Error::engine)?;
+        Ok(there.then(|| cursor.key().to_vec()))
+    }
+
+    fn last_key(&mut self, tree: usize) -> Result<Option<Vec<u8>>> {
+        let mut cursor = self.cursor(tree)?;
+        let there = cursor.last().map_err(Error::engine)?;
+        Ok(there.then(|| cursor.key().to_vec()))
+    }
+}
