@@ -8,8 +8,10 @@ use frondb_core::sync::{Arc, RwLock};
 use crate::shard::{Priority, Removed, Shard};
 use crate::{CacheKey, CacheOptions};
 
-/// An entry larger than the capacity divided by this is not kept: it would cost too many others.
-const ENTRY_DIVISOR: u64 = 4;
+/// A block larger than the capacity divided by this is not kept: it would cost too many others.
+const DATA_DIVISOR: u64 = 8;
+/// The same for metadata. Every lookup in its run would read it again, so it may cost more.
+const META_DIVISOR: u64 = 2;
 
 /// A cache of `V`s (cheap to clone: a counted pointer), bounded by what a memory budget leaves.
 ///
@@ -112,7 +114,11 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     pub fn insert(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) {
         let bytes = bytes + Shard::<V>::ENTRY_BYTES;
         let own = self.shard_of(key.hash64());
-        if bytes > self.capacity() / ENTRY_DIVISOR {
+        let divisor = match priority {
+            Priority::Data => DATA_DIVISOR,
+            Priority::Meta => META_DIVISOR,
+        };
+        if bytes > self.capacity() / divisor {
             drop(self.remove(key));
             return;
         }

@@ -60,9 +60,12 @@ fn a_large_filter_takes_its_room_from_all_shards() {
     assert!(cache.get(key).is_some());
     let stats = cache.stats();
     assert!(stats.bytes <= 16 * MIB && stats.bytes > 15 * MIB, "{stats:?}");
+    let huge = CacheKey::block(RunId(3), 0);
+    cache.insert(huge, Arc::default(), 3 * MIB, Priority::Data);
+    assert!(cache.get(huge).is_none(), "a block of more than an eighth of the cache is not kept");
     let huge = CacheKey::filter(RunId(3));
-    cache.insert(huge, Arc::default(), 5 * MIB, Priority::Meta);
-    assert!(cache.get(huge).is_none(), "more than a quarter of the cache is not kept");
+    cache.insert(huge, Arc::default(), 9 * MIB, Priority::Meta);
+    assert!(cache.get(huge).is_none(), "a filter of more than half of it neither");
     assert!(cache.get(key).is_some());
 }
 

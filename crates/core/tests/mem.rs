@@ -1,6 +1,7 @@
 //! The block allocator under threads, and what it does with idle memory. One test, because the
 //! counters are those of the process.
 #![cfg(not(shuttle))]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::sync::mpsc;
 

@@ -129,3 +129,58 @@ mod tests {
         assert_eq!(group.check().unwrap_err().kind(), ErrorKind::Poisoned);
     }
 }
+
+#[cfg(test)]
+#[cfg(shuttle)]
+mod schedules {
+    use super::*;
+    use frondb_core::sync::Arc;
+    use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use shuttle::thread;
+
+    /// Three callers, each with a write of its own, and a device whose second sync may fail: who
+    /// is told "durable" is durable, who is not gets the poison, and nobody waits for ever.
+    fn callers(fails: bool) {
+        let group = Arc::new(GroupSync::default());
+        let (written, durable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (calls, inside) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let threads: Vec<_> = (0..3)
+            .map(|caller| {
+                let (group, written) = (Arc::clone(&group), Arc::clone(&written));
+                let (durable, calls) = (Arc::clone(&durable), Arc::clone(&calls));
+                let inside = Arc::clone(&inside);
+                thread::spawn(move || {
+                    let mine = 1 << caller;
+                    written.fetch_or(mine, Ordering::SeqCst);
+                    let result = group.sync(|| {
+                        assert!(!inside.swap(true, Ordering::SeqCst), "two syncs at a time");
+                        let seen = written.load(Ordering::SeqCst);
+                        thread::yield_now();
+                        let call = calls.fetch_add(1, Ordering::SeqCst);
+                        inside.store(false, Ordering::SeqCst);
+                        if fails && call == 1 {
+                            return Err(Error::new(ErrorKind::Io, "bad sector"));
+                        }
+                        durable.fetch_or(seen, Ordering::SeqCst);
+                        Ok(())
+                    });
+                    match result {
+                        Ok(()) => assert_ne!(durable.load(Ordering::SeqCst) & mine, 0),
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Poisoned),
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(calls.load(Ordering::SeqCst) <= 3);
+    }
+
+    #[test]
+    fn every_schedule_keeps_the_promise() {
+        shuttle::check_random(|| callers(false), 5_000);
+        shuttle::check_random(|| callers(true), 5_000);
+        shuttle::check_pct(|| callers(true), 5_000, 3);
+    }
+}

@@ -1,6 +1,7 @@
 //! Devices that fail: a failed sync poisons, a failed growth or punch changes nothing, and what is
 //! synced is exactly what was written.
 #![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;

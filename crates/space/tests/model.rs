@@ -2,6 +2,7 @@
 //! is ever punched or cut off, a full disk changes nothing, and a space reopened from the list of
 //! used extents is the one that was left.
 #![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

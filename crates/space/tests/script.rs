@@ -1,6 +1,7 @@
 //! Allocation as a script: each file in `testdata` is a story of acquisitions and releases, with
 //! the extents they got and the state of the free space after each step.
 #![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

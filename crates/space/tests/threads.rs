@@ -1,6 +1,7 @@
 //! Threads that acquire, write, sync, read back and release while another gives space back to the
 //! file system: no extent is shared, and nothing is left over.
 #![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
