@@ -2,6 +2,8 @@
 //! there, nothing was invented, the order is that of the appends. Then power is lost again during
 //! recovery.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! What is logged is found again: edits, snapshots, and edits made while a snapshot was written.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

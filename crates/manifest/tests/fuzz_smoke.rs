@@ -1,5 +1,7 @@
 //! Random and mutated bytes for the decoders of the manifest.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

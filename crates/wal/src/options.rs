@@ -25,8 +25,9 @@ pub struct WalOptions {
     /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for. Default [`SyncMode::Always`].
     pub sync: SyncMode,
     /// Compress a record with lz4 when that saves a tenth of it or more; where it did not pay,
-    /// the next records are not tried. Off by default: it costs about 2 ns of a commit for each
-    /// byte, ten times as much as copying and checking it.
+    /// the next records are not tried. Off by default: measured on rows with three secondary
+    /// keys it saved 30 % of the bytes and cost 1.6 ns of CPU for each, where writing a byte
+    /// without costs 0.5 ns, the kernel's copy included.
     pub compression: bool,
     /// Space that is taken ahead of the end of the log, bytes: so much can be logged on a disk
     /// that is full otherwise. 0 takes none. Default 1 MiB, at most `segment_bytes`.

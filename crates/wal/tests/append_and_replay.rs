@@ -1,5 +1,7 @@
 //! What is appended is replayed, in order, over segments, reopenings and recycled files.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

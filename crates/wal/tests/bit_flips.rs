@@ -2,6 +2,8 @@
 //! nothing proves that it had been durable, as a torn tail that was cut off. It is never silent, and
 //! what is replayed is what was appended.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

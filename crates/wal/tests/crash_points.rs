@@ -3,6 +3,8 @@
 //! and without a gap, and what was reported as failed is not there. Then power is lost again during
 //! recovery.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::Arc;

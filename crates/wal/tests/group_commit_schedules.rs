@@ -3,6 +3,7 @@
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-wal --test group_commit_schedules`
 #![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! What the tests of the manifest share: opening it, and edits that can be told apart.
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 
