@@ -26,6 +26,9 @@ const IDLE_AFTER: Duration = Duration::from_millis(1000);
 /// Between tries of work that failed for want of space.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
+/// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
+pub(crate) const LEND_BYTES: u64 = 2 << 20;
+
 /// The loop of one worker thread.
 pub(crate) fn worker(shared: &Arc<Shared>) {
     loop {
@@ -54,9 +57,7 @@ impl Shared {
 
     /// Nothing was due for a while.
     fn quiet(&self) {
-        if self.env.full().is_some() {
-            self.work.hold(false);
-        }
+        self.try_space();
         if let Err(error) = self.env.wal.tick() {
             self.fail(&error);
         }
@@ -67,6 +68,23 @@ impl Shared {
                 self.tidy();
             }
         }
+    }
+
+    /// Lets work that failed for want of space try again.
+    pub(crate) fn try_space(&self) {
+        if self.env.full().is_none() {
+            return;
+        }
+        if !self.env.manifest.has_reserve() || !self.env.wal.has_reserve() {
+            // Log and manifest must go on for deletes to be possible.
+            if let Err(error) = self.env.runs.space.lend_reserve(LEND_BYTES) {
+                tracing::warn!(%error, "the space kept for a full disk cannot be used");
+            }
+        }
+        for (tree, node) in self.work.take_failed() {
+            replan(&self.env, &self.work, &tree, &[node]);
+        }
+        self.work.hold(false);
     }
 
     /// Whether nothing was committed for a while.
@@ -151,6 +169,7 @@ impl Shared {
 
     fn install(&self, job: Running) {
         let tree = Arc::clone(job.tree());
+        let reserved = job.frees_space();
         match job {
             Running::Flush(job) => {
                 let bytes = job.memtable_bytes();
@@ -158,6 +177,7 @@ impl Shared {
                     Ok(installed) => {
                         self.pacing.drained(bytes, self.env.now());
                         self.settle(&tree, installed);
+                        self.has_space(reserved);
                     }
                     Err(error) => {
                         abandon(&tree);
@@ -171,7 +191,10 @@ impl Shared {
             Running::Merge(job) => {
                 let node = job.planned.node;
                 match job.install(&self.env) {
-                    Ok(installed) => self.settle(&tree, installed),
+                    Ok(installed) => {
+                        self.settle(&tree, installed);
+                        self.has_space(reserved);
+                    }
                     Err(error) => {
                         tree.install.lock().claimed.remove(&node);
                         self.fail(&error);
@@ -189,15 +212,20 @@ impl Shared {
         match installed.settle(&self.env) {
             Ok(touched) => {
                 replan(&self.env, &self.work, tree, &touched);
-                if self.env.full().is_some() {
-                    self.env.set_full(None);
-                }
             }
             Err(error) => {
                 // The trunk in memory is ahead of the manifest: nothing may build on it.
                 self.env.poison(&error);
                 self.work.stop();
             }
+        }
+    }
+
+    /// A job could write; if it took no reserved space, the disk is no longer full.
+    fn has_space(&self, reserved: bool) {
+        if !reserved && self.env.full().is_some() {
+            self.env.set_full(None);
+            self.work.hold(false);
         }
     }
 
@@ -226,7 +254,7 @@ impl Shared {
     /// damaged, and trying for ever would use the disk up for nothing.
     fn plan_again(&self, tree: &Arc<TreeCore>, node: frondb_core::NodeId, error: &Error) {
         if error.kind() == ErrorKind::NoSpace {
-            replan(&self.env, &self.work, tree, &[node]);
+            self.work.add_failed(tree, node);
         }
     }
 
@@ -257,7 +285,9 @@ impl Shared {
                 None => break,
             }
         }
-        rotate_manifest(&self.env, false)?;
+        if self.env.full().is_none() {
+            rotate_manifest(&self.env, false)?;
+        }
         self.env.runs.space.reclaim_step(Reclaim::Busy)?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use frondb_core::{Error, ErrorKind, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_trunk::plan::DELETE_STRETCH;
 
-use crate::background::worker;
+use crate::background::{LEND_BYTES, worker};
 use crate::batch::Batch;
 use crate::catalog::Catalog;
 use crate::checkpoint::{rotate_manifest, trim_log};
@@ -170,7 +170,14 @@ impl Engine {
         let shared = &self.shared;
         shared.env.check()?;
         shared.admit(batch)?;
-        let committed = shared.committer.commit(&shared.env, batch)?;
+        let committed = match shared.committer.commit(&shared.env, batch) {
+            Err(error) if error.kind() == ErrorKind::NoSpace && batch.frees_space() => {
+                // A delete can be logged on a full disk (rule 25).
+                shared.env.runs.space.lend_reserve(LEND_BYTES)?;
+                shared.committer.commit(&shared.env, batch)?
+            }
+            other => other?,
+        };
         let counters = &shared.env.counters;
         Counters::add(&counters.commits, 1);
         Counters::add(&counters.messages, batch.len() as u64);
@@ -413,10 +420,14 @@ impl Shared {
 
     /// Lets a commit in, at the pace that background work can follow.
     fn admit(&self, batch: &Batch) -> Result<()> {
-        if let Some(full) = self.env.full()
-            && (!batch.frees_space() || self.debt().permille() >= 1000)
-        {
-            return Err(full);
+        if self.env.full().is_some() && self.is_manual() {
+            self.try_space();
+            self.run_pending();
+        }
+        if let Some(full) = self.env.full() {
+            // Deletes go on, as far as memory takes them.
+            let refused = !batch.frees_space() || self.debt().permille() >= 1000;
+            return if refused { Err(full) } else { Ok(()) };
         }
         let debt = self.debt();
         if debt.permille() == 0 {
@@ -458,7 +469,11 @@ impl Shared {
         for tree in touched {
             let memtable = &tree.version().active.memtable;
             let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= buffer / 8;
-            if early || memtable.delete_stretch() > DELETE_STRETCH {
+            let stretch = memtable.delete_stretch() > DELETE_STRETCH;
+            if early || stretch {
+                if stretch {
+                    self.wait_cleaned(tree);
+                }
                 self.freeze(tree);
             }
         }
@@ -472,6 +487,22 @@ impl Shared {
         }
         if self.is_manual() && !touched.is_empty() {
             self.run_pending();
+        }
+    }
+
+    /// A second long stretch of deletes waits until the first has been cleaned away, so that a
+    /// reader steps over two at most (rule 15).
+    fn wait_cleaned(&self, tree: &Arc<TreeCore>) {
+        if self.is_manual() {
+            self.run_pending();
+            return;
+        }
+        while !tree.version().frozen.is_empty() || self.work.has_urgent(tree.id) {
+            let mut done = |_: &_| tree.version().frozen.is_empty();
+            self.work.wait_until(LOOK_EVERY, &mut done);
+            if self.env.check().is_err() || self.env.full().is_some() || tree.is_dropped() {
+                return;
+            }
         }
     }
 

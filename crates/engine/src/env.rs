@@ -120,8 +120,10 @@ impl Env {
         NodeId(self.node_ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    pub(crate) fn job_env(&self, tree: &TreeCore) -> JobEnv {
+    /// `frees_space`: on a full disk the job may use the reserve (rule 25).
+    pub(crate) fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
+            reserved: frees_space && self.full().is_some(),
             tree: tree.id,
             options: tree.options.trunk,
             run_env: Arc::clone(&self.runs),

@@ -8,9 +8,12 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Result, SeqNo};
+use frondb_memtable::Memtable;
+use frondb_trunk::Trunk;
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Place, Surgeon};
+use frondb_trunk::install::{Made, Place, Surgeon};
 use frondb_trunk::job::{Job, JobInput};
+use frondb_trunk::plan::DELETE_STRETCH;
 
 use crate::env::Env;
 use crate::format::Edit;
@@ -26,6 +29,14 @@ pub(crate) struct FlushJob {
     keep_hidden: Option<SeqNo>,
     raw_bytes: u64,
     leaf_target: u64,
+    /// It uses the space kept for a full disk.
+    pub(crate) reserved: bool,
+}
+
+/// Whether a memtable mostly deletes, so that flushing it leads to space being freed.
+pub(crate) fn frees_space(memtable: &Memtable) -> bool {
+    let stats = memtable.stats();
+    stats.range_deletes > 0 || stats.deletes * 2 > stats.messages
 }
 
 impl FlushJob {
@@ -49,12 +60,7 @@ impl FlushJob {
         begun.map(Some)
     }
 
-    fn job(
-        env: &Env,
-        tree: &Arc<TreeCore>,
-        trunk: &frondb_trunk::Trunk,
-        slot: Arc<MemSlot>,
-    ) -> Result<Self> {
+    fn job(env: &Env, tree: &Arc<TreeCore>, trunk: &Trunk, slot: Arc<MemSlot>) -> Result<Self> {
         // After the freeze: a snapshot taken from now on sees all that is in the memtable.
         let snapshots = env.snapshots.list();
         let memtable = &slot.memtable;
@@ -78,8 +84,11 @@ impl FlushJob {
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,
         };
-        let job = Job::new(env.job_env(tree), input, targets, 1)?;
-        Ok(Self { tree: Arc::clone(tree), slot, job, deletes, keep_hidden, raw_bytes, leaf_target })
+        let job_env = env.job_env(tree, frees_space(memtable));
+        let reserved = job_env.reserved;
+        let job = Job::new(job_env, input, targets, 1)?;
+        let tree = Arc::clone(tree);
+        Ok(Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, reserved })
     }
 
     /// Memory that the memtable takes.
@@ -94,7 +103,7 @@ impl FlushJob {
 
     /// Makes the runs part of the trunk. Returns whether another memtable waits.
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
-        let Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target } = self;
+        let Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let result = job.finish()?;
         let data_durable = env.runs.space.sync();
         let log_durable = data_durable.and_then(|()| env.wal.sync_to(slot.last_lsn()));
@@ -121,6 +130,7 @@ impl FlushJob {
         let mut surgeon = Surgeon::new(trunk, &mut next_id);
         surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = surgeon.finish();
+        ask_clean(&change.trunk, slot.memtable.delete_stretch(), &result.made);
 
         let flushed = slot.max_seq();
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
@@ -141,10 +151,28 @@ impl FlushJob {
         let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
         drop(install);
         drop(gate);
-        tree.note_flush(raw_bytes);
+        if appended < raw_bytes {
+            // What was appended made no slices.
+            tree.note_flush(raw_bytes - appended);
+        }
         tree.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
         env.counters.add_flush(&result.stats);
         installed
+    }
+}
+
+/// A long stretch of deletes arrived: the leaves it reached are cleaned at once (rule 15), so that
+/// the first and last keys are found without stepping over it.
+fn ask_clean(trunk: &Trunk, stretch: u64, made: &[Made]) {
+    if stretch <= DELETE_STRETCH {
+        return;
+    }
+    for made in made {
+        let meta = made.run.meta();
+        if meta.deletes * 2 > meta.entries {
+            trunk.leaf_for(&meta.first_key).heat.ask_clean();
+            trunk.leaf_for(&meta.last_key).heat.ask_clean();
+        }
     }
 }
 

@@ -47,6 +47,14 @@ impl Running {
         }
     }
 
+    /// Whether it may run while the disk is full.
+    pub(crate) fn frees_space(&self) -> bool {
+        match self {
+            Self::Flush(job) => job.reserved,
+            Self::Merge(job) => job.reserved,
+        }
+    }
+
     /// Goes on for a step; `true` when all is written.
     pub(crate) fn step(&mut self) -> Result<bool> {
         match self {
@@ -73,6 +81,7 @@ pub(crate) struct MergeJob {
     consumed: RangeDeletes,
     snapshots: Arc<[SeqNo]>,
     run_entries: u64,
+    reserved: bool,
 }
 
 /// What became of a plan.
@@ -195,7 +204,9 @@ impl MergeJob {
         let runs: Vec<Arc<Run>> = views.iter().map(|view| Arc::clone(&view.run)).collect();
         let claimed = runs.iter().map(|run| run.meta().id).collect();
         let run_entries = node.runs.iter().map(View::entries).sum();
-        let job = Job::new(env.job_env(tree), input, targets, writes)?;
+        let job_env = env.job_env(tree, planned.frees_space());
+        let reserved = job_env.reserved;
+        let job = Job::new(job_env, input, targets, writes)?;
         Ok(Self {
             tree: Arc::clone(tree),
             planned,
@@ -205,12 +216,13 @@ impl MergeJob {
             consumed: deletes,
             snapshots,
             run_entries,
+            reserved,
         })
     }
 
     /// Makes the result part of the trunk.
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
-        let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries } = self;
+        let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
         let result = job.finish()?;
         if let Err(error) = env.runs.space.sync() {
             discard(&result.made);

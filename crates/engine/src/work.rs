@@ -14,6 +14,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::{Planned, RANK_IDLE};
 
+use crate::flush::frees_space;
 use crate::plans::Running;
 use crate::tree::TreeCore;
 
@@ -43,14 +44,18 @@ struct State {
     /// Nodes and trees that a job under way works on.
     busy_nodes: HashSet<(TreeId, NodeId)>,
     busy_flushes: BTreeSet<TreeId>,
+    /// Trees with a leaf that is being cleaned at once.
+    urgent: Vec<TreeId>,
     running: usize,
     chores: bool,
     steps: u64,
     scan_steps: u64,
     /// Nothing was written for a while: idle work may run.
     idle: bool,
-    /// Work that failed for want of space waits for the next try.
+    /// The disk is full: only what frees space runs, until the next try.
     held: bool,
+    /// Plans that failed for want of space; planned again at the next try.
+    failed: Vec<(Arc<TreeCore>, NodeId)>,
     stopped: bool,
 }
 
@@ -175,6 +180,10 @@ impl Work {
         let mut state = self.state.lock();
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
+        if let Some(at) = state.urgent.iter().position(|urgent| *urgent == tree) {
+            // Another leaf's work may end first; then the wait ends a little early.
+            state.urgent.swap_remove(at);
+        }
         self.changed.notify_all();
     }
 
@@ -185,10 +194,20 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Holds back all work that needs space, or lets it go on.
+    /// Holds back all work that does not free space, or lets it go on.
     pub(crate) fn hold(&self, held: bool) {
         self.state.lock().held = held;
         self.changed.notify_all();
+    }
+
+    /// A plan failed for want of space.
+    pub(crate) fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
+        self.state.lock().failed.push((Arc::clone(tree), node));
+    }
+
+    /// The plans that failed for want of space since they were last asked for.
+    pub(crate) fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
+        std::mem::take(&mut self.state.lock().failed)
     }
 
     /// Whether idle work may run.
@@ -198,6 +217,13 @@ impl Work {
             state.idle = idle;
             self.changed.notify_all();
         }
+    }
+
+    /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it.
+    pub(crate) fn has_urgent(&self, tree: TreeId) -> bool {
+        let state = self.state.lock();
+        let range = (0, tree, NodeId::MIN)..=(0, tree, NodeId::MAX);
+        state.plans.range(range).next().is_some() || state.urgent.contains(&tree)
     }
 
     /// Lets waiting workers look around.
@@ -272,22 +298,32 @@ impl State {
 
     /// The smallest rank of what waits and may run.
     fn waiting_rank(&self) -> Option<u8> {
-        if self.held {
-            return None;
-        }
-        let flush = self.flushes.keys().any(|id| !self.busy_flushes.contains(id));
-        let flush = flush.then_some(RANK_FLUSH);
-        let parked = self.parked.iter().map(|job| job.rank()).min();
+        let flush = self.first_flush().map(|_| RANK_FLUSH);
+        let parked = self.parked.iter().filter(|job| !self.held || job.frees_space());
+        let parked = parked.map(|job| job.rank()).min();
         let plan = self.first_plan(0).map(|key| key.0);
         [flush, parked, plan].into_iter().flatten().min()
     }
 
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
         let start = (from, TreeId::MIN, NodeId::MIN);
-        let mut keys = self.plans.range(start..).map(|(key, _)| *key);
-        keys.find(|key| {
-            !self.busy_nodes.contains(&(key.1, key.2)) && (key.0 < RANK_IDLE || self.idle)
-        })
+        let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
+            !self.busy_nodes.contains(&(key.1, key.2))
+                && if self.held { planned.frees_space() } else { key.0 < RANK_IDLE || self.idle }
+        };
+        let mut plans = self.plans.range(start..);
+        plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
+    }
+
+    /// The tree whose oldest memtable may be flushed now.
+    fn first_flush(&self) -> Option<TreeId> {
+        let frees = |tree: &Arc<TreeCore>| {
+            tree.version().frozen.last().is_some_and(|slot| frees_space(&slot.memtable))
+        };
+        let mut flushes = self.flushes.iter();
+        flushes
+            .find(|(id, tree)| !self.busy_flushes.contains(id) && (!self.held || frees(tree)))
+            .map(|(id, _)| *id)
     }
 
     fn next(&mut self) -> Option<Task> {
@@ -300,15 +336,14 @@ impl State {
     }
 
     fn pick(&mut self) -> Option<Task> {
-        if !self.held {
-            if self.scan_is_short()
-                && let Some(task) = self.pick_scan()
-            {
-                return Some(task);
-            }
-            if let Some(rank) = self.waiting_rank() {
-                return self.pick_rank(rank);
-            }
+        if !self.held
+            && self.scan_is_short()
+            && let Some(task) = self.pick_scan()
+        {
+            return Some(task);
+        }
+        if let Some(rank) = self.waiting_rank() {
+            return self.pick_rank(rank);
         }
         if std::mem::take(&mut self.chores) {
             return Some(Task::Chores);
@@ -343,6 +378,9 @@ impl State {
         let (tree, planned) = self.plans.remove(&key)?;
         self.ranks.remove(&(key.1, key.2));
         self.busy_nodes.insert((key.1, key.2));
+        if key.0 == 0 {
+            self.urgent.push(key.1);
+        }
         Some(Task::Plan(tree, planned))
     }
 }

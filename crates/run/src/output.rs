@@ -2,9 +2,16 @@
 //! pieces, and hands each run the extents it came to lie in.
 //!
 //! All slices of a flush share one stream, so that they become one large sequential write.
-//! Life cycle: `new`, then for each run `write`... and [`end_run`](Output::end_run), then
+//!
+//! ```text
+//!  acquired   |------ extent 1 ------|-- extent 2 --|--- extent 3 ---|
+//!  runs       |  run a  |p|  run b   :   run b  |p|     run c    |p|  given back
+//! ```
+//!
+//! Each run begins at a page (`p` is padding with zeros) and may go on in the next extent. Life
+//! cycle: `new`, then for each run `write`... and [`end_run`](Output::end_run), then
 //! [`finish`](Output::finish). A stream that is dropped before that gives back every extent it
-//! acquired: nothing of it can be in the manifest yet.
+//! acquired: nothing of it can be in the manifest yet. For one thread at a time.
 
 use frondb_core::Result;
 use frondb_core::limits::PAGE_BYTES;
@@ -22,6 +29,7 @@ const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 pub struct Output {
     space: Arc<Space>,
     class: Class,
+    reserved: bool,
     /// Bytes still expected, a hint for how much to acquire.
     expected: u64,
     /// The extent being filled and how many of its pages are on the device already.
@@ -40,15 +48,17 @@ pub struct Output {
 }
 
 impl Output {
-    /// A stream into `space`; about `expected_bytes` will be written.
+    /// A stream into `space`; about `expected_bytes` will be written. `reserved` lets it use the
+    /// space that is kept for a full disk.
     #[must_use]
-    pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64) -> Self {
+    pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64, reserved: bool) -> Self {
         let buf_bytes = (expected_bytes.min(BUFFER_BYTES as u64) as usize)
             .next_multiple_of(PAGE_BYTES)
             .max(PAGE_BYTES);
         Self {
             space,
             class,
+            reserved,
             expected: expected_bytes,
             extent: None,
             pages_written: 0,
@@ -102,6 +112,9 @@ impl Output {
 
     /// Writes what is buffered and gives back what was acquired and not used. The extents of
     /// ended runs now belong to the caller. Returns the bytes written, padding included.
+    ///
+    /// # Errors
+    /// What the device reports; all extents are then given back, those of ended runs too.
     pub fn finish(mut self) -> Result<u64> {
         debug_assert!(self.run_extents.is_empty(), "the last run was not ended");
         self.write_buffer()?;
@@ -137,10 +150,15 @@ impl Output {
 
     fn acquire(&mut self) -> Result<()> {
         let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
-        // Beyond what was expected, a buffer at a time.
+        // Beyond what was expected: a buffer, and more the longer it gets.
+        let grown = self.bytes_written / (8 * PAGE_BYTES as u64);
         let least = (self.buf.len() / PAGE_BYTES) as u64;
-        let pages = left.clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;
-        let extent = self.space.acquire(pages, self.class)?;
+        let pages = left.max(grown).clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;
+        let extent = if self.reserved {
+            self.space.acquire_reserved(pages, self.class)?
+        } else {
+            self.space.acquire(pages, self.class)?
+        };
         self.acquired.push(extent);
         self.extent = Some(extent);
         self.pages_written = 0;
@@ -152,13 +170,15 @@ impl Output {
     fn close_part(&mut self) {
         let Some(extent) = self.extent else { return };
         let end = self.pages_written + (self.filled / PAGE_BYTES) as u32;
-        if end > self.part_start {
-            self.run_extents.push(Extent {
-                file: extent.file,
-                page: extent.page + self.part_start,
-                pages: end - self.part_start,
-            });
-            self.part_start = end;
+        if end == self.part_start {
+            return;
+        }
+        let (page, pages) = (extent.page + self.part_start, end - self.part_start);
+        self.part_start = end;
+        match self.run_extents.last_mut() {
+            // What was acquired piece by piece often lies in one stretch all the same.
+            Some(last) if last.file == extent.file && last.end() == page => last.pages += pages,
+            _ => self.run_extents.push(Extent { file: extent.file, page, pages }),
         }
     }
 

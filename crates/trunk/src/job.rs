@@ -39,6 +39,8 @@ pub struct JobEnv {
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
+    /// Whether the output may use the space that is kept for a full disk (rule 25).
+    pub reserved: bool,
     /// The tree's update function.
     pub update: Option<frondb_core::message::SharedUpdateFn>,
 }
@@ -125,7 +127,7 @@ impl Job {
             update: env.update.clone(),
         };
         let merge = FoldMerge::new(input.sources, options)?;
-        let output = Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes);
+        let output = Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
         let lo = targets.first().map_or_else(|| Key::from([]), |target| Arc::clone(&target.lo));
         Ok(Self {
             env,

@@ -20,6 +20,9 @@ pub const BASE_VIEWS_MAX: usize = 16;
 /// Deletes in a row that make a leaf worth rewriting at once (rule 15).
 pub const DELETE_STRETCH: u64 = 64 * 1024;
 
+/// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
+pub const SCAN_DEBT_FACTOR: u64 = 4;
+
 /// Rank of work that is done only when nothing is written.
 pub const RANK_IDLE: u8 = 6;
 
@@ -71,6 +74,18 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// Whether it makes data smaller, so that it may use the reserve of a full disk (rule 25).
+    #[must_use]
+    pub fn frees_space(&self) -> bool {
+        matches!(
+            self.plan,
+            Plan::Rewrite(
+                Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle,
+                _
+            )
+        )
+    }
+
     /// Whether writers are slowed while it waits: what readers paid for is not owed by writers.
     #[must_use]
     pub fn is_debt(&self) -> bool {
@@ -299,7 +314,7 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if garbage_percent(node) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
-    if node.scan_debt > total && !node.runs.is_empty() {
+    if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
     if node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty() {
