@@ -13,11 +13,14 @@ use shuttle::thread;
 
 const SCHEDULES: usize = 500;
 
-/// Two keys of every commit must always have the same value. Commits are small ones that go into
-/// the tail, and one that is large enough to become an array together with it.
+/// The commits, by how many other keys they write: small ones go into the tail, large ones become
+/// an array together with it.
+const COMMITS: [u64; 5] = [0, 1, 300, 0, 300];
+
+/// Two keys of every commit must always have the same value.
 fn write(table: &Memtable, published: &AtomicU64) {
     let mut seq = 1;
-    for (n, fillers) in [(1u64, 0u64), (2, 1), (3, 300), (4, 0), (5, 300)] {
+    for (n, fillers) in COMMITS.into_iter().enumerate() {
         let value = n.to_be_bytes();
         let keys: Vec<Vec<u8>> = [b"a".to_vec(), b"z".to_vec()]
             .into_iter()
@@ -50,7 +53,8 @@ fn value_of(table: &Memtable, key: &[u8], snapshot: SeqNo) -> Option<Vec<u8>> {
 }
 
 fn read(table: &Memtable, published: &AtomicU64) {
-    for _ in 0..3 {
+    let last = COMMITS.iter().map(|fillers| 2 + fillers).sum::<u64>();
+    loop {
         let snapshot = SeqNo(published.load(Ordering::Acquire));
         let first = value_of(table, b"a", snapshot);
         assert_eq!(first.is_some(), snapshot > SeqNo(0), "a published commit is not there");
@@ -66,6 +70,9 @@ fn read(table: &Memtable, published: &AtomicU64) {
         }
         assert_eq!((&a, &z), (&first, &first), "half a commit at {snapshot}");
         assert_eq!(value_of(table, b"z", snapshot), first);
+        if snapshot == SeqNo(last) {
+            return;
+        }
     }
 }
 
