@@ -16,6 +16,7 @@ use crate::checkpoint::{log_is_long, rotate_manifest, trim_log, unpin_log};
 use crate::engine::Shared;
 use crate::flush::{FlushJob, abandon};
 use crate::plans::{Begun, Installed, MergeJob, Running, replan};
+use crate::relocate::move_one;
 use crate::stats::Counters;
 use crate::tree::TreeCore;
 use crate::work::{Next, Task};
@@ -104,6 +105,12 @@ impl Shared {
     }
 
     fn tidy_space(&self) -> Result<()> {
+        while let Some(tail) = self.env.runs.space.tail_move_wanted() {
+            let goes_on = self.is_idle() || self.env.is_closed();
+            if !goes_on || !move_one(&self.env, &self.work, tail)? {
+                break;
+            }
+        }
         while self.env.runs.space.reclaim_step(Reclaim::Idle)? {
             if !self.is_idle() && !self.env.is_closed() {
                 break;

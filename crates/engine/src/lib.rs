@@ -26,6 +26,7 @@ mod pacing;
 mod plans;
 mod read;
 mod recovery;
+mod relocate;
 mod stats;
 mod tree;
 mod work;

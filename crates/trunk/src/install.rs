@@ -316,6 +316,32 @@ impl<'a> Surgeon<'a> {
         true
     }
 
+    /// `new` is a copy of run `old` in another place: takes its place in every view.
+    pub fn relocate(&mut self, old: RunId, new: &Arc<Run>) {
+        let mut holders = Vec::new();
+        self.trunk.for_each(&mut |node| {
+            if node.views().any(|view| view.run.meta().id == old) {
+                holders.push(Arc::clone(node));
+            }
+        });
+        let moved = |view: &View| {
+            let run = if view.run.meta().id == old { new } else { &view.run };
+            View { run: Arc::clone(run), ..view.clone() }
+        };
+        for node in holders {
+            // A holder may lie below another one that was replaced meanwhile: its children are
+            // taken from the trunk of now.
+            let Some(node) = self.trunk.find(node.id).map(Arc::clone) else { continue };
+            let runs = node.runs.iter().map(moved).collect();
+            let body = match &node.body {
+                Body::Leaf { base } => Body::Leaf { base: base.iter().map(moved).collect() },
+                Body::Inner { children } => Body::Inner { children: children.clone() },
+            };
+            let new = node.with(runs, Arc::clone(&node.range_deletes), body);
+            self.replace(node.id, vec![new]);
+        }
+    }
+
     /// Everything is deleted at once and no snapshot needs it: one empty leaf.
     pub fn clear(&mut self) {
         let root = Arc::clone(&self.trunk.root);

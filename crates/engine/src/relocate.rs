@@ -1,0 +1,144 @@
+//! Moving runs down from the end of a data file that is mostly free, so that the file can be cut:
+//! space comes back after deletes with no command given.
+//!
+//! A run is copied as it is, under a new id, and takes the place of the old one in every view.
+//! Done when nothing else is to be done, one run at a time. Nodes that hold the run are claimed
+//! meanwhile, so that no job works on what is being copied.
+
+use std::collections::BTreeSet;
+
+use frondb_core::limits::PAGE_BYTES;
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, Result, RunId};
+use frondb_run::{Run, RunMeta};
+use frondb_space::{Extent, Space, TailMove};
+use frondb_trunk::install::{Made, Place, Surgeon};
+
+use crate::env::Env;
+use crate::plans::{InstallEnd, commit_edit, replan};
+use crate::tree::TreeCore;
+use crate::work::Work;
+
+/// Bytes copied at once.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Moves one run out of the way of `tail`. Returns whether there was one that could be moved.
+pub(crate) fn move_one(env: &Env, work: &Work, tail: TailMove) -> Result<bool> {
+    for tree in env.all_trees() {
+        let Some((run, nodes)) = claim(&tree, tail) else { continue };
+        let moved = move_run(env, &tree, &run, tail);
+        let mut install = tree.install.lock();
+        for node in &nodes {
+            install.claimed.remove(node);
+        }
+        drop(install);
+        // What was to begin meanwhile found the nodes claimed.
+        replan(env, work, &tree, &nodes);
+        return moved;
+    }
+    Ok(false)
+}
+
+/// A run that lies in the way, with the nodes that hold it, claimed.
+fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
+    let mut install = tree.install.lock();
+    if tree.is_dropped() {
+        return None;
+    }
+    let version = tree.version();
+    let mut busy: BTreeSet<RunId> = BTreeSet::new();
+    let mut found: Option<Arc<Run>> = None;
+    version.trunk.for_each(&mut |node| {
+        for view in node.views() {
+            let meta = view.run.meta();
+            if install.claimed.contains(&node.id) {
+                busy.insert(meta.id);
+            } else if meta.extents.iter().any(|extent| tail.concerns(*extent)) {
+                found.get_or_insert_with(|| Arc::clone(&view.run));
+            }
+        }
+    });
+    let run = found.filter(|run| !busy.contains(&run.meta().id))?;
+    let mut nodes = Vec::new();
+    version.trunk.for_each(&mut |node| {
+        if node.views().any(|view| view.run.meta().id == run.meta().id) {
+            nodes.push(node.id);
+        }
+    });
+    install.claimed.extend(nodes.iter().copied());
+    Some((run, nodes))
+}
+
+fn move_run(env: &Env, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
+    let space = &env.runs.space;
+    let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
+    let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+    let meta = RunMeta { id, extents, ..run.meta().clone() };
+    let new = Run::new(meta, tree.options.trunk.filter_prefix(), Arc::clone(&env.runs));
+    if let Err(error) = space.sync() {
+        new.kill();
+        return Err(error);
+    }
+    let gate = env.gate.read();
+    let mut install = tree.install.lock();
+    if tree.is_dropped() || !install.views.contains_key(&run.meta().id) {
+        new.kill();
+        return Ok(false);
+    }
+    let trunk = tree.version().trunk.clone();
+    let mut next_id = || env.next_node_id();
+    let mut surgeon = Surgeon::new(trunk, &mut next_id);
+    surgeon.relocate(run.meta().id, &new);
+    let change = surgeon.finish();
+    let lo = Arc::from(&*run.meta().first_key);
+    let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
+    let end = InstallEnd { flushed: None, edits: Vec::new() };
+    let installed = commit_edit(env, tree, &mut install, change, &made, end)?;
+    drop(install);
+    drop(gate);
+    installed.settle(env)?;
+    Ok(true)
+}
+
+/// Copies a run's bytes in front of the limit; `None` if there is no room.
+fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Option<Vec<Extent>>> {
+    let mut copied = Vec::with_capacity(meta.extents.len());
+    let mut buf = Buf::paged(PIECE_BYTES);
+    let mut all = || -> Result<bool> {
+        for from in &meta.extents {
+            let mut done = 0;
+            while done < from.pages {
+                let Some(to) = space.acquire_below(from.pages - done, tail)? else {
+                    return Ok(false);
+                };
+                copied.push(to);
+                let source = u64::from(done) * PAGE_BYTES as u64;
+                copy_extent(space, *from, source, to, &mut buf)?;
+                done += to.pages;
+            }
+        }
+        Ok(true)
+    };
+    match all() {
+        Ok(true) => Ok(Some(copied)),
+        other => {
+            for extent in copied {
+                space.release(extent);
+            }
+            other.map(|_| None)
+        }
+    }
+}
+
+fn copy_extent(space: &Space, from: Extent, at: u64, to: Extent, buf: &mut Buf) -> Result<()> {
+    let mut offset = 0;
+    while offset < to.bytes() {
+        let n = (to.bytes() - offset).min(PIECE_BYTES as u64) as usize;
+        space.read(from, at + offset, &mut buf[..n])?;
+        space.write(to, offset, &buf[..n])?;
+        offset += n as u64;
+    }
+    Ok(())
+}
