@@ -2,8 +2,8 @@
 //! message in every ordered array.
 //!
 //! ```text
-//! Slot     prefix: u64   first 8 key bytes, big-endian      most comparisons end here
-//!          word:   u64   chunk:20 | offset:20 | tag:24      tag = hash of the key's other bytes
+//! Slot     bits: u64     of the key, by the memtable's order   most comparisons end here
+//!          word: u64     chunk:20 | offset:20 | tag:24         tag = hash behind 8 key bytes
 //!
 //! message  bytes  field
 //!          8      seq - base:32 | value length:14 | key length:16 | kind:2     (little-endian)
@@ -28,10 +28,11 @@ use std::cmp::Ordering;
 use std::ptr::NonNull;
 
 use frondb_core::checksum::xxh3;
-use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, SeqNo};
+
+use crate::order::KeyOrder;
 
 /// The first chunk: an idle tree that got a few messages holds no more than this (rule 10).
 const CHUNK_BYTES_MIN: usize = 1 << 10;
@@ -50,20 +51,20 @@ const SEQ_ESCAPE: u64 = u32::MAX as u64;
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Slot {
-    prefix: u64,
+    bits: u64,
     word: u64,
 }
 
 impl Slot {
     #[inline]
-    pub(crate) fn prefix(self) -> u64 {
-        self.prefix
+    pub(crate) fn bits(self) -> u64 {
+        self.bits
     }
 
-    /// What the filters hash: the prefix and the tag together know the whole key.
+    /// What the filters hash: the bits and the tag together know the whole key.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
-        hash(self.prefix, self.word & ((1 << TAG_BITS) - 1))
+        hash(self.bits, self.word & ((1 << TAG_BITS) - 1))
     }
 
     #[inline]
@@ -81,34 +82,29 @@ impl Slot {
 #[derive(Clone, Copy)]
 pub(crate) struct Probe<'a> {
     pub(crate) key: &'a [u8],
-    pub(crate) prefix: u64,
+    pub(crate) bits: u64,
 }
 
-impl<'a> Probe<'a> {
-    #[inline]
-    pub(crate) fn new(key: &'a [u8]) -> Self {
-        Self { key, prefix: key_prefix(key) }
-    }
-
+impl Probe<'_> {
     /// Equal to [`Slot::hash`] of a message with this key.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
-        hash(self.prefix, tag(self.key))
+        hash(self.bits, tag(self.key))
     }
 }
 
 #[inline]
 fn tag(key: &[u8]) -> u64 {
     match key.get(8..) {
-        // The prefix is padded with zeros, so the length tells "a" from "a\0".
+        // Short keys are padded with zeros, so the length tells "a" from "a\0".
         None | Some([]) => key.len() as u64,
         Some(rest) => xxh3(rest) >> (u64::BITS - TAG_BITS),
     }
 }
 
 #[inline]
-fn hash(prefix: u64, tag: u64) -> u64 {
-    let mixed = (prefix ^ tag.rotate_right(TAG_BITS)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn hash(bits: u64, tag: u64) -> u64 {
+    let mixed = (bits ^ tag.rotate_right(TAG_BITS)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
@@ -183,9 +179,16 @@ pub(crate) struct Chunks {
     list: Arc<[Arc<Chunk>]>,
     /// SeqNo of the first message; the heads hold the distance to it.
     base_seq: u64,
+    order: Arc<KeyOrder>,
 }
 
 impl Chunks {
+    /// What searches for `key` need.
+    #[inline]
+    pub(crate) fn probe<'a>(&self, key: &'a [u8]) -> Probe<'a> {
+        Probe { key, bits: self.order.bits(key) }
+    }
+
     /// The key of the message that `slot` stands for.
     #[inline]
     pub(crate) fn key(&self, slot: Slot) -> &[u8] {
@@ -234,13 +237,13 @@ impl Chunks {
     /// Order by key alone: messages of one key are equal.
     #[inline]
     pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {
-        a.prefix.cmp(&b.prefix).then_with(|| self.key(a).cmp(self.key(b)))
+        a.bits.cmp(&b.bits).then_with(|| self.key(a).cmp(self.key(b)))
     }
 
     /// Order of `slot`'s key against the probe's.
     #[inline]
     pub(crate) fn compare_key(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
-        slot.prefix.cmp(&probe.prefix).then_with(|| self.key(slot).cmp(probe.key))
+        slot.bits.cmp(&probe.bits).then_with(|| self.key(slot).cmp(probe.key))
     }
 
     #[inline]
@@ -290,12 +293,19 @@ pub(crate) struct Arena {
     /// Bytes of all chunks.
     bytes: usize,
     base_seq: u64,
+    order: Arc<KeyOrder>,
 }
 
 impl Arena {
     /// An arena for messages from `base_seq` on. Allocates nothing.
     pub(crate) fn new(base_seq: SeqNo) -> Self {
-        Self { chunks: Vec::new(), used: 0, bytes: 0, base_seq: base_seq.get() }
+        Self {
+            chunks: Vec::new(),
+            used: 0,
+            bytes: 0,
+            base_seq: base_seq.get(),
+            order: Arc::new(KeyOrder::plain()),
+        }
     }
 
     /// Memory held, in bytes.
@@ -310,7 +320,21 @@ impl Arena {
 
     /// The chunks there are now.
     pub(crate) fn chunks(&self) -> Chunks {
-        Chunks { list: self.chunks.as_slice().into(), base_seq: self.base_seq }
+        Chunks {
+            list: self.chunks.as_slice().into(),
+            base_seq: self.base_seq,
+            order: Arc::clone(&self.order),
+        }
+    }
+
+    /// Changes the order. `slots` are all there are, sorted, and are brought up to date; slots and
+    /// chunks from before belong to the old order.
+    pub(crate) fn reorder(&mut self, order: KeyOrder, slots: &mut [Slot]) {
+        let chunks = self.chunks();
+        for slot in slots {
+            slot.bits = order.bits(chunks.key(*slot));
+        }
+        self.order = Arc::new(order);
     }
 
     /// Stores a message and returns the slot that stands for it.
@@ -360,7 +384,7 @@ impl Arena {
             chunk.write(at + head_bytes + key.len(), value);
         }
         let place = (index as u64) << OFFSET_BITS | at as u64;
-        Slot { prefix: key_prefix(key), word: place << TAG_BITS | tag(key) }
+        Slot { bits: self.order.bits(key), word: place << TAG_BITS | tag(key) }
     }
 
     /// Makes room for `n` bytes in the last chunk and returns where they begin.

@@ -1,6 +1,6 @@
 //! A sorted array of slots, immutable: what the memtable is made of.
 //!
-//! A search begins in the samples, the prefixes of every 32nd slot: they are few enough to stay in
+//! A search begins in the samples, the bits of every 32nd slot: they are few enough to stay in
 //! the processor's cache, and what is left to search is half a kilobyte.
 //!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
@@ -51,7 +51,7 @@ impl ArrayBuilder {
         let array = &mut self.array;
         let to_sample = array.len.next_multiple_of(SAMPLE_SLOTS) - array.len;
         let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
-        array.samples.extend(sampled.map(|slot| slot.prefix()));
+        array.samples.extend(sampled.map(|slot| slot.bits()));
         array.filter.add(slots);
         let all: &mut [Slot] = bytemuck::cast_slice_mut(&mut array.memory);
         all[array.len..array.len + slots.len()].copy_from_slice(slots);
@@ -85,7 +85,7 @@ impl SortedArray {
         let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
             return true;
         };
-        probe.prefix < first.prefix() || probe.prefix > last.prefix() || !self.filter.may_hold(hash)
+        probe.bits < first.bits() || probe.bits > last.bits() || !self.filter.may_hold(hash)
     }
 
     /// Memory held, in bytes.
@@ -98,13 +98,13 @@ impl SortedArray {
 
     /// How many slots have a smaller key.
     pub(crate) fn rank_below(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
-        let near = self.near(probe.prefix);
+        let near = self.near(probe.bits);
         near.start + rank_below(&self.slots()[near], chunks, probe)
     }
 
     /// How many slots have a smaller key or the same one.
     pub(crate) fn rank_through(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
-        let near = self.near(probe.prefix);
+        let near = self.near(probe.bits);
         near.start + rank_through(&self.slots()[near], chunks, probe)
     }
 
@@ -115,15 +115,20 @@ impl SortedArray {
         probe: &Probe<'_>,
         snapshot: SeqNo,
     ) -> usize {
-        let near = self.near(probe.prefix);
+        let near = self.near(probe.bits);
         near.start + rank_visible(&self.slots()[near], chunks, probe, snapshot)
     }
 
-    /// Slots before this range have a smaller prefix, slots behind it a larger one.
+    /// Slots before this range have smaller bits, slots behind it larger ones.
     #[inline]
-    fn near(&self, prefix: u64) -> Range<usize> {
-        let smaller = self.samples.partition_point(|&sample| sample < prefix);
-        let same = self.samples[smaller..].iter().take_while(|&&sample| sample == prefix).count();
+    fn near(&self, bits: u64) -> Range<usize> {
+        let smaller = self.samples.partition_point(|&sample| sample < bits);
+        let rest = &self.samples[smaller..];
+        // Nearly always none; all of them when the keys begin alike.
+        let same = match rest.first() {
+            Some(&sample) if sample == bits => rest.partition_point(|&sample| sample == bits),
+            _ => 0,
+        };
         let start = smaller.saturating_sub(1) * SAMPLE_SLOTS;
         let end = ((smaller + same) * SAMPLE_SLOTS).min(self.len);
         start..end

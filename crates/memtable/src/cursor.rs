@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Range};
 
-use frondb_core::chunk::Values;
+use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
@@ -87,6 +87,7 @@ impl Remaining {
         let chunks = &state.chunks;
         let tail_range = range(
             bounds,
+            chunks,
             tail.len(),
             |probe| rank_below(&tail, chunks, probe),
             |probe| rank_through(&tail, chunks, probe),
@@ -99,6 +100,7 @@ impl Remaining {
             .map(|(i, array)| {
                 let range = range(
                     bounds,
+                    chunks,
                     array.slots().len(),
                     |probe| array.rank_below(chunks, probe),
                     |probe| array.rank_through(chunks, probe),
@@ -136,18 +138,19 @@ impl Remaining {
 /// The positions between two keys, given how many slots lie below or up to a key.
 fn range(
     bounds: Bounds<'_>,
+    chunks: &Chunks,
     len: usize,
     below: impl Fn(&Probe<'_>) -> usize,
     through: impl Fn(&Probe<'_>) -> usize,
 ) -> Range<usize> {
     let start = match bounds.0 {
-        Bound::Included(key) => below(&Probe::new(key)),
-        Bound::Excluded(key) => through(&Probe::new(key)),
+        Bound::Included(key) => below(&chunks.probe(key)),
+        Bound::Excluded(key) => through(&chunks.probe(key)),
         Bound::Unbounded => 0,
     };
     let end = match bounds.1 {
-        Bound::Included(key) => through(&Probe::new(key)),
-        Bound::Excluded(key) => below(&Probe::new(key)),
+        Bound::Included(key) => through(&chunks.probe(key)),
+        Bound::Excluded(key) => below(&chunks.probe(key)),
         Bound::Unbounded => len,
     };
     start..end.max(start)
@@ -226,7 +229,7 @@ fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> 
         if bytes > CHUNK_BYTES && !chunk.prefixes.is_empty() {
             return i;
         }
-        chunk.prefixes.push(slot.prefix());
+        chunk.prefixes.push(key_prefix(message.key));
         chunk.keys.extend_from_slice(message.key);
         chunk.key_ends.push(chunk.keys.len() as u32);
         values.extend_from_slice(message.value);

@@ -15,6 +15,7 @@ mod cursor;
 mod filter;
 mod gather;
 mod memtable;
+mod order;
 mod stretch;
 mod tiers;
 mod writer;

@@ -9,7 +9,7 @@ use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
 use smallvec::SmallVec;
 
-use crate::arena::{Chunks, Probe, Slot};
+use crate::arena::{Chunks, Slot};
 use crate::array::{SortedArray, rank_below, rank_visible};
 use crate::cursor::MemCursor;
 use crate::writer::Writer;
@@ -41,8 +41,8 @@ pub struct Entry<'a> {
 ///  Writer (one Mutex)   arena, merges under way, counters
 /// ```
 ///
-/// A message is copied once, to the arena; what is ordered are 16-byte slots: the first 8 bytes
-/// of the key and the place in the arena. A batch is sorted and becomes an array of slots;
+/// A message is copied once, to the arena; what is ordered are 16-byte slots: 8 bytes of the key
+/// (`order.rs`) and the place in the arena. A batch is sorted and becomes an array of slots;
 /// arrays of like size are merged in steps that later inserts pay for (`tiers.rs`), so a message
 /// moves as often as there are tiers, 16 bytes at a time, in sequence. A small commit goes into
 /// the tail by insertion. Keys that ascend need no special path: a sorted batch is found sorted,
@@ -170,7 +170,7 @@ impl Memtable {
         let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
         writer.note_range_delete(&range, &self.counters);
         self.ranges.write().list.push(range);
-        writer.charge(&self.shared, &self.counters);
+        writer.charge(&self.counters);
     }
 
     /// The range deletes there are now. The first call after some were inserted makes the set
@@ -199,7 +199,7 @@ impl Memtable {
     /// merges under way and of what only the writer needs.
     pub fn seal(&self) {
         if let Some(writer) = &mut *self.writer.lock() {
-            writer.seal(&self.shared, &self.counters);
+            writer.seal(&self.counters);
         }
     }
 
@@ -211,15 +211,15 @@ impl Memtable {
         snapshot: SeqNo,
         visit: &mut dyn FnMut(SeqNo, MessageKind, &[u8]) -> bool,
     ) {
-        let probe = Probe::new(key);
         let mut recent: SmallVec<[Slot; 4]> = SmallVec::new();
-        let state = {
+        let (state, probe) = {
             let shared = self.shared.read();
             let Some(state) = &shared.state else { return };
+            let probe = state.chunks.probe(key);
             let at = rank_visible(&shared.tail, &state.chunks, &probe, snapshot);
             let same = |&&slot: &&Slot| state.chunks.compare_key(slot, &probe).is_eq();
             recent.extend(shared.tail[at..].iter().take_while(same).copied());
-            Arc::clone(state)
+            (Arc::clone(state), probe)
         };
         let chunks = &state.chunks;
         let mut visit = |slot: Slot| {
@@ -336,8 +336,8 @@ impl Memtable {
     /// How many messages have a smaller key.
     #[must_use]
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
-        let probe = Probe::new(key);
         let Some((state, tail)) = self.view() else { return 0 };
+        let probe = state.chunks.probe(key);
         let below = state.arrays.iter().map(|array| array.rank_below(&state.chunks, &probe));
         (below.sum::<usize>() + rank_below(&tail, &state.chunks, &probe)) as u64
     }

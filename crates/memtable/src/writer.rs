@@ -11,6 +11,7 @@ use crate::arena::{Arena, Chunks, Slot};
 use crate::array::rank_below;
 use crate::gather::sort_stable;
 use crate::memtable::{Counters, Entry, Shared, State};
+use crate::order::KeyOrder;
 use crate::stretch::Stretch;
 use crate::tiers::Tiers;
 
@@ -29,7 +30,9 @@ pub(crate) struct Writer {
     /// Slots of the batch at hand.
     slots: Vec<Slot>,
     stretch: Stretch,
-    /// Smallest SeqNo of the tail.
+    /// Slots of the tail, room for slots there, and their smallest SeqNo.
+    tail_len: usize,
+    tail_capacity: usize,
     tail_min_seq: SeqNo,
     range_delete_bytes: usize,
     reservation: Reservation,
@@ -46,6 +49,8 @@ impl Writer {
             tier_bytes: 0,
             slots: Vec::new(),
             stretch: Stretch::default(),
+            tail_len: 0,
+            tail_capacity: 0,
             tail_min_seq: SeqNo::MAX,
             range_delete_bytes: 0,
             reservation: budget.reserve(BudgetPart::Memtable, 0),
@@ -82,14 +87,13 @@ impl Writer {
         add(&c.data_bytes, data_bytes as u64);
         note_seqs(c, min_seq, max_seq);
 
-        let tail_len = shared.read().tail.len();
-        if tail_len + batch.len() <= TAIL_SLOTS_MAX {
-            self.tail_min_seq = self.tail_min_seq.min(min_seq);
+        self.tail_min_seq = self.tail_min_seq.min(min_seq);
+        if self.tail_len + batch.len() <= TAIL_SLOTS_MAX {
             self.insert_into_tail(shared, new_chunks);
         } else {
-            self.spill(shared, tail_len, min_seq);
+            self.spill(shared);
         }
-        self.charge(shared, c);
+        self.charge(c);
     }
 
     /// Counts a range delete; the caller keeps it.
@@ -103,12 +107,12 @@ impl Writer {
         note_seqs(c, range.seq, range.seq);
     }
 
-    pub(crate) fn seal(&mut self, shared: &RwLock<Shared>, c: &Counters) {
+    pub(crate) fn seal(&mut self, c: &Counters) {
         self.sealed = true;
         self.slots = Vec::new();
         self.tiers.stop_merging();
         self.tier_bytes = self.tiers.bytes();
-        self.charge(shared, c);
+        self.charge(c);
     }
 
     /// Key order, newest first within a key. A batch that is sorted already costs one pass.
@@ -142,6 +146,8 @@ impl Writer {
                     Vec::new()
                 }
             };
+            self.tail_len = shared.tail.len();
+            self.tail_capacity = shared.tail.capacity();
             (tail, state.and_then(|state| shared.state.replace(state)))
         };
         // Freed here, outside the lock.
@@ -151,7 +157,7 @@ impl Writer {
     fn insert_singly(&self, tail: &mut Vec<Slot>) {
         // From the oldest of a key to the newest, each before what is older.
         for &slot in self.slots.iter().rev() {
-            let probe = crate::arena::Probe::new(self.chunks.key(slot));
+            let probe = self.chunks.probe(self.chunks.key(slot));
             let at = rank_below(tail, &self.chunks, &probe);
             tail.insert(at, slot);
         }
@@ -170,13 +176,16 @@ impl Writer {
     }
 
     /// Makes an array of the batch and the tail.
-    fn spill(&mut self, shared: &RwLock<Shared>, tail_len: usize, min_seq: SeqNo) {
-        let min_seq = if tail_len > 0 { self.tail_min_seq } else { min_seq };
-        let slots = self.merged_with_tail(shared);
+    fn spill(&mut self, shared: &RwLock<Shared>) {
+        let mut slots = self.merged_with_tail(shared);
+        if self.tiers.arrays().is_empty() {
+            self.choose_order(&mut slots);
+        }
         let inserted = slots.len();
-        self.tiers.push(slots, min_seq, &self.chunks);
+        self.tiers.push(slots, self.tail_min_seq, &self.chunks);
         self.tiers.advance(inserted, &self.chunks);
         self.tier_bytes = self.tiers.bytes();
+        self.tail_len = 0;
         self.tail_min_seq = SeqNo::MAX;
         let state = self.state();
         let retired = {
@@ -187,20 +196,32 @@ impl Writer {
         drop(retired);
     }
 
+    /// Before the first array: `slots` are all that the memtable has, so the order of keys may
+    /// still change.
+    fn choose_order(&mut self, slots: &mut [Slot]) {
+        let (Some(&first), Some(&last)) = (slots.first(), slots.last()) else { return };
+        let order = KeyOrder::between(self.chunks.key(first), self.chunks.key(last));
+        if let Some(order) = order {
+            self.arena.reorder(order, slots);
+            self.chunks = self.arena.chunks();
+        }
+    }
+
     fn state(&self) -> Arc<State> {
         Arc::new(State { chunks: self.chunks.clone(), arrays: self.tiers.arrays().to_vec() })
     }
 
     /// Brings the reservation and the counter up to date.
-    pub(crate) fn charge(&mut self, shared: &RwLock<Shared>, c: &Counters) {
-        let tail = shared.read().tail.capacity() + self.slots.capacity();
+    pub(crate) fn charge(&mut self, c: &Counters) {
         let bytes = size_of::<Self>()
-            + tail * size_of::<Slot>()
+            + (self.tail_capacity + self.slots.capacity()) * size_of::<Slot>()
             + self.range_delete_bytes
             + self.arena.bytes()
             + self.tier_bytes;
-        c.bytes.store(bytes as u64, Relaxed);
-        self.reservation.resize(bytes as u64);
+        if bytes as u64 != self.reservation.bytes() {
+            c.bytes.store(bytes as u64, Relaxed);
+            self.reservation.resize(bytes as u64);
+        }
     }
 }
 
