@@ -4,14 +4,18 @@
 //! then windows that double up to 1 MiB while the walk goes on. Blocks of large windows are not
 //! kept in the cache: a long scan must not empty it. For merges the run is read in windows of
 //! 256 KiB past the cache.
+//!
+//! A window stays encoded until the walk comes to its blocks, so a walk that ends early has
+//! decoded no block in vain, and a damaged block fails when it is reached and not before.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use frondb_block::Block;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
 
 use crate::index::BlockIndex;
+use crate::read::Span;
 use crate::reader::Run;
 
 /// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
@@ -43,16 +47,27 @@ pub struct RunCursor {
     /// Blocks not yet begun: `[next, end)` forward, taken from the end backward.
     next: usize,
     end: usize,
-    /// Entry bounds inside the first and last block: found when they are reached.
+    /// Key bounds, if they cut the run: looked up in the first and last block when it is reached.
     lo: Option<Box<[u8]>>,
     hi: Option<Box<[u8]>>,
     /// The block being handed out and the entries of it that are left.
     block: Option<Block>,
-    left: std::ops::Range<usize>,
+    left: Range<usize>,
     chunk_entries: usize,
-    /// Blocks read ahead, in the order of the walk, with their numbers.
-    ahead: VecDeque<(usize, Block)>,
-    window: usize,
+    /// What was read ahead.
+    window: Option<Window>,
+    /// Bytes to read at once; 0 for a single block.
+    window_bytes: usize,
+}
+
+/// Consecutive blocks as they lie on disk.
+struct Window {
+    blocks: Range<usize>,
+    /// Logical offset of the first.
+    offset: u64,
+    span: Span,
+    /// Whether its blocks go into the cache.
+    keep: bool,
 }
 
 impl RunCursor {
@@ -69,12 +84,15 @@ impl RunCursor {
         let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
             || hi.is_some_and(|hi| *hi <= *meta.first_key)
             || matches!((lo, hi), (Some(lo), Some(hi)) if lo >= hi);
-        // Bounds that lie outside the run cost no search later.
+        // Bounds that do not cut the run cost no search later.
         let lo = lo.filter(|lo| **lo > *meta.first_key);
         let hi = hi.filter(|hi| **hi <= *meta.last_key);
         let next = lo.map_or(0, |lo| index.find(lo));
-        let end = hi.map_or(index.len(), |hi| index.find(hi) + 1);
-        let end = hi.map_or(end, |hi| extend_over_versions(&index, end, hi));
+        let end = hi.map_or(index.len(), |hi| {
+            let block = index.find(hi);
+            // A block whose separator is the bound has nothing below it.
+            if index.separator(block) < hi { block + 1 } else { block }
+        });
         Ok(Self {
             direction,
             mode,
@@ -88,8 +106,8 @@ impl RunCursor {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
-            ahead: VecDeque::new(),
-            window: match mode {
+            window: None,
+            window_bytes: match mode {
                 ReadMode::Scan => 0,
                 ReadMode::Merge => MERGE_WINDOW_BYTES,
             },
@@ -131,76 +149,58 @@ impl RunCursor {
         Ok(false)
     }
 
+    /// The block of that number, from the cache, the window or the device.
     fn fetch(&mut self, number: usize) -> Result<Block> {
-        if let Some((ahead, block)) = self.ahead.pop_front() {
-            debug_assert_eq!(ahead, number);
+        if self.mode == ReadMode::Scan
+            && let Some(block) = self.run.cached_block(number)
+        {
             return Ok(block);
         }
-        if self.mode == ReadMode::Scan {
-            if let Some(block) = self.run.cached_block(number) {
-                return Ok(block);
-            }
-            if self.window == 0 {
-                self.window = 1;
-                return self.run.block(&self.index, number);
-            }
+        if self.window.as_ref().is_none_or(|window| !window.blocks.contains(&number)) {
+            self.window = None;
+            self.window = Some(self.read_window(number)?);
         }
-        self.read_window(number)?;
-        match self.ahead.pop_front() {
-            Some((_, block)) => Ok(block),
-            None => self.run.block(&self.index, number),
+        let Some(window) = &self.window else { return self.run.block(&self.index, number) };
+        let (offset, len) = self.index.extent(number);
+        let at = (offset - window.offset) as usize;
+        let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
+        if window.keep {
+            self.run.keep_block(number, &block);
         }
+        Ok(block)
     }
 
     /// Reads the block and its neighbours in the walk's direction with one request.
-    fn read_window(&mut self, number: usize) -> Result<()> {
-        if self.mode == ReadMode::Scan {
-            let (_, len) = self.index.extent(number);
-            self.window = (self.window.max(len) * 2).min(READ_AHEAD_BYTES_MAX);
-        }
-        let (mut first, mut last) = (number, number);
+    fn read_window(&mut self, number: usize) -> Result<Window> {
+        let mut blocks = number..number + 1;
         let mut bytes = self.index.extent(number).1;
-        loop {
+        while bytes < self.window_bytes {
             let neighbour = match self.direction {
-                Direction::Forward if last + 1 < self.end => last + 1,
-                Direction::Backward if first > self.next => first - 1,
+                Direction::Forward if blocks.end < self.end => blocks.end,
+                Direction::Backward if blocks.start > self.next => blocks.start - 1,
                 _ => break,
             };
             bytes += self.index.extent(neighbour).1;
-            if bytes > self.window {
+            if bytes > self.window_bytes {
                 break;
             }
-            (first, last) = (first.min(neighbour), last.max(neighbour));
+            blocks = blocks.start.min(neighbour)..blocks.end.max(neighbour + 1);
         }
-        let start = self.index.extent(first).0;
-        let (last_start, last_len) = self.index.extent(last);
-        let len = (last_start - start) as usize + last_len;
+        let offset = self.index.extent(blocks.start).0;
+        let (last_offset, last_bytes) = self.index.extent(blocks.end - 1);
+        let len = (last_offset - offset) as usize + last_bytes;
+        let keep = self.mode == ReadMode::Scan
+            && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
         let span = match self.mode {
-            ReadMode::Scan => self.run.read(start, len)?,
-            ReadMode::Merge => self.run.read_for_merge(start, len)?,
+            ReadMode::Scan => self.run.read(offset, len)?,
+            ReadMode::Merge => self.run.read_for_merge(offset, len)?,
         };
-        for number in first..=last {
-            let (offset, len) = self.index.extent(number);
-            let at = (offset - start) as usize;
-            let block = self.run.decode(&span.bytes()[at..at + len], offset)?;
-            if self.mode == ReadMode::Scan && self.window <= KEEP_WINDOW_BYTES_MAX {
-                self.run.keep_block(number, &block);
-            }
-            match self.direction {
-                Direction::Forward => self.ahead.push_back((number, block)),
-                Direction::Backward => self.ahead.push_front((number, block)),
-            }
+        if self.mode == ReadMode::Scan {
+            let next = self.window_bytes.max(last_bytes) * 2;
+            self.window_bytes = next.min(READ_AHEAD_BYTES_MAX);
         }
-        Ok(())
+        Ok(Window { blocks, offset, span, keep })
     }
-}
-
-/// Versions of the key before `hi` may go on into blocks that begin with that key.
-fn extend_over_versions(index: &BlockIndex, mut end: usize, hi: &[u8]) -> usize {
-    while end < index.len() && index.continues(end) && index.separator(end) < hi {
-        end += 1;
-    }
-    end
 }
 
 impl Source for RunCursor {

@@ -29,6 +29,9 @@ use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::{RunId, SeqNo, TreeId};
 use frondb_space::Extent;
 
+/// Metadata flag: each message carries its own SeqNo.
+const FLAG_PER_ENTRY_SEQS: u8 = 1;
+
 /// Everything the manifest keeps of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunMeta {
@@ -82,7 +85,7 @@ impl RunMeta {
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.id.get());
         put_varint(out, u64::from(self.tree.get()));
-        out.push(u8::from(self.per_entry_seqs));
+        out.push(if self.per_entry_seqs { FLAG_PER_ENTRY_SEQS } else { 0 });
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
         for extent in &self.extents {
@@ -115,7 +118,7 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags > 1 {
+        if flags & !FLAG_PER_ENTRY_SEQS != 0 {
             return Err(Truncated);
         }
         let writes = input.u8()?;
@@ -142,19 +145,34 @@ impl RunMeta {
             raw_bytes: input.varint()?,
             min_seq: SeqNo(input.varint()?),
             max_seq: SeqNo(input.varint()?),
-            per_entry_seqs: flags & 1 == 1,
+            per_entry_seqs: flags & FLAG_PER_ENTRY_SEQS != 0,
             writes,
             first_key: input.bytes()?.into(),
             last_key: input.bytes()?.into(),
         };
-        let room: u64 = meta.extents.iter().map(|extent| extent.bytes()).sum();
-        let fits = meta
-            .blocks_bytes
-            .checked_add(u64::from(meta.index_bytes) + u64::from(meta.filter_bytes))
-            .is_some_and(|bytes| bytes <= room);
-        let ordered = meta.first_key <= meta.last_key && meta.min_seq <= meta.max_seq;
-        if fits && ordered && meta.blocks > 0 { Ok(meta) } else { Err(Truncated) }
+        if meta.is_sound() { Ok(meta) } else { Err(Truncated) }
     }
+
+    /// Whether the fields agree with each other.
+    fn is_sound(&self) -> bool {
+        let fits = self
+            .blocks_bytes
+            .checked_add(u64::from(self.index_bytes) + u64::from(self.filter_bytes))
+            .is_some_and(|bytes| bytes <= room(&self.extents));
+        let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
+        fits && self.blocks > 0
+            && self.index_bytes > 0
+            && self.entries >= u64::from(self.blocks)
+            && kinds.is_some_and(|n| n <= self.entries)
+            && self.min_seq <= self.max_seq
+            && self.first_key <= self.last_key
+            && self.first_key.len().max(self.last_key.len()) <= KEY_BYTES_MAX
+    }
+}
+
+/// Bytes of all extents.
+fn room(extents: &[Extent]) -> u64 {
+    extents.iter().fold(0, |sum, extent| sum.saturating_add(extent.bytes()))
 }
 
 /// Reads one index entry; `separator` holds the one before and becomes this one's. Returns the
@@ -218,8 +236,92 @@ impl ValueRef {
         for _ in 0..input.varint()? {
             extents.push(Extent::decode(&mut input)?);
         }
-        let room: u64 = extents.iter().map(|extent| extent.bytes()).sum();
-        let fits = len <= room && len <= VALUE_BYTES_MAX as u64 && !extents.is_empty();
+        let fits = len <= room(&extents) && len <= VALUE_BYTES_MAX as u64 && !extents.is_empty();
         if fits && input.is_empty() { Ok(Self { len, checksum, extents }) } else { Err(Truncated) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta() -> RunMeta {
+        RunMeta {
+            id: RunId(300),
+            tree: TreeId(2),
+            extents: vec![
+                Extent { file: 0, page: 5, pages: 2 },
+                Extent { file: 1, page: 130, pages: 1 },
+            ],
+            blocks_bytes: 9000,
+            blocks: 3,
+            index_bytes: 80,
+            filter_bytes: 64,
+            entries: 100,
+            deletes: 7,
+            updates: 1,
+            refs: 2,
+            raw_bytes: 20_000,
+            min_seq: SeqNo(40),
+            max_seq: SeqNo(1000),
+            per_entry_seqs: true,
+            writes: 2,
+            first_key: Box::from(*b"aa"),
+            last_key: Box::from(*b"zebra"),
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let mut out = Vec::new();
+        meta().encode(&mut out);
+        let expected = b"\xac\x02\x02\x01\x02\
+            \x02\x00\x05\x02\x01\x82\x01\x01\
+            \xa8\x46\x03\x50\x40\
+            \x64\x07\x01\x02\xa0\x9c\x01\x28\xe8\x07\
+            \x02aa\x05zebra";
+        assert_eq!(out, expected);
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(meta()));
+        for cut in 0..out.len() {
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out[..cut])), Err(Truncated));
+        }
+
+        let value =
+            ValueRef { len: 5000, checksum: 0x0102_0304_0506_0708, extents: meta().extents };
+        let mut out = Vec::new();
+        value.encode(&mut out);
+        let expected = b"\x88\x27\x08\x07\x06\x05\x04\x03\x02\x01\
+            \x02\x00\x05\x02\x01\x82\x01\x01";
+        assert_eq!(out, expected);
+        assert_eq!(ValueRef::decode(&out), Ok(value));
+        for cut in 0..out.len() {
+            assert_eq!(ValueRef::decode(&out[..cut]), Err(Truncated));
+        }
+        out.push(0);
+        assert_eq!(ValueRef::decode(&out), Err(Truncated));
+    }
+
+    #[test]
+    fn metadata_that_contradicts_itself_is_refused() {
+        let refused = |change: fn(&mut RunMeta)| {
+            let (mut meta, mut out) = (meta(), Vec::new());
+            change(&mut meta);
+            meta.encode(&mut out);
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated));
+        };
+        refused(|meta| meta.blocks_bytes = 3 * 4096);
+        refused(|meta| meta.blocks_bytes = u64::MAX);
+        refused(|meta| meta.blocks = 0);
+        refused(|meta| meta.blocks = 101);
+        refused(|meta| meta.index_bytes = 0);
+        refused(|meta| meta.deletes = 98);
+        refused(|meta| meta.refs = u64::MAX);
+        refused(|meta| meta.min_seq = SeqNo(1001));
+        refused(|meta| meta.first_key = Box::from(*b"zz"));
+        refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
+        let mut out = Vec::new();
+        meta().encode(&mut out);
+        out[3] = 2;
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated), "an unknown flag");
     }
 }

@@ -1,12 +1,22 @@
 //! The block index of a run in memory: where the block of a key lies.
 //!
-//! Arrays, searched by 8-byte prefixes first. A search returns the block that holds the first
-//! entry with a key not below the one sought, or the end of the block before it.
+//! ```text
+//!  block       0            1            2            3
+//!  separator   ""           "f"          "kiwi" (c)   "m"
+//!  keys        [a .. elm]   [f .. kiwi]  [kiwi .. l]  [m .. z]
+//! ```
+//!
+//! (c) marks a block that *continues* the key its predecessor ends with: versions of one key may
+//! fill several blocks, and the separator is then that key itself. Every other separator lies
+//! above the last key of the block before. So keys of block `i` are in
+//! `[separator(i), separator(i + 1))`, its end included if block `i + 1` continues.
+//!
+//! Arrays, searched by 8-byte prefixes first. Immutable, so any thread may search it.
 
 use std::cmp::Ordering;
 
 use frondb_core::chunk::key_prefix;
-use frondb_core::codec::{Reader, Truncated, put_varint};
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 
 use crate::format::decode_index_entry;
 
@@ -48,7 +58,15 @@ impl BlockIndex {
         let mut separator = Vec::new();
         for block in 0..count {
             let (bytes, continues, entries) = decode_index_entry(&mut input, &mut separator)?;
-            if block > 0 && index.compare(block as usize - 1, &separator) == Ordering::Greater {
+            let ordered = match block.checked_sub(1) {
+                None => separator.is_empty() && !continues,
+                Some(before) => match index.separator(before as usize).cmp(&separator) {
+                    Ordering::Less => true,
+                    Ordering::Equal => continues,
+                    Ordering::Greater => false,
+                },
+            };
+            if !ordered || bytes == 0 || entries == 0 {
                 return Err(Truncated);
             }
             index.prefixes.push(key_prefix(&separator));
@@ -57,9 +75,6 @@ impl BlockIndex {
             index.offsets.push(offset);
             index.ranks.push(rank);
             if continues {
-                if block == 0 {
-                    return Err(Truncated);
-                }
                 index.continues.push(block);
             }
             offset = offset.checked_add(bytes).ok_or(Truncated)?;
@@ -121,7 +136,8 @@ impl BlockIndex {
         !self.continues.is_empty() && self.continues.binary_search(&(block as u32)).is_ok()
     }
 
-    /// The first block that can hold `key`.
+    /// The first block that can hold `key`; if none does, the block where it would be. Entries of
+    /// larger keys begin in it or behind it, entries of smaller keys never lie behind it.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let prefix = key_prefix(key);
@@ -136,15 +152,16 @@ impl BlockIndex {
             if not_above { lo = mid + 1 } else { hi = mid }
         }
         let mut block = lo.saturating_sub(1);
-        while block > 0 && self.continues(block) {
+        // The newest versions of a key that fills several blocks are in the first of them.
+        while block > 0 && self.separator(block) == key && self.continues(block) {
             block -= 1;
         }
         block
     }
+}
 
-    fn compare(&self, block: usize, key: &[u8]) -> Ordering {
-        self.separator(block).cmp(key)
-    }
+fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// Collects the index while a run is written.
@@ -163,13 +180,13 @@ impl IndexBuilder {
         let previous = std::mem::take(&mut self.separator);
         let mut continues = false;
         if let Some(last) = last {
-            let shared = last.iter().zip(first).take_while(|(a, b)| a == b).count();
+            let shared = shared_bytes(last, first);
             continues = last == first;
             self.separator.extend_from_slice(&first[..first.len().min(shared + 1)]);
         }
-        let shared = previous.iter().zip(&self.separator).take_while(|(a, b)| a == b).count();
+        let shared = shared_bytes(&previous, &self.separator);
         put_varint(&mut self.payload, shared as u64);
-        frondb_core::codec::put_bytes(&mut self.payload, &self.separator[shared..]);
+        put_bytes(&mut self.payload, &self.separator[shared..]);
         self.pending = Some(continues);
     }
 
@@ -195,5 +212,80 @@ impl IndexBuilder {
         put_varint(&mut out, u64::from(self.count));
         out.extend_from_slice(&self.payload);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(blocks: &[(&str, &str)]) -> Vec<u8> {
+        let mut builder = IndexBuilder::default();
+        let mut last = None;
+        for (i, (first, end)) in blocks.iter().enumerate() {
+            builder.begin_block(last, first.as_bytes());
+            builder.end_block(10 + i as u64, 2);
+            last = Some(end.as_bytes());
+        }
+        assert_eq!(builder.count() as usize, blocks.len());
+        builder.finish()
+    }
+
+    fn bytes_of(blocks: usize) -> u64 {
+        (0..blocks as u64).map(|i| 10 + i).sum()
+    }
+
+    const PICTURE: [(&str, &str); 4] =
+        [("a", "elm"), ("fig", "kiwi"), ("kiwi", "l"), ("mango", "z")];
+
+    #[test]
+    fn golden_bytes() {
+        let expected = b"\x04\
+            \x00\x00\x14\x02\
+            \x00\x01f\x16\x02\
+            \x00\x04kiwi\x19\x02\
+            \x00\x01m\x1a\x02";
+        assert_eq!(build(&PICTURE), expected);
+        // What a separator shares with the one before is not stored again.
+        let expected = b"\x03\x00\x00\x14\x02\x00\x03abd\x16\x02\x03\x01d\x18\x02";
+        assert_eq!(build(&[("abc", "abcz"), ("abd", "abdc"), ("abddef", "b")]), expected);
+    }
+
+    #[test]
+    fn a_search_finds_the_first_block_that_can_hold_the_key() {
+        let index = BlockIndex::decode(&build(&PICTURE), 4, bytes_of(4)).unwrap();
+        for (key, block) in [("", 0), ("a", 0), ("eno", 0), ("f", 1), ("kiw", 1), ("kiwi", 1)] {
+            assert_eq!(index.find(key.as_bytes()), block, "{key}");
+        }
+        for (key, block) in [("kiwi\0", 2), ("lz", 2), ("m", 3), ("zz", 3)] {
+            assert_eq!(index.find(key.as_bytes()), block, "{key}");
+        }
+        assert!(index.continues(2) && !index.continues(1) && !index.continues(4));
+        assert_eq!((index.extent(2), index.rank(2), index.rank(4)), ((21, 12), 4, 8));
+        // A key that fills whole blocks is found where its newest version is.
+        let index = build(&[("a", "k"), ("k", "k"), ("k", "k"), ("k", "n")]);
+        let index = BlockIndex::decode(&index, 4, bytes_of(4)).unwrap();
+        assert_eq!([index.find(b"k"), index.find(b"k\0"), index.find(b"j")], [0, 3, 0]);
+    }
+
+    #[test]
+    fn an_index_that_contradicts_itself_or_the_metadata_is_refused() {
+        let right = build(&PICTURE);
+        assert!(BlockIndex::decode(&right, 3, bytes_of(4)).is_err());
+        assert!(BlockIndex::decode(&right, 4, bytes_of(4) + 1).is_err());
+        assert!(BlockIndex::decode(&right[..right.len() - 1], 4, bytes_of(4)).is_err());
+        let longer = [&right[..], &[0]].concat();
+        assert!(BlockIndex::decode(&longer, 4, bytes_of(4)).is_err());
+        for (at, byte, what) in [
+            (2, 1, "the first separator is not empty"),
+            (3, 0x15, "the first block continues nothing"),
+            (7, b'l', "separators do not ascend"),
+            (4, 0, "a block without messages"),
+            (3, 0, "a block without bytes"),
+        ] {
+            let mut wrong = right.clone();
+            wrong[at] = byte;
+            assert!(BlockIndex::decode(&wrong, 4, bytes_of(4)).is_err(), "{what}");
+        }
     }
 }

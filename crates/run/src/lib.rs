@@ -16,13 +16,14 @@ mod index;
 mod output;
 mod read;
 mod reader;
+mod verify;
 mod writer;
 
 pub use cursor::{ReadMode, RunCursor};
 pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use output::Output;
-pub use reader::{Cached, Run, RunEnv, RunStats};
+pub use reader::{Cached, Run, RunEnv, RunStats, Visit};
 pub use writer::{RunOptions, RunWriter};
 
 #[doc(hidden)]

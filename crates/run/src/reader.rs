@@ -1,12 +1,12 @@
 //! A run as readers hold it: point lookups, and the shared parts its cursors use.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{Cache, CacheKey, Priority};
 use frondb_core::budget::Budget;
+use frondb_core::mem::Bytes;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
+use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 use frondb_space::{Extent, Space};
 
@@ -14,6 +14,9 @@ use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::read::{Span, locate, read_span};
 use crate::writer::filter_hash;
+
+/// The place of a block that was found sound.
+const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
 /// What the cache holds of runs.
 #[derive(Clone)]
@@ -25,6 +28,9 @@ pub enum Cached {
     /// A run's filter.
     Filter(Arc<FilterReader>),
 }
+
+/// Takes a message and returns whether older ones are still wanted.
+pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
 /// What reading did, counted since the engine was opened.
 #[derive(Debug, Default)]
@@ -62,7 +68,7 @@ pub struct RunEnv {
 /// pins it goes, and its extents are released.
 pub struct Run {
     meta: RunMeta,
-    filter_prefix: Option<u16>,
+    pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
     /// Extents of large values whose last reference this run's merge dropped; freed with it.
@@ -111,12 +117,7 @@ impl Run {
     ///
     /// # Errors
     /// `Corruption` or a device error for the block that holds the key.
-    pub fn get(
-        &self,
-        key: &[u8],
-        snapshot: SeqNo,
-        visit: &mut dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool>,
-    ) -> Result<bool> {
+    pub fn get(&self, key: &[u8], snapshot: SeqNo, visit: &mut Visit<'_>) -> Result<bool> {
         let meta = &self.meta;
         if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
             return Ok(true);
@@ -136,11 +137,9 @@ impl Run {
                     return Ok(false);
                 }
             }
-            if is_last {
-                return Ok(true);
-            }
             number += 1;
-            if number == index.len() || !index.continues(number) || index.separator(number) > key {
+            // Older versions may go on in blocks that begin with the key.
+            if is_last || !index.continues(number) || index.separator(number) != key {
                 return Ok(true);
             }
         }
@@ -168,14 +167,16 @@ impl Run {
         let span = self.read(offset, self.meta.index_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode(&payload, self.meta.blocks, self.meta.blocks_bytes)
-            .map_err(|_| self.corrupt(offset, "block index", "the index contradicts itself"))?;
+            .map_err(|_| {
+                self.corrupt(offset, BlockKind::Index.name(), "the index contradicts itself")
+            })?;
         let index = Arc::new(index);
         let bytes = index.memory_bytes() as u64;
         self.env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
         Ok(index)
     }
 
-    fn filter(&self) -> Result<Arc<FilterReader>> {
+    pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
         let key = CacheKey::block(self.meta.id, CacheKey::FILTER);
         if let Some(Cached::Filter(filter)) = self.env.cache.get(key) {
             return Ok(filter);
@@ -183,10 +184,14 @@ impl Run {
         let offset = self.meta.blocks_bytes + u64::from(self.meta.index_bytes);
         let span = self.read(offset, self.meta.filter_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Filter)?;
-        let bytes = payload.len() as u64;
-        let filter = FilterReader::open(payload)
-            .map_err(|_| self.corrupt(offset, "filter", "the filter contradicts itself"))?;
+        let filter = FilterReader::open(payload).map_err(|error| match error.kind() {
+            ErrorKind::Corruption => {
+                self.corrupt(offset, BlockKind::Filter.name(), error.message())
+            }
+            _ => error.context(format_args!("run {}", self.meta.id)),
+        })?;
         let filter = Arc::new(filter);
+        let bytes = filter.memory_bytes() as u64;
         self.env.cache.insert(key, Cached::Filter(Arc::clone(&filter)), bytes, Priority::Meta);
         Ok(filter)
     }
@@ -220,12 +225,21 @@ impl Run {
     /// Decodes the block whose frame is `frame`, at logical `offset`.
     pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
         // Naming the place costs an allocation, so the fault pays for it, not the read.
-        Block::decode(frame, &Place { file: "", offset: 0 }).map_err(|error| self.at(error, offset))
+        Block::decode(frame, &NOWHERE)
+            .or_else(|_| self.placed(offset, |place| Block::decode(frame, place)))
     }
 
-    fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<frondb_core::mem::Bytes> {
-        decode_frame(span.bytes(), kind, &Place { file: "", offset: 0 })
-            .map_err(|error| self.at(error, offset))
+    fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<Bytes> {
+        let frame = span.bytes();
+        decode_frame(frame, kind, &NOWHERE)
+            .or_else(|_| self.placed(offset, |place| decode_frame(frame, kind, place)))
+    }
+
+    /// Decodes once more, so that the error says where this run has it.
+    fn placed<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
+        let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
+        decode(&Place { file: &file, offset })
+            .map_err(|error| error.context(format_args!("run {}", self.meta.id)))
     }
 
     /// Reads for a lookup or a scan.
@@ -242,54 +256,10 @@ impl Run {
         read_span(&self.env.space, &self.meta.extents, offset, len)
     }
 
-    fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
+    /// A corruption at logical `offset`.
+    pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
-    }
-
-    /// The same corruption with the place where this run has it.
-    fn at(&self, error: Error, offset: u64) -> Error {
-        match error.place() {
-            None => error,
-            Some(place) => self.corrupt(offset, place.what, error.message()),
-        }
-    }
-
-    /// Reads every block, index and filter and checks order, counts and ranges.
-    ///
-    /// # Errors
-    /// The first fault found.
-    pub fn verify(self: &Arc<Self>) -> Result<()> {
-        let index = self.index()?;
-        if self.meta.filter_bytes > 0 {
-            self.filter()?;
-        }
-        let (mut entries, mut chunk) = (0, Chunk::new());
-        let mut last: Option<Vec<u8>> = None;
-        for number in 0..index.len() {
-            let (offset, len) = index.extent(number);
-            let span = self.read_for_merge(offset, len)?;
-            let block = self.decode(span.bytes(), offset)?;
-            block.fill(0..block.len(), self.meta.max_seq, &mut chunk);
-            entries += block.len() as u64;
-            let counted = index.rank(number + 1) - index.rank(number) == block.len() as u64;
-            let separated = chunk.key(0) >= index.separator(number)
-                && last
-                    .as_deref()
-                    .is_none_or(|last| last < index.separator(number) || index.continues(number));
-            let ordered = (1..chunk.len()).all(|i| {
-                let (a, b) = (chunk.key(i - 1), chunk.key(i));
-                a < b || (a == b && chunk.seqs[i - 1] > chunk.seqs[i])
-            });
-            if !(counted && separated && ordered) {
-                return Err(self.corrupt(offset, "block", "entries out of order or miscounted"));
-            }
-            last = Some(chunk.key(chunk.len() - 1).to_vec());
-        }
-        if entries != self.meta.entries || last.as_deref() != Some(&*self.meta.last_key) {
-            return Err(self.corrupt(0, "run", "the entries are not those the manifest names"));
-        }
-        Ok(())
     }
 
     /// Estimate of the entries with a key below `key`, from the block index alone.

@@ -35,12 +35,14 @@ pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
 
 /// See the module's head. The caller adds messages in order: keys ascend, SeqNos descend within a
 /// key.
+///
+/// A block is closed when it holds [`RunOptions::block_bytes`]; an entry as large as that gets a
+/// block of its own (rule 17), so that reading its neighbours does not read it.
 pub struct RunWriter {
     options: RunOptions,
     builder: BlockBuilder,
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
-    last_hash: Option<u64>,
     frame: Vec<u8>,
     meta: RunMeta,
     /// Last key of the block before, once one was closed.
@@ -64,7 +66,6 @@ impl RunWriter {
             }),
             index: IndexBuilder::default(),
             filter,
-            last_hash: None,
             frame: Vec::new(),
             meta: RunMeta {
                 id,
@@ -103,7 +104,20 @@ impl RunWriter {
         self.meta.raw_bytes
     }
 
+    /// Key of the last message; empty if there is none.
+    #[must_use]
+    pub fn last_key(&self) -> &[u8] {
+        if self.builder.is_empty() {
+            self.boundary.as_deref().unwrap_or_default()
+        } else {
+            self.builder.last_key()
+        }
+    }
+
     /// Appends a message.
+    ///
+    /// # Errors
+    /// `NoSpace` or what the device reports; the writer is then good for dropping only.
     #[inline]
     pub fn add(
         &mut self,
@@ -113,7 +127,10 @@ impl RunWriter {
         kind: MessageKind,
         value: &[u8],
     ) -> Result<()> {
-        if self.builder.len() == 0 {
+        if key.len() + value.len() >= self.options.block_bytes && !self.builder.is_empty() {
+            self.end_block(output)?;
+        }
+        if self.builder.is_empty() {
             self.begin_block(key);
         }
         self.builder.add(key, seq, kind, value);
@@ -138,12 +155,7 @@ impl RunWriter {
             MessageKind::PutRef => meta.refs += 1,
         }
         if let Some(filter) = &mut self.filter {
-            let hash = filter_hash(key, self.options.filter_prefix);
-            // Versions of a key, and keys of one prefix, are neighbours.
-            if self.last_hash != Some(hash) {
-                filter.push(hash);
-                self.last_hash = Some(hash);
-            }
+            filter.push(filter_hash(key, self.options.filter_prefix));
         }
     }
 
@@ -166,11 +178,14 @@ impl RunWriter {
     }
 
     /// Writes index and filter and returns the metadata; `None` if nothing was added.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
     pub fn finish(mut self, output: &mut Output) -> Result<Option<RunMeta>> {
         if self.meta.entries == 0 {
             return Ok(None);
         }
-        if self.builder.len() > 0 {
+        if !self.builder.is_empty() {
             self.end_block(output)?;
         }
         self.meta.last_key = self.boundary.take().unwrap_or_default().into();

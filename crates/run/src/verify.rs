@@ -1,0 +1,104 @@
+//! Reading a whole run to see whether it is what was written: every block's checksum, the order
+//! of the messages, and all that index, filter and metadata say about them.
+
+use frondb_block::BlockKind;
+use frondb_core::{Chunk, MessageKind, Result, SeqNo};
+
+use crate::reader::Run;
+use crate::writer::filter_hash;
+
+/// What a walk over all blocks counted, to be compared with the metadata.
+#[derive(Default)]
+struct Found {
+    entries: u64,
+    deletes: u64,
+    updates: u64,
+    refs: u64,
+    raw_bytes: u64,
+    first_key: Vec<u8>,
+    last: Option<(Vec<u8>, SeqNo)>,
+}
+
+impl Found {
+    /// Counts the messages of a block; `false` if they are out of order.
+    fn add(&mut self, chunk: &Chunk) -> bool {
+        let mut ordered = true;
+        for i in 0..chunk.len() {
+            let (key, seq) = (chunk.key(i), chunk.seqs[i]);
+            ordered &= match (i, &self.last) {
+                (0, None) => true,
+                (0, Some((last, last_seq))) => (&**last, seq) < (key, *last_seq),
+                _ => (chunk.key(i - 1), seq) < (key, chunk.seqs[i - 1]),
+            };
+            self.entries += 1;
+            self.raw_bytes += (key.len() + chunk.value(i).len()) as u64;
+            match chunk.kinds[i] {
+                MessageKind::Put => {}
+                MessageKind::Delete => self.deletes += 1,
+                MessageKind::Update => self.updates += 1,
+                MessageKind::PutRef => self.refs += 1,
+            }
+        }
+        if self.last.is_none() && !chunk.is_empty() {
+            self.first_key = chunk.key(0).to_vec();
+        }
+        if let Some(end) = chunk.len().checked_sub(1) {
+            self.last = Some((chunk.key(end).to_vec(), chunk.seqs[end]));
+        }
+        ordered
+    }
+}
+
+impl Run {
+    /// Reads every block, index and filter past the cache and checks order, counts and ranges.
+    ///
+    /// # Errors
+    /// The first fault found: `Corruption` with its place, or a device error.
+    pub fn verify(&self) -> Result<()> {
+        let meta = self.meta();
+        let index = self.index()?;
+        let filter = if meta.filter_bytes > 0 { Some(self.filter()?) } else { None };
+        let (mut found, mut chunk) = (Found::default(), Chunk::new());
+        for number in 0..index.len() {
+            let (offset, len) = index.extent(number);
+            let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
+            block.fill(0..block.len(), meta.max_seq, &mut chunk);
+            let fault = |message| Err(self.corrupt(offset, BlockKind::Data.name(), message));
+            let separator = index.separator(number);
+            let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));
+            let below = found.last.as_ref().is_none_or(|(last, _)| **last < *separator);
+            if chunk.key(0) < separator || continues != index.continues(number) {
+                return fault("the block index puts the block at another key");
+            }
+            if !below && !continues {
+                return fault("the separator is not above the block before");
+            }
+            if index.rank(number + 1) - index.rank(number) != block.len() as u64 {
+                return fault("the block index counts other messages");
+            }
+            if !found.add(&chunk) {
+                return fault("messages are out of order");
+            }
+            let seqs_right = chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s));
+            if !seqs_right {
+                return fault("a SeqNo is outside what the manifest says");
+            }
+            let passes = |i| {
+                let hash = filter_hash(chunk.key(i), self.filter_prefix);
+                filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+            };
+            if !(0..chunk.len()).all(passes) {
+                return fault("the filter does not know a key");
+            }
+        }
+        let last = found.last.as_ref().map_or(&[][..], |(last, _)| last);
+        let right = (found.entries, found.deletes, found.updates, found.refs, found.raw_bytes)
+            == (meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes)
+            && (&*found.first_key, last) == (&*meta.first_key, &*meta.last_key);
+        if right {
+            Ok(())
+        } else {
+            Err(self.corrupt(0, "run", "the messages are not those the manifest counts"))
+        }
+    }
+}

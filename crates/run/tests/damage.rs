@@ -1,0 +1,136 @@
+//! A damaged byte is an error that says where it is, and only what lies in its block fails.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, ErrorKind};
+use frondb_device::{Device, OpenOptions, SharedFile};
+use frondb_run::{ReadMode, Run};
+use support::{Entry, Fixture, get, options, put, scan};
+
+struct Damaged {
+    fixture: Fixture,
+    run: Arc<Run>,
+    entries: Vec<Entry>,
+    file: SharedFile,
+}
+
+impl Damaged {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        // Another run first, so that offsets in the run and in the file differ.
+        fixture.run(options(100), true, &[put(b"x", 1, b"y")]);
+        let entry = |i: u32| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 60]);
+        let entries: Vec<Entry> = (0..400).map(entry).collect();
+        let run = fixture.run(options(500), true, &entries);
+        assert_eq!(run.meta().extents.len(), 1);
+        let file = fixture.device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
+        Self { fixture, run, entries, file }
+    }
+
+    /// Turns a bit of the byte at this logical offset and forgets what is cached.
+    fn flip(&self, offset: u64) {
+        let at = self.run.meta().extents[0].offset() + offset;
+        let mut byte = [0];
+        self.file.read_exact_at(at, &mut byte).unwrap();
+        byte[0] ^= 0x10;
+        self.file.write_at(at, &byte).unwrap();
+        self.fixture.env.cache.clear();
+    }
+
+    fn assert_place(&self, error: &frondb_core::Error, offset: u64, what: &str) {
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        let place = error.place().unwrap();
+        let expected = self.run.meta().extents[0].offset() + offset;
+        assert_eq!((&*place.file, place.offset, place.what), ("data-0000.fdb", expected, what));
+        assert!(error.message().contains("run 2"), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_block_fails_alone() {
+    let damaged = Damaged::new();
+    let Damaged { run, entries, .. } = &damaged;
+    let index = run.index().unwrap();
+    let (offset, len) = index.extent(7);
+    damaged.flip(offset + len as u64 / 2);
+    let (first, end) = (index.rank(7) as usize, index.rank(8) as usize);
+    for (i, entry) in entries.iter().enumerate() {
+        match get(run, &entry.key, 999) {
+            Ok(found) => {
+                assert!(!(first..end).contains(&i));
+                assert_eq!(found, std::slice::from_ref(entry));
+            }
+            Err(error) => {
+                assert!((first..end).contains(&i));
+                damaged.assert_place(&error, offset, "data block");
+            }
+        }
+    }
+    // Walks hand out everything in front of it, whatever was read ahead.
+    for mode in [ReadMode::Scan, ReadMode::Merge] {
+        let (lo, hi) = (&entries[first].key, &entries[end].key);
+        let below = scan(run, Direction::Forward, mode, None, Some(lo)).unwrap();
+        let above = scan(run, Direction::Backward, mode, Some(hi), None).unwrap();
+        assert_eq!((below.len(), above.len()), (first, entries.len() - end));
+        for direction in [Direction::Forward, Direction::Backward] {
+            let error = scan(run, direction, mode, None, None).unwrap_err();
+            damaged.assert_place(&error, offset, "data block");
+        }
+    }
+    damaged.assert_place(&run.verify().unwrap_err(), offset, "data block");
+}
+
+#[test]
+fn damage_of_index_and_filter_names_them() {
+    let damaged = Damaged::new();
+    let meta = damaged.run.meta();
+    let key = &damaged.entries[3].key;
+    damaged.flip(meta.blocks_bytes + 9);
+    let error = damaged.run.index().unwrap_err();
+    damaged.assert_place(&error, meta.blocks_bytes, "index block");
+    damaged.flip(meta.blocks_bytes + 9);
+    assert_eq!(get(&damaged.run, key, 999).unwrap().len(), 1);
+
+    let filter = meta.blocks_bytes + u64::from(meta.index_bytes);
+    damaged.flip(filter + 40);
+    damaged.assert_place(&get(&damaged.run, key, 999).unwrap_err(), filter, "filter block");
+    // Who needs no filter reads on.
+    let all = scan(&damaged.run, Direction::Forward, ReadMode::Scan, None, None).unwrap();
+    assert_eq!(all.len(), damaged.entries.len());
+}
+
+#[test]
+fn verify_finds_every_damaged_byte() {
+    let damaged = Damaged::new();
+    for offset in (0..damaged.run.meta().disk_bytes()).step_by(61) {
+        damaged.flip(offset);
+        let error = damaged.run.verify().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        let start = error.place().unwrap().offset - damaged.run.meta().extents[0].offset();
+        assert!(start <= offset && offset - start < 20_000, "{offset}: {error}");
+        damaged.flip(offset);
+    }
+    damaged.run.verify().unwrap();
+}
+
+#[test]
+fn verify_compares_with_what_the_manifest_counts() {
+    let damaged = Damaged::new();
+    let right = damaged.run.meta().clone();
+    let wrong = |change: fn(&mut frondb_run::RunMeta)| {
+        let mut meta = right.clone();
+        change(&mut meta);
+        assert_ne!(meta, right);
+        let error = damaged.fixture.open(meta, None).verify().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    };
+    wrong(|meta| meta.entries += 1);
+    wrong(|meta| meta.deletes += 1);
+    wrong(|meta| meta.raw_bytes -= 1);
+    wrong(|meta| meta.max_seq.0 -= 1);
+    wrong(|meta| meta.min_seq.0 += 1);
+    wrong(|meta| meta.first_key = Box::from([0]));
+    wrong(|meta| meta.last_key = Box::from([9]));
+}

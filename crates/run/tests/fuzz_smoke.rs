@@ -1,0 +1,48 @@
+//! The decoders on random and mutated bytes.
+
+mod support;
+
+use frondb_core::prng::Prng;
+use frondb_run::format::ValueRef;
+use frondb_run::{BlockIndex, fuzz};
+use frondb_space::Extent;
+use support::{Fixture, options, put};
+
+#[test]
+fn metadata() {
+    let fixture = Fixture::new();
+    let mut samples = Vec::new();
+    for count in [1u8, 40] {
+        let entries: Vec<_> = (0..count).map(|i| put(&[i], u64::from(i), b"value")).collect();
+        let mut out = Vec::new();
+        fixture.run(options(16), true, &entries).meta().encode(&mut out);
+        samples.push(out);
+    }
+    frondb_testkit::fuzz::smoke(1, 20_000, &samples, fuzz::run_meta);
+}
+
+#[test]
+fn block_index() {
+    // The input: blocks and bytes in eight bytes, then the index.
+    let payload = b"\x03\x00\x00\x14\x02\x00\x01k\x15\x01\x01\x01x\x16\x04";
+    let bytes = 10 + 10 + 11u64;
+    assert!(BlockIndex::decode(payload, 3, bytes).is_ok());
+    let mut sample = (bytes << 16 | 3).to_le_bytes().to_vec();
+    sample.extend_from_slice(payload);
+    frondb_testkit::fuzz::smoke(2, 20_000, &[sample], fuzz::block_index);
+}
+
+#[test]
+fn references_to_values() {
+    let mut samples = Vec::new();
+    let mut prng = Prng::new(3);
+    for count in 1..4u32 {
+        let extents: Vec<Extent> =
+            (0..count).map(|i| Extent { file: i, page: 100 * i, pages: 1 + i }).collect();
+        let value = ValueRef { len: 4000, checksum: prng.next_u64(), extents };
+        let mut out = Vec::new();
+        value.encode(&mut out);
+        samples.push(out);
+    }
+    frondb_testkit::fuzz::smoke(3, 20_000, &samples, fuzz::value_ref);
+}

@@ -1,0 +1,193 @@
+//! What is written is what is read: point lookups and walks in both directions against a sorted
+//! list, with blocks so small that versions of a key, long keys and large values straddle them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use frondb_block::Codec;
+use frondb_core::codec::Reader;
+use frondb_core::prng::Prng;
+use frondb_core::{Direction, MessageKind, SeqNo};
+use frondb_filter::FilterKind;
+use frondb_run::{ReadMode, RunMeta, RunOptions};
+use frondb_testkit::seed;
+use support::{Entry, Fixture, get, options, put, scan};
+
+const KINDS: [MessageKind; 4] =
+    [MessageKind::Put, MessageKind::Delete, MessageKind::Update, MessageKind::PutRef];
+
+/// Keys with long shared parts, prefixes of each other, the empty key, lengths of all sorts.
+fn random_key(prng: &mut Prng, fixed: bool) -> Vec<u8> {
+    if fixed {
+        return (prng.below(3) << 40 | prng.below(200)).to_be_bytes().to_vec();
+    }
+    let mut key = match prng.below(4) {
+        0 => Vec::new(),
+        1 => b"a long prefix that many keys share/".to_vec(),
+        _ => b"k".to_vec(),
+    };
+    for _ in 0..prng.below(4) {
+        key.push(*prng.pick(&[0, 1, b'a', b'b', 0xff]).unwrap());
+    }
+    key
+}
+
+fn random_entries(prng: &mut Prng, per_entry_seqs: bool) -> Vec<Entry> {
+    let fixed = prng.chance(1, 2);
+    let count = 1 + prng.below(400);
+    let mut entries: Vec<Entry> = (0..count)
+        .map(|i| {
+            let len = if prng.chance(1, 20) { prng.below(3000) } else { prng.below(20) };
+            let mut value = vec![0; len as usize];
+            prng.fill(&mut value);
+            Entry {
+                key: random_key(prng, fixed),
+                seq: SeqNo(10 + i * 3),
+                kind: *prng.pick(&KINDS).unwrap(),
+                value,
+            }
+        })
+        .collect();
+    entries.sort_by(|a, b| (&a.key, b.seq).cmp(&(&b.key, a.seq)));
+    if !per_entry_seqs {
+        entries.dedup_by(|a, b| a.key == b.key);
+    }
+    entries
+}
+
+fn random_options(prng: &mut Prng) -> RunOptions {
+    let codec = *prng.pick(&[Codec::None, Codec::Lz4, Codec::Zstd(1)]).unwrap();
+    let kinds = [FilterKind::None, FilterKind::BlockedBloom, FilterKind::BinaryFuse8];
+    RunOptions {
+        codec,
+        block_bytes: *prng.pick(&[1, 30, 200, 1000, 16_384]).unwrap(),
+        filter: *prng.pick(&kinds).unwrap(),
+        filter_prefix: *prng.pick(&[None, Some(0), Some(2), Some(8)]).unwrap(),
+        writes: 2,
+    }
+}
+
+fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, expected: &[Entry]) {
+    for round in 0..24 {
+        let mut bound = || {
+            let near = prng.pick(expected).unwrap().key.clone();
+            match prng.below(4) {
+                0 => None,
+                1 => Some([&near[..], &[0]].concat()),
+                2 => Some(random_key(prng, near.len() == 8)),
+                _ => Some(near),
+            }
+        };
+        let (lo, hi) = if round < 2 { (None, None) } else { (bound(), bound()) };
+        let inside = |entry: &&Entry| {
+            lo.as_ref().is_none_or(|lo| *lo <= entry.key)
+                && hi.as_ref().is_none_or(|hi| entry.key < *hi)
+        };
+        let mut wanted: Vec<Entry> = expected.iter().filter(inside).cloned().collect();
+        for direction in [Direction::Forward, Direction::Backward] {
+            for mode in [ReadMode::Scan, ReadMode::Merge] {
+                let found = scan(run, direction, mode, lo.as_deref(), hi.as_deref()).unwrap();
+                assert_eq!(found, wanted, "{direction:?} {mode:?} {lo:?}..{hi:?}");
+            }
+            wanted.reverse();
+        }
+    }
+}
+
+#[test]
+fn runs_of_any_shape_read_as_they_were_written() {
+    let seed = seed::from_env("FRONDB_RUN_SEED", 1u64);
+    for round in 0..seed::from_env("FRONDB_RUN_ROUNDS", 150u64) {
+        println!("FRONDB_RUN_SEED={seed}, round {round}");
+        let mut prng = Prng::new(seed.wrapping_add(round));
+        let fixture = Fixture::new();
+        let per_entry_seqs = prng.chance(1, 2);
+        let entries = random_entries(&mut prng, per_entry_seqs);
+        let options = random_options(&mut prng);
+        let run = fixture.run(options, per_entry_seqs, &entries);
+        let meta = run.meta();
+        let mut encoded = Vec::new();
+        meta.encode(&mut encoded);
+        assert_eq!(RunMeta::decode(&mut Reader::new(&encoded)).as_ref(), Ok(meta));
+        run.verify().unwrap();
+
+        // Without stored SeqNos every message has the largest of the run.
+        let mut expected = entries.clone();
+        if !per_entry_seqs {
+            expected.iter_mut().for_each(|entry| entry.seq = meta.max_seq);
+        }
+        let mut keys: Vec<Vec<u8>> = entries.iter().map(|entry| entry.key.clone()).collect();
+        keys.extend((0..50).map(|_| random_key(&mut prng, false)));
+        for key in &keys {
+            let snapshot = prng.below(meta.max_seq.get() + 2);
+            let wanted: Vec<Entry> = expected
+                .iter()
+                .filter(|entry| entry.key == *key && entry.seq.get() <= snapshot)
+                .cloned()
+                .collect();
+            assert_eq!(get(&run, key, snapshot).unwrap(), wanted, "{key:?} at {snapshot}");
+            let rank = run.rank(key).unwrap();
+            assert!(rank <= meta.entries);
+        }
+        check_scans(&mut prng, &run, &expected);
+    }
+}
+
+#[test]
+fn a_lookup_ends_when_it_was_told_to() {
+    let fixture = Fixture::new();
+    let entries: Vec<Entry> = (0..50).rev().map(|seq| put(b"k", seq, b"v")).collect();
+    let run = fixture.run(options(1), true, &entries);
+    assert_eq!(run.meta().blocks, 50);
+    let mut seen = Vec::new();
+    let all = run.get(b"k", SeqNo(40), &mut |seq, _, _| {
+        seen.push(seq.get());
+        Ok(seen.len() < 3)
+    });
+    assert!(!all.unwrap());
+    assert_eq!(seen, [40, 39, 38]);
+}
+
+#[test]
+fn an_oversized_entry_has_a_block_of_its_own() {
+    let fixture = Fixture::new();
+    let large = vec![7; 100_000];
+    let entries = [put(b"", 1, b"x"), put(b"a", 2, b"x"), put(b"b", 3, &large), put(b"c", 4, b"x")];
+    let run = fixture.run(options(4096), true, &entries);
+    let index = run.index().unwrap();
+    let ranks: Vec<u64> = (0..=index.len()).map(|block| index.rank(block)).collect();
+    assert_eq!(ranks, [0, 2, 3, 4], "messages before each block");
+    assert_eq!(get(&run, b"b", 9).unwrap(), entries[2..3]);
+    assert_eq!(scan(&run, Direction::Backward, ReadMode::Scan, None, None).unwrap().len(), 4);
+}
+
+#[test]
+fn a_run_without_messages_is_none() {
+    let fixture = Fixture::new();
+    let mut output = fixture.output(0);
+    let tree = frondb_core::TreeId(1);
+    let writer = frondb_run::RunWriter::new(fixture.next_id(), tree, options(10), true);
+    assert_eq!(writer.finish(&mut output).unwrap(), None);
+    assert_eq!(output.finish().unwrap(), 0);
+    assert_eq!(fixture.used_bytes(), 0);
+}
+
+#[test]
+fn walks_past_the_bounds_of_a_run_read_no_block() {
+    let fixture = Fixture::new();
+    let entries: Vec<Entry> = (10u8..50).map(|i| put(&[i], u64::from(i), b"v")).collect();
+    let run = fixture.run(options(4), true, &entries);
+    run.index().unwrap();
+    let reads = || run.env().stats.reads.load(frondb_core::sync::atomic::Ordering::Relaxed);
+    let before = reads();
+    let scan = |lo: Option<&[u8]>, hi| scan(&run, Direction::Forward, ReadMode::Scan, lo, hi);
+    assert_eq!(scan(Some(&[50]), None).unwrap(), []);
+    assert_eq!(scan(None, Some(&[10])).unwrap(), []);
+    assert_eq!(scan(Some(&[30]), Some(&[30])).unwrap(), []);
+    assert_eq!(scan(Some(&[31]), Some(&[30])).unwrap(), []);
+    assert_eq!(get(&run, &[9], 99).unwrap(), []);
+    assert_eq!(get(&run, &[51], 99).unwrap(), []);
+    assert_eq!(get(&run, &[20], 9).unwrap(), [], "all is newer than the snapshot");
+    assert_eq!(reads(), before);
+    assert_eq!(scan(Some(&[30]), Some(&[32])).unwrap(), entries[20..22]);
+}
