@@ -9,8 +9,8 @@ use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 use crate::codec::Codec;
 use crate::envelope::{encode_frame_with_tail, frame_checksum};
 use crate::format::{
-    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_VALUES_FIXED, LAYOUT_PLANES, LAYOUT_ROWS,
-    PLANES_KEY_BYTES_MAX, PayloadHeader,
+    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQ_PLANES, FLAG_VALUE_PLANES, FLAG_VALUES_FIXED,
+    LAYOUT_PLANES, LAYOUT_ROWS, PLANES_KEY_BYTES_MAX, PLANES_VALUE_BYTES_MAX, PayloadHeader,
 };
 use crate::planes::{self, PlaneBuilder};
 use crate::rows;
@@ -115,10 +115,26 @@ pub struct BlockBuilder {
     /// The payload being put together in `finish`.
     payload: Vec<u8>,
     suffixes: Vec<u8>,
+    seq_rows: Vec<u8>,
     planes: PlaneBuilder,
     /// Planes that are not compressed, to be put behind the values.
     tail: Vec<u8>,
+    value_layout: ValueLayout,
 }
+
+/// Which layout of values was smaller when both were tried.
+#[derive(Debug, Default)]
+struct ValueLayout {
+    planes: bool,
+    /// Blocks until both are tried again.
+    blocks_left: u32,
+}
+
+/// Blocks from one trial of both layouts of values to the next: a trial compresses a block twice.
+const VALUE_TRIAL_INTERVAL: u32 = 64;
+
+/// Fewer entries than this are not worth a matrix of SeqNos or values.
+const MATRIX_ENTRIES_MIN: usize = 16;
 
 /// Keys up to this length are copied in two overlapping moves of fixed size.
 const SHORT_KEY_BYTES_MAX: usize = 32;
@@ -144,8 +160,10 @@ impl BlockBuilder {
             value_ends: Ends::default(),
             payload: Vec::new(),
             suffixes: Vec::new(),
+            seq_rows: Vec::new(),
             planes: PlaneBuilder::default(),
             tail: Vec::new(),
+            value_layout: ValueLayout::default(),
         }
     }
 
@@ -245,14 +263,11 @@ impl BlockBuilder {
         if raw_bytes > limits::BLOCK_RAW_BYTES_MAX {
             return Err(Error::invalid(format!("{raw_bytes} bytes are too many for a block")));
         }
-        self.encode_payload();
         let start = out.len();
-        let codec = self.options.codec;
-        encode_frame_with_tail(BlockKind::Data, codec, &self.payload, self.tail.len(), out)?;
+        self.encode_payload(out)?;
         let summary = BlockSummary {
             count: self.count,
             raw_bytes,
-            payload_bytes: self.payload.len(),
             bytes: out.len() - start,
             checksum: frame_checksum(&out[start..]),
         };
@@ -277,50 +292,133 @@ impl BlockBuilder {
         }
     }
 
-    fn encode_payload(&mut self) {
+    fn encode_payload(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
-        let planes_len =
-            self.key_ends.fixed().filter(|key_len| (1..=PLANES_KEY_BYTES_MAX).contains(key_len));
+        self.suffixes.clear();
+        self.tail.clear();
         let mut header = PayloadHeader {
             kind: self.kinds[0],
             count: self.count as u32,
-            value_bytes: self.values.len() as u32,
             ..PayloadHeader::default()
         };
-        // The header is written again when its numbers are known.
+        // Room; it is written when all numbers are known.
         header.encode(&mut payload);
-        self.suffixes.clear();
-        self.tail.clear();
-        if let Some(key_len) = self.key_ends.fixed() {
+        let fixed = self.key_ends.fixed();
+        if let Some(key_len) = fixed {
             header.flags |= FLAG_KEYS_FIXED;
             header.key_len = key_len as u32;
         }
-        if planes_len.is_none() {
+        let in_planes = fixed.is_some_and(|len| (1..=PLANES_KEY_BYTES_MAX).contains(&len));
+        if !in_planes {
             self.encode_rows(&mut header, &mut payload);
         }
         self.encode_kinds(&mut header, &mut payload);
         self.encode_seqs(&mut header, &mut payload);
         self.encode_value_lengths(&mut header, &mut payload);
-        match planes_len {
-            Some(key_len) => {
-                header.layout = LAYOUT_PLANES;
-                let start = payload.len() + 2 * key_len;
-                let compress = self.options.codec != Codec::None;
-                let (keys, tail) = (&self.keys, &mut self.tail);
-                self.planes.encode(keys, key_len, self.count, compress, &mut payload, tail);
-                header.key_bytes = (payload.len() - start) as u32;
-                header.tail_bytes = tail.len() as u32;
-            }
-            None => {
-                payload.extend_from_slice(&self.suffixes);
-                header.key_bytes = self.suffixes.len() as u32;
+        let keys_at = payload.len();
+        if in_planes {
+            self.encode_planes(&mut header, &mut payload);
+        } else {
+            payload.extend_from_slice(&self.suffixes);
+        }
+        header.key_bytes = (payload.len() - keys_at) as u32;
+        let result = self.encode_values(header, &mut payload, out);
+        self.payload = payload;
+        result
+    }
+
+    /// Whether a codec is there to gain from matrices.
+    fn compresses(&self) -> bool {
+        self.options.codec != Codec::None
+    }
+
+    fn encode_planes(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
+        header.layout = LAYOUT_PLANES;
+        let compress = self.compresses();
+        let width = header.key_len as usize;
+        self.planes.encode(&self.keys, width, self.count, compress, payload, &mut self.tail);
+    }
+
+    /// Appends the values, in the layout that suits them, and makes the frame.
+    fn encode_values(
+        &mut self,
+        header: PayloadHeader,
+        payload: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let width = header.value_len as usize;
+        let matrix = self.compresses()
+            && self.count >= MATRIX_ENTRIES_MIN
+            && (1..=PLANES_VALUE_BYTES_MAX).contains(&width);
+        if !matrix {
+            return self.seal_with_rows(header, payload, out);
+        }
+        let (values_at, tail_len) = (payload.len(), self.tail.len());
+        self.values.extend_from_slice(&[0; planes::ROW_SLACK]);
+        let columns =
+            self.planes.encode(&self.values, width, self.count, true, payload, &mut self.tail);
+        self.values.truncate(self.values.len() - planes::ROW_SLACK);
+        // Where most columns are constant or random, as in packed integers, rows cannot win: the
+        // codec would only find what the planes have taken out already. Text is tried both ways.
+        let clear = columns.settled * 8 >= columns.all * 5;
+        let trial = !clear && self.value_layout.blocks_left == 0;
+        if !clear {
+            self.value_layout.blocks_left =
+                self.value_layout.blocks_left.checked_sub(1).unwrap_or(VALUE_TRIAL_INTERVAL);
+        }
+        let start = out.len();
+        if clear || trial || self.value_layout.planes {
+            let header = PayloadHeader { flags: header.flags | FLAG_VALUE_PLANES, ..header };
+            self.seal(header, values_at, payload, out)?;
+        }
+        if clear || (self.value_layout.planes && !trial) {
+            return Ok(());
+        }
+        let with_planes = out.len();
+        payload.truncate(values_at);
+        self.tail.truncate(tail_len);
+        self.seal_with_rows(header, payload, out)?;
+        if trial {
+            let (planes, rows) = (with_planes - start, out.len() - with_planes);
+            self.value_layout.planes = planes < rows;
+            if planes < rows {
+                out.truncate(with_planes);
+            } else {
+                out.drain(start..with_planes);
             }
         }
+        Ok(())
+    }
+
+    fn seal_with_rows(
+        &mut self,
+        header: PayloadHeader,
+        payload: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let values_at = payload.len();
         payload.extend_from_slice(&self.values);
+        self.seal(header, values_at, payload, out)
+    }
+
+    /// Appends the frame of a payload that is complete but for its tail and header.
+    fn seal(
+        &self,
+        mut header: PayloadHeader,
+        values_at: usize,
+        payload: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        header.value_bytes = (payload.len() - values_at) as u32;
+        header.tail_bytes = self.tail.len() as u32;
+        let head_len = payload.len();
         payload.extend_from_slice(&self.tail);
-        header.write(&mut payload);
-        self.payload = payload;
+        header.write(payload);
+        let (codec, tail) = (self.options.codec, self.tail.len());
+        encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?;
+        payload.truncate(head_len);
+        Ok(())
     }
 
     fn encode_rows(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
@@ -347,7 +445,7 @@ impl BlockBuilder {
         }
     }
 
-    fn encode_seqs(&self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
+    fn encode_seqs(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
         if !self.options.per_entry_seqs {
             return;
         }
@@ -357,8 +455,18 @@ impl BlockBuilder {
         header.seqs_stored = 1;
         header.seq_base = base;
         header.seq_width = width as u8;
+        let start = payload.len();
         for &seq in &self.seqs {
             rows::push_uint(payload, width, seq - base);
+        }
+        if self.compresses() && self.count >= MATRIX_ENTRIES_MIN && width > 0 {
+            header.flags |= FLAG_SEQ_PLANES;
+            self.seq_rows.clear();
+            self.seq_rows.extend_from_slice(&payload[start..]);
+            self.seq_rows.extend_from_slice(&[0; planes::ROW_SLACK]);
+            payload.truncate(start);
+            let deltas = &self.seq_rows;
+            self.planes.encode(deltas, width, self.count, true, payload, &mut self.tail);
         }
     }
 

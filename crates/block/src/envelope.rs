@@ -150,7 +150,7 @@ pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<
 /// [`decode_frame`] into a buffer that its caller may still change.
 pub(crate) fn decode_to_buf(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Buf> {
     let opened = open(frame, kind, place)?;
-    let mut raw = Buf::zeroed(opened.raw_len);
+    let mut raw = Buf::packed(opened.raw_len);
     let (head, tail) = raw.split_at_mut(opened.raw_len - opened.tail.len());
     tail.copy_from_slice(opened.tail);
     codec::decompress(opened.codec, opened.compressed, head)

@@ -20,7 +20,8 @@
 //!
 //! ```text
 //!  0  u8   key layout    0 rows, 1 planes
-//!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length
+//!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length,
+//!                        8 SeqNo deltas are in planes, 16 values are in planes
 //!  2  u8   restart interval (rows; 16), 0 in planes
 //!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 in planes
 //!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length
@@ -29,38 +30,43 @@
 //!  7  u8   1 if SeqNos are stored; else every message has the SeqNo of its run
 //!  8  u32  count         at least 1
 //! 12  u32  key length    if all have one, else 0
-//! 16  u32  key bytes     of the suffix area (rows) or of the planes before the values (planes)
+//! 16  u32  key bytes     of the key area
 //! 20  u32  value length  if all have one, else 0
 //! 24  u32  value bytes   of the value area
-//! 28  u32  tail bytes    of the planes behind the values; 0 in rows
+//! 28  u32  tail bytes    of the tail
 //! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
 //! 40       areas, in this order:
 //!    rows    shared lengths     count x width: bytes a key shares with the one before;
 //!                               0 at every restart (index divisible by the interval)
 //!    rows    suffix lengths     count x width; absent if keys have one length
 //!            kinds              count bytes; absent unless stored
-//!            SeqNo deltas       count x width, above the base
+//!            SeqNo deltas       count x width, above the base; or a matrix
 //!            value lengths      count x width; absent if values have one length
-//!    rows    suffixes           the rest of each key
-//!    planes  first key          key-length bytes
-//!    planes  modes              a byte for each position of the key: 0 it is constant in the
-//!                               block; else it has a plane of count bytes, one a key: 1 plain;
-//!                               2 the first byte, then differences; 3 plain, in the tail
-//!    planes  planes             of modes 1 and 2, in the order of positions
-//!            values             one after the other
-//!    planes  tail               the planes of mode 3; the tail of the frame if it is compressed
+//!            keys               rows: the rest of each key; planes: a matrix
+//!            values             one after the other; or a matrix
+//!            tail               planes of mode 3 of the SeqNos, the keys and the values; it is
+//!                               the tail of the frame if that is compressed
 //! ```
 //!
-//! Rows are for keys of many lengths, planes for keys of one length. A plane holds the bytes of
-//! one key position, so positions that do not vary (the zeros of big-endian integers) cost
-//! nothing, like bytes stand together for the codec, a key is found by index without decoding the
-//! ones before it, and the search is a binary search in one plane after the other.
+//! Matrix: `count` rows of one width, stored column by column.
 //!
 //! ```text
-//!  keys        00 07 1a     first key  00 07 1a     planes  07 07 08
-//!              00 07 5c     modes       0  1  1             1a 5c 03
-//!              00 08 03
+//!   modes      a byte for each column: 0 it is constant in the block; else it has a plane of
+//!              count bytes, one a row: 1 plain; 2 the first byte, then the difference of each
+//!              from the one before; 3 plain, in the tail
+//!   constants  a byte for each column of mode 0
+//!   planes     those of modes 1 and 2, in the order of the columns
+//!
+//!   keys  00 07 1a     modes  0  1  1     constants  00     planes  07 07 08
+//!         00 07 5c                                                  1a 5c 03
+//!         00 08 03
 //! ```
+//!
+//! Keys of many lengths are in rows, keys of one length in planes: columns that do not vary (the
+//! zeros of big-endian integers) cost nothing, like bytes stand together for the codec, random
+//! ones stay out of its way, a key is found by index without decoding the ones before it, and a
+//! search is a binary search in one plane after the other. SeqNos and values are put in planes
+//! where that is smaller; a reader turns them back into rows.
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -85,20 +91,28 @@ pub(crate) const FLAG_KINDS: u8 = 1;
 pub(crate) const FLAG_KEYS_FIXED: u8 = 2;
 /// Payload flag: all values have one length.
 pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
+/// Payload flag: SeqNo deltas are a matrix.
+pub(crate) const FLAG_SEQ_PLANES: u8 = 8;
+/// Payload flag: values are a matrix.
+pub(crate) const FLAG_VALUE_PLANES: u8 = 16;
 /// All payload flags.
-pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS | FLAG_KEYS_FIXED | FLAG_VALUES_FIXED;
+pub(crate) const FLAGS_ALL: u8 =
+    FLAG_KINDS | FLAG_KEYS_FIXED | FLAG_VALUES_FIXED | FLAG_SEQ_PLANES | FLAG_VALUE_PLANES;
 
-/// Mode of a key position: constant.
+/// Mode of a column: constant.
 pub(crate) const MODE_CONSTANT: u8 = 0;
-/// Mode of a key position: a plane of its bytes.
+/// Mode of a column: a plane of its bytes.
 pub(crate) const MODE_PLAIN: u8 = 1;
-/// Mode of a key position: a plane of differences.
+/// Mode of a column: a plane of differences.
 pub(crate) const MODE_DELTA: u8 = 2;
-/// Mode of a key position: a plane of its bytes in the tail.
+/// Mode of a column: a plane of its bytes in the tail.
 pub(crate) const MODE_TAIL: u8 = 3;
 
 /// Longest key that the planes layout takes, bytes.
 pub(crate) const PLANES_KEY_BYTES_MAX: usize = 64;
+
+/// Longest value that the planes layout takes, bytes.
+pub(crate) const PLANES_VALUE_BYTES_MAX: usize = 512;
 
 /// What a block holds. The numbers are on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

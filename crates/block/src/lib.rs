@@ -18,6 +18,8 @@ pub mod codec;
 mod envelope;
 pub mod format;
 pub mod frame;
+mod layout;
+mod plane_keys;
 mod planes;
 mod reader;
 mod rows;

@@ -1,24 +1,17 @@
-//! The planes key layout: keys of one length stored byte position by byte position.
+//! Matrices in planes: keys, SeqNos or values of one width, stored column by column.
 //!
 //! Encoding and decoding are transpositions of a byte matrix (rows = keys, columns = planes), done
-//! in tiles of 8 x 8 bytes, at about a nanosecond a row. Positions that do not vary have no plane; decoding fills them from the
-//! first key.
+//! in tiles of 8 x 8 bytes, at about a nanosecond a row. Columns that do not vary have no plane.
 
-use std::cmp::Ordering;
-use std::ops::Range;
-
-use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL, PLANES_KEY_BYTES_MAX};
+use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL};
 
 /// Bytes beyond the last key that the row buffers must have, so that a tile is loaded and stored
 /// whole.
 pub(crate) const ROW_SLACK: usize = 8;
 
-/// Most tiles across a key.
-const TILES_MAX: usize = PLANES_KEY_BYTES_MAX / 8;
-
 /// Transposes an 8 x 8 matrix of bytes: byte `c` of word `r` becomes byte `r` of word `c`.
 #[inline(always)]
-fn transpose(w: [u64; 8]) -> [u64; 8] {
+pub(crate) fn transpose(w: [u64; 8]) -> [u64; 8] {
     #[cfg(target_arch = "x86_64")]
     {
         // SAFETY: SSE2 is part of every x86-64 processor.
@@ -93,55 +86,48 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// For each tile, which bytes differ between any two of the `count` rows of `key_len` bytes, as
-/// the OR of all differences from the first row.
-fn differences(rows: &[u8], key_len: usize, count: usize) -> [u64; TILES_MAX] {
-    let mut differ = [0u64; TILES_MAX];
-    for (tile, differ) in differ.iter_mut().enumerate().take(key_len.div_ceil(8)) {
-        let first = load(rows, tile * 8);
-        let mut or = 0;
-        for row in 0..count {
-            or |= first ^ load(rows, row * key_len + tile * 8);
-        }
-        // The last tile of a key reaches into the next one.
-        let inside = key_len - tile * 8;
-        *differ = if inside < 8 { or & ((1 << (inside * 8)) - 1) } else { or };
-    }
-    differ
-}
-
-/// Planes of a block being built.
+/// Cuts matrices into planes; keeps its memory from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct PlaneBuilder {
-    /// The planes of the varying positions, one after the other.
+    /// The planes of the varying columns, one after the other.
     planes: Vec<u8>,
+    /// For each tile, the OR of the differences of all rows from the first.
+    differ: Vec<u64>,
+}
+
+/// What became of the columns of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Columns {
+    /// That are constant or look random: no codec has anything to gain from them.
+    pub(crate) settled: usize,
+    /// All.
+    pub(crate) all: usize,
 }
 
 impl PlaneBuilder {
-    /// Cuts `count` rows (at least one) of `key_len` bytes (1 to [`PLANES_KEY_BYTES_MAX`]) into
-    /// planes; `rows` has [`ROW_SLACK`] bytes of any content behind the last row. Appends first key
-    /// and modes to `out`, then the planes to be compressed, and to `tail` those to be stored.
+    /// Cuts `count` rows (at least one) of `width` bytes (at least one) into planes; `rows` has
+    /// [`ROW_SLACK`] bytes of any content behind the last row. Appends modes, constants and the
+    /// planes to be compressed to `out`, those to be stored to `tail`.
     ///
     /// Without `compress` all planes are stored as they are, none of them in the tail.
     pub(crate) fn encode(
         &mut self,
         rows: &[u8],
-        key_len: usize,
+        width: usize,
         count: usize,
         compress: bool,
         out: &mut Vec<u8>,
         tail: &mut Vec<u8>,
-    ) {
-        let differ = differences(rows, key_len, count);
-        self.cut(rows, key_len, count, &differ);
-        out.extend_from_slice(&rows[..key_len]);
+    ) -> Columns {
+        self.compare(rows, width, count);
+        self.cut(rows, width, count);
         let modes_at = out.len();
-        out.resize(modes_at + key_len, MODE_CONSTANT);
+        out.resize(modes_at + width, MODE_CONSTANT);
+        let varies = |column: usize| self.differ[column / 8] >> (column % 8 * 8) & 0xff != 0;
+        out.extend((0..width).filter(|&column| !varies(column)).map(|column| rows[column]));
+        let mut settled = width;
         let mut planes = self.planes.chunks_exact(count);
-        for position in 0..key_len {
-            if differ[position / 8] >> (position % 8 * 8) & 0xff == 0 {
-                continue;
-            }
+        for column in (0..width).filter(|&column| varies(column)) {
             let Some(plane) = planes.next() else { break };
             let mode = if compress { choose_mode(plane) } else { MODE_PLAIN };
             match mode {
@@ -149,18 +135,35 @@ impl PlaneBuilder {
                 MODE_DELTA => push_deltas(plane, out),
                 _ => out.extend_from_slice(plane),
             }
-            out[modes_at + position] = mode;
+            settled -= usize::from(mode != MODE_TAIL);
+            out[modes_at + column] = mode;
+        }
+        Columns { settled, all: width }
+    }
+
+    /// Fills `differ`.
+    fn compare(&mut self, rows: &[u8], width: usize, count: usize) {
+        self.differ.clear();
+        for at in (0..width).step_by(8) {
+            let first = load(rows, at);
+            let mut or = 0;
+            for row in 0..count {
+                or |= first ^ load(rows, row * width + at);
+            }
+            // The last tile of a row reaches into the next one.
+            let inside = width - at;
+            self.differ.push(if inside < 8 { or & ((1 << (inside * 8)) - 1) } else { or });
         }
     }
 
     /// Fills `planes`.
-    fn cut(&mut self, rows: &[u8], key_len: usize, count: usize, differ: &[u64; TILES_MAX]) {
+    fn cut(&mut self, rows: &[u8], width: usize, count: usize) {
         self.planes.clear();
         let varying = |word: u64| (0..8).filter(|c| word >> (c * 8) & 0xff != 0).count();
-        let total: usize = differ.iter().map(|&word| varying(word)).sum();
+        let total: usize = self.differ.iter().map(|&word| varying(word)).sum();
         self.planes.resize(total * count, 0);
         let mut rest = &mut self.planes[..];
-        for (tile, &differ) in differ.iter().enumerate() {
+        for (tile, &differ) in self.differ.iter().enumerate() {
             if differ == 0 {
                 continue;
             }
@@ -178,8 +181,8 @@ impl PlaneBuilder {
             let columns = &columns[..used];
             let mut row = 0;
             while row + 8 <= count {
-                let at = row * key_len + tile * 8;
-                let words = transpose(std::array::from_fn(|r| load(rows, at + r * key_len)));
+                let at = row * width + tile * 8;
+                let words = transpose(std::array::from_fn(|r| load(rows, at + r * width)));
                 for (plane, &c) in columns.iter().enumerate() {
                     let at = plane * count + row;
                     here[at..at + 8].copy_from_slice(&words[c & 7].to_le_bytes());
@@ -188,7 +191,7 @@ impl PlaneBuilder {
             }
             for row in row..count {
                 for (plane, &c) in columns.iter().enumerate() {
-                    here[plane * count + row] = rows[row * key_len + tile * 8 + c];
+                    here[plane * count + row] = rows[row * width + tile * 8 + c];
                 }
             }
         }
@@ -196,7 +199,7 @@ impl PlaneBuilder {
 }
 
 /// Rows looked at to choose a mode.
-const SAMPLE_ROWS: usize = 128;
+const SAMPLE_ROWS: usize = 64;
 
 /// Chooses how a plane is stored, from how often two sampled bytes (or two differences of
 /// neighbours) are equal: random bytes collide in 1 of 256 pairs. Compressing those costs time and
@@ -246,180 +249,135 @@ pub(crate) fn add_up(plane: &mut [u8]) {
     }
 }
 
-/// Where the planes of a payload lie.
+/// Where the planes of a matrix lie in a buffer, and its first row.
 #[derive(Debug, Clone)]
 pub(crate) struct PlaneMap {
-    /// For each key position, where its plane begins in the payload; [`NO_PLANE`] if constant.
-    plane_at: Box<[u32]>,
-    /// The planes that hold differences.
-    pub(crate) deltas: Vec<Range<usize>>,
+    /// The first row.
+    first: Box<[u8]>,
+    /// For each column, where its plane begins; [`NO_PLANE`] if constant.
+    pub(crate) plane_at: Box<[u32]>,
 }
 
-/// Marks a constant position.
-const NO_PLANE: u32 = u32::MAX;
+/// Marks a constant column.
+pub(crate) const NO_PLANE: u32 = u32::MAX;
 
 impl PlaneMap {
-    /// Lays the planes of `modes` out from `head` and, those in the tail, from `tail`. `None` if
-    /// they do not fill both areas exactly.
-    pub(crate) fn new(
-        modes: &[u8],
+    /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
+    /// has its tail planes from `*tail_at` on; both then stand behind it. Differences are turned
+    /// into what they stand for. `None` if it reaches beyond the payload.
+    pub(crate) fn read(
+        payload: &mut [u8],
+        width: usize,
         count: usize,
-        head: Range<usize>,
-        tail: Range<usize>,
+        at: &mut usize,
+        tail_at: &mut usize,
     ) -> Option<Self> {
-        let (mut head_at, mut tail_at) = (head.start, tail.start);
-        let mut deltas = Vec::new();
-        let mut plane_at = Vec::with_capacity(modes.len());
-        for &mode in modes {
-            let at = match mode {
+        let modes = payload.get(*at..at.checked_add(width)?)?.to_vec();
+        let mut constant_at = *at + width;
+        *at = constant_at + modes.iter().filter(|&&mode| mode == MODE_CONSTANT).count();
+        let mut first = Vec::with_capacity(width);
+        let mut plane_at = Vec::with_capacity(width);
+        for mode in modes {
+            let begin = match mode {
                 MODE_CONSTANT => {
+                    first.push(*payload.get(constant_at)?);
+                    constant_at += 1;
                     plane_at.push(NO_PLANE);
                     continue;
                 }
-                MODE_PLAIN | MODE_DELTA => &mut head_at,
-                MODE_TAIL => &mut tail_at,
+                MODE_PLAIN | MODE_DELTA => &mut *at,
+                MODE_TAIL => &mut *tail_at,
                 _ => return None,
             };
-            let end = at.checked_add(count)?;
+            let plane = payload.get_mut(*begin..begin.checked_add(count)?)?;
             if mode == MODE_DELTA {
-                deltas.push(*at..end);
+                add_up(plane);
             }
-            plane_at.push(u32::try_from(*at).ok()?);
-            *at = end;
+            first.push(*plane.first()?);
+            plane_at.push(u32::try_from(*begin).ok()?);
+            *begin += count;
         }
-        let filled = head_at == head.end && tail_at == tail.end;
-        filled.then(|| Self { plane_at: plane_at.into(), deltas })
+        Some(Self { first: first.into(), plane_at: plane_at.into() })
+    }
+
+    /// The first row.
+    pub(crate) fn first(&self) -> &[u8] {
+        &self.first
     }
 
     /// Memory it takes, bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.plane_at)
+        size_of_val(&*self.first) + size_of_val(&*self.plane_at)
     }
-}
 
-/// A verified key area in planes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Planes<'a> {
-    /// The first key.
-    pub(crate) first_key: &'a [u8],
-    /// Where the planes lie.
-    pub(crate) map: &'a PlaneMap,
-    /// The payload, in which they lie.
-    pub(crate) payload: &'a [u8],
-    /// Number of keys.
-    pub(crate) count: usize,
-}
+    /// Bytes of all planes of `count` rows.
+    pub(crate) fn plane_bytes(&self, count: usize) -> usize {
+        self.plane_at.iter().filter(|&&at| at != NO_PLANE).count() * count
+    }
 
-impl Planes<'_> {
-    /// Replaces `out` by key `row`.
-    pub(crate) fn key_into(&self, row: usize, out: &mut Vec<u8>) {
-        out.clear();
-        out.extend_from_slice(self.first_key);
-        for (byte, &at) in out.iter_mut().zip(&self.map.plane_at) {
-            if at != NO_PLANE {
-                *byte = self.payload[at as usize + row];
+    /// Copies the planes of `count` rows one after the other to `to[at..]`, where they are from
+    /// then on.
+    pub(crate) fn relocate(&mut self, from: &[u8], count: usize, to: &mut [u8], mut at: usize) {
+        for plane_at in self.plane_at.iter_mut().filter(|at| **at != NO_PLANE) {
+            let plane = &from[*plane_at as usize..][..count];
+            to[at..at + count].copy_from_slice(plane);
+            *plane_at = at as u32;
+            at += count;
+        }
+    }
+
+    /// Writes all `count` rows of the matrix whose planes lie in `payload` to `out`, which they
+    /// fill.
+    pub(crate) fn to_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
+        let width = self.first.len();
+        if width < 8 {
+            return self.to_narrow_rows(payload, count, out);
+        }
+        // The last tile is aligned to the end of the row, so that none reaches into the next.
+        for tile in 0..width.div_ceil(8) {
+            let column = (tile * 8).min(width - 8);
+            let tile = Tile::new(self, column);
+            for row in (0..count).step_by(8) {
+                let words = tile.rows(payload, row, count);
+                for (r, word) in words.iter().enumerate().take(count - row) {
+                    let at = (row + r) * width + column;
+                    out[at..at + 8].copy_from_slice(&word.to_le_bytes());
+                }
             }
         }
     }
 
-    /// The rows with keys not below `key` begin at the first number, those with keys above it at
-    /// the second.
-    pub(crate) fn equal_range(&self, key: &[u8]) -> (usize, usize) {
-        let (mut lo, mut hi) = (0, self.count);
-        // Rows lo..hi agree with `key` up to the position, so the plane is sorted among them.
-        for (position, &at) in self.map.plane_at.iter().enumerate() {
-            let Some(&byte) = key.get(position) else {
-                return (lo, lo);
-            };
+    fn to_narrow_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
+        let width = self.first.len();
+        for (column, (&first, &at)) in self.first.iter().zip(&self.plane_at).enumerate() {
+            let cells = out[column..].iter_mut().step_by(width);
             if at == NO_PLANE {
-                match self.first_key[position].cmp(&byte) {
-                    Ordering::Less => return (hi, hi),
-                    Ordering::Equal => {}
-                    Ordering::Greater => return (lo, lo),
-                }
-                continue;
-            }
-            let bytes = &self.payload[at as usize + lo..at as usize + hi];
-            let below = bytes.partition_point(|&b| b < byte);
-            let equal = bytes[below..].partition_point(|&b| b == byte);
-            (lo, hi) = (lo + below, lo + below + equal);
-            if equal == 0 {
-                return (lo, lo);
-            }
-        }
-        if key.len() > self.first_key.len() { (hi, hi) } else { (lo, hi) }
-    }
-
-    /// Writes keys `start..end` as rows into `keys` and their 8-byte prefixes into `prefixes`
-    /// (both are replaced; `keys` gets [`ROW_SLACK`] bytes of slack behind the last row).
-    pub(crate) fn rows(
-        &self,
-        start: usize,
-        end: usize,
-        prefixes: &mut Vec<u64>,
-        keys: &mut Vec<u8>,
-    ) {
-        let count = end - start;
-        prefixes.resize(count, 0);
-        keys.resize(count * self.first_key.len() + ROW_SLACK, 0);
-        let rows = start..end;
-        // The number of tiles as a constant, so that all words of eight rows are in registers.
-        match self.first_key.len().div_ceil(8) {
-            1 => self.rows_of::<1>(rows, prefixes, keys),
-            2 => self.rows_of::<2>(rows, prefixes, keys),
-            3 => self.rows_of::<3>(rows, prefixes, keys),
-            4 => self.rows_of::<4>(rows, prefixes, keys),
-            5 => self.rows_of::<5>(rows, prefixes, keys),
-            6 => self.rows_of::<6>(rows, prefixes, keys),
-            7 => self.rows_of::<7>(rows, prefixes, keys),
-            _ => self.rows_of::<TILES_MAX>(rows, prefixes, keys),
-        }
-    }
-
-    fn rows_of<const TILES: usize>(
-        &self,
-        rows: Range<usize>,
-        prefixes: &mut [u64],
-        keys: &mut [u8],
-    ) {
-        let key_len = self.first_key.len();
-        let tiles: [Tile; TILES] = std::array::from_fn(|tile| Tile::new(self, tile));
-        let prefix_mask = if key_len < 8 { (1u64 << (key_len * 8)) - 1 } else { u64::MAX };
-        for (eight, prefixes) in prefixes.chunks_mut(8).enumerate() {
-            let row = rows.start + eight * 8;
-            let words: [[u64; 8]; TILES] =
-                std::array::from_fn(|tile| tiles[tile].rows(self.payload, row, rows.end));
-            let at = eight * 8 * key_len;
-            let keys = &mut keys[at..at + prefixes.len() * key_len + ROW_SLACK];
-            for (r, prefix) in prefixes.iter_mut().enumerate() {
-                *prefix = (words[0][r & 7] & prefix_mask).swap_bytes();
-                // In order: what a short last tile writes too much, the next row overwrites.
-                for (tile, words) in words.iter().enumerate() {
-                    let at = r * key_len + tile * 8;
-                    keys[at..at + 8].copy_from_slice(&words[r & 7].to_le_bytes());
-                }
+                cells.for_each(|cell| *cell = first);
+            } else {
+                let plane = &payload[at as usize..][..count];
+                cells.zip(plane).for_each(|(cell, &byte)| *cell = byte);
             }
         }
     }
 }
 
-/// Eight neighbouring key positions.
+/// Eight neighbouring columns.
 #[derive(Clone, Copy)]
-struct Tile {
-    /// Each position's byte in the first key, eight times.
+pub(crate) struct Tile {
+    /// Each column's byte in the first row, eight times.
     constant: [u64; 8],
-    /// Where each position's plane begins; [`NO_PLANE`] if constant.
+    /// Where each column's plane begins; [`NO_PLANE`] if constant.
     plane_at: [u32; 8],
-    /// Whether any position varies.
+    /// Whether any column varies.
     varies: bool,
 }
 
 impl Tile {
-    fn new(planes: &Planes<'_>, tile: usize) -> Self {
-        let byte = |c: usize| planes.first_key.get(tile * 8 + c).copied().unwrap_or(0);
-        let plane_at: [u32; 8] = std::array::from_fn(|c| {
-            planes.map.plane_at.get(tile * 8 + c).copied().unwrap_or(NO_PLANE)
-        });
+    /// The tile that begins at `column`; columns beyond the matrix count as constant zeros.
+    pub(crate) fn new(map: &PlaneMap, column: usize) -> Self {
+        let byte = |c: usize| map.first.get(column + c).copied().unwrap_or(0);
+        let plane_at: [u32; 8] =
+            std::array::from_fn(|c| map.plane_at.get(column + c).copied().unwrap_or(NO_PLANE));
         Self {
             constant: std::array::from_fn(|c| u64::from_le_bytes([byte(c); 8])),
             plane_at,
@@ -429,16 +387,10 @@ impl Tile {
 
     /// The tile of eight rows from `row`; those from `end` on are arbitrary.
     #[inline(always)]
-    fn rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
+    pub(crate) fn rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
         let columns = std::array::from_fn(|c| match self.plane_at[c] {
             NO_PLANE => self.constant[c],
-            at => {
-                let at = at as usize + row;
-                match payload.get(at..at + 8) {
-                    Some(bytes) => load(bytes, 0),
-                    None => last_rows(&payload[at..], end - row),
-                }
-            }
+            at => eight_of(payload, at as usize + row, end - row),
         });
         // A constant tile's columns are rows of equal bytes, to be transposed like any other.
         if self.varies { transpose(columns) } else { self.constant_rows() }
@@ -447,6 +399,15 @@ impl Tile {
     fn constant_rows(&self) -> [u64; 8] {
         let first: [u8; 8] = std::array::from_fn(|c| self.constant[c] as u8);
         [u64::from_le_bytes(first); 8]
+    }
+}
+
+/// Eight bytes of a plane; those beyond the `rows` it still has are arbitrary.
+#[inline(always)]
+pub(crate) fn eight_of(payload: &[u8], at: usize, rows: usize) -> u64 {
+    match payload.get(at..at + 8) {
+        Some(bytes) => load(bytes, 0),
+        None => last_rows(&payload[at..], rows),
     }
 }
 
@@ -477,8 +438,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_every_length_and_count_come_back() {
-        for key_len in 1..=PLANES_KEY_BYTES_MAX {
+    fn rows_of_every_width_and_count_come_back() {
+        for key_len in 1..=70 {
             for count in [1, 2, 7, 8, 9, 31] {
                 let mut rows = Vec::new();
                 for row in 0..count {
@@ -499,26 +460,15 @@ mod tests {
     fn check(rows: &[u8], expected: &[u8], key_len: usize, count: usize, compress: bool) {
         let (mut payload, mut tail) = (Vec::new(), Vec::new());
         let mut builder = PlaneBuilder::default();
-        builder.encode(rows, key_len, count, compress, &mut payload, &mut tail);
-        let head = 2 * key_len..payload.len();
+        let columns = builder.encode(rows, key_len, count, compress, &mut payload, &mut tail);
+        assert_eq!(columns.all, key_len);
+        let (mut at, mut tail_at) = (0, payload.len());
         payload.extend_from_slice(&tail);
-        let modes = &payload[key_len..2 * key_len];
-        let tail = head.end..payload.len();
-        let map = PlaneMap::new(modes, count, head, tail).unwrap();
-        for plane in &map.deltas {
-            add_up(&mut payload[plane.clone()]);
-        }
-        let planes = Planes { first_key: &payload[..key_len], map: &map, payload: &payload, count };
-        let (mut prefixes, mut keys, mut key) = (Vec::new(), Vec::new(), Vec::new());
-        for start in 0..count {
-            planes.rows(start, count, &mut prefixes, &mut keys);
-            assert_eq!(keys[..keys.len() - ROW_SLACK], expected[start * key_len..]);
-            let row = &expected[start * key_len..][..key_len];
-            assert_eq!(prefixes[0], frondb_core::chunk::key_prefix(row));
-            planes.key_into(start, &mut key);
-            assert_eq!(key, row);
-            assert_eq!(planes.equal_range(row), (start, start + 1));
-        }
+        let map = PlaneMap::read(&mut payload, key_len, count, &mut at, &mut tail_at).unwrap();
+        assert_eq!((at, tail_at), (payload.len() - tail.len(), payload.len()));
+        let mut back = vec![0; expected.len()];
+        map.to_rows(&payload, count, &mut back);
+        assert_eq!(back, expected);
     }
 
     #[test]

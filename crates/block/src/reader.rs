@@ -7,18 +7,16 @@
 use std::ops::Range;
 
 use frondb_core::chunk::Values;
-use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::{Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
 use crate::envelope::{Place, decode_to_buf};
-use crate::format::{
-    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_VALUES_FIXED, FLAGS_ALL, LAYOUT_PLANES,
-    LAYOUT_ROWS, PAYLOAD_HEADER_BYTES, PLANES_KEY_BYTES_MAX, PayloadHeader,
-};
-use crate::planes::{self, PlaneMap, Planes, ROW_SLACK};
-use crate::rows::{Restart, Rows, read_uint};
+use crate::format::{BlockKind, FLAG_KINDS, FLAG_VALUES_FIXED, PayloadHeader};
+use crate::layout::{Areas, Keys, Layout, rows};
+use crate::plane_keys::{PlaneKeys, Planes};
+use crate::planes::ROW_SLACK;
+use crate::rows::{Rows, read_uint};
 
 /// Every how many entries the position of a value is remembered, where values differ in length.
 const VALUE_MARK_INTERVAL: usize = 16;
@@ -29,34 +27,15 @@ pub struct Block(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    payload: Bytes,
-    /// The values, at the end of the payload.
+    /// All areas.
+    bytes: Bytes,
+    /// The values, at the end of them.
     values: Bytes,
     header: PayloadHeader,
     areas: Areas,
     keys: Keys,
     /// Where every [`VALUE_MARK_INTERVAL`]-th value begins; empty if values have one length.
     value_marks: Box<[u32]>,
-}
-
-/// What was derived for searching keys.
-#[derive(Debug)]
-enum Keys {
-    Rows(Box<[Restart]>),
-    Planes(PlaneMap),
-}
-
-/// Where each area begins in the payload; an absent one is empty.
-#[derive(Debug, Default)]
-struct Areas {
-    shared: usize,
-    suffix_lens: usize,
-    kinds: usize,
-    seqs: usize,
-    value_lens: usize,
-    keys: usize,
-    values: usize,
-    tail: usize,
 }
 
 impl Block {
@@ -71,29 +50,12 @@ impl Block {
             .map_err(|what| place.corruption(BlockKind::Data, format!("malformed: {what}")))
     }
 
-    /// Validates a decompressed payload and turns differences into the bytes they stand for.
-    pub(crate) fn from_payload(mut payload: Buf) -> Result<Self, &'static str> {
-        let header = PayloadHeader::decode(&payload).ok_or("header")?;
-        check_header(&header)?;
-        let areas = lay_out(&header, payload.len())?;
-        let keys = if header.layout == LAYOUT_ROWS {
-            let rows = rows(&header, &areas, &payload);
-            Keys::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?)
-        } else {
-            let modes_at = areas.keys + header.key_len as usize;
-            let head = modes_at + header.key_len as usize;
-            let modes = &payload[modes_at..head];
-            let tail = areas.tail..payload.len();
-            let map = PlaneMap::new(modes, header.count as usize, head..areas.values, tail)
-                .ok_or("planes")?;
-            for plane in &map.deltas {
-                planes::add_up(&mut payload[plane.clone()]);
-            }
-            Keys::Planes(map)
-        };
-        let payload = payload.freeze();
-        let values = payload.slice(areas.values..areas.tail);
-        let mut inner = Inner { payload, values, header, areas, keys, value_marks: Box::default() };
+    /// Validates a decompressed payload.
+    pub(crate) fn from_payload(payload: Buf) -> Result<Self, &'static str> {
+        let Layout { buf, header, areas, keys } = Layout::new(payload)?;
+        let bytes = buf.freeze();
+        let values = bytes.slice(areas.values..areas.end);
+        let mut inner = Inner { bytes, values, header, areas, keys, value_marks: Box::default() };
         if header.flags & FLAG_KINDS != 0
             && inner.kinds().iter().any(|&kind| MessageKind::from_u8(kind).is_none())
         {
@@ -123,10 +85,10 @@ impl Block {
     pub fn memory_bytes(&self) -> usize {
         let inner = &*self.0;
         size_of::<Inner>()
-            + inner.payload.len().next_multiple_of(frondb_core::limits::PAGE_BYTES)
+            + inner.bytes.footprint()
             + match &inner.keys {
                 Keys::Rows(restarts) => size_of_val(&**restarts),
-                Keys::Planes(map) => map.memory_bytes(),
+                Keys::Planes(keys) => keys.memory_bytes(),
             }
             + size_of_val(&*inner.value_marks)
     }
@@ -138,9 +100,9 @@ impl Block {
         match &inner.keys {
             Keys::Rows(restarts) => {
                 let len = restarts.first().map_or(0, |first| first.key_len as usize);
-                &inner.payload[inner.areas.keys..inner.areas.keys + len]
+                &inner.bytes[inner.areas.keys..inner.areas.keys + len]
             }
-            Keys::Planes(map) => inner.planes(map).first_key,
+            Keys::Planes(keys) => keys.map.first(),
         }
     }
 
@@ -152,7 +114,7 @@ impl Block {
         let inner = &*self.0;
         assert!(index < inner.count());
         match &inner.keys {
-            Keys::Planes(map) => inner.planes(map).key_into(index, out),
+            Keys::Planes(keys) => inner.planes(keys).key_into(index, out),
             Keys::Rows(restarts) => inner.rows().key_into(restarts, index, out),
         }
     }
@@ -162,7 +124,7 @@ impl Block {
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         let inner = &*self.0;
         match &inner.keys {
-            Keys::Planes(map) => inner.planes(map).equal_range(key).0,
+            Keys::Planes(keys) => inner.planes(keys).equal_range(key).0,
             Keys::Rows(restarts) => inner.rows().lower_bound(restarts, key).0,
         }
     }
@@ -172,8 +134,8 @@ impl Block {
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;
         match &inner.keys {
-            Keys::Planes(map) => {
-                let (start, end) = inner.planes(map).equal_range(key);
+            Keys::Planes(keys) => {
+                let (start, end) = inner.planes(keys).equal_range(key);
                 start..end
             }
             Keys::Rows(restarts) => {
@@ -250,102 +212,6 @@ fn kind_of(byte: u8) -> MessageKind {
     MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
 }
 
-/// Checks that the header's fields agree with each other.
-fn check_header(header: &PayloadHeader) -> Result<(), &'static str> {
-    let keys_fixed = header.flags & FLAG_KEYS_FIXED != 0;
-    let values_fixed = header.flags & FLAG_VALUES_FIXED != 0;
-    let layout_right = match header.layout {
-        LAYOUT_ROWS => matches!(header.length_width, 1 | 2) && header.restart_interval > 0,
-        LAYOUT_PLANES => {
-            header.length_width == 0
-                && header.restart_interval == 0
-                && keys_fixed
-                && (1..=PLANES_KEY_BYTES_MAX as u32).contains(&header.key_len)
-        }
-        _ => false,
-    };
-    let value_width_right = if values_fixed {
-        header.value_width == 0
-    } else {
-        matches!(header.value_width, 1 | 2 | 4)
-    };
-    if !layout_right || header.flags & !FLAGS_ALL != 0 {
-        return Err("key layout");
-    }
-    if !value_width_right {
-        return Err("width of value lengths");
-    }
-    if header.seq_width > 8 || header.seqs_stored > 1 {
-        return Err("width of SeqNos");
-    }
-    if header.seqs_stored == 0 && header.seq_width != 0 {
-        return Err("SeqNos that are not stored");
-    }
-    if header.layout == LAYOUT_ROWS && header.tail_bytes != 0 {
-        return Err("tail");
-    }
-    if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
-        return Err("count or kind");
-    }
-    Ok(())
-}
-
-/// Finds the areas and checks that they fill the payload exactly.
-fn lay_out(header: &PayloadHeader, payload_len: usize) -> Result<Areas, &'static str> {
-    // Lengths fit 32 bits and there are few areas, so u64 sums cannot wrap; one above the
-    // payload's length is refused at the end, before anything is read.
-    let count = u64::from(header.count);
-    let keys_fixed = header.flags & FLAG_KEYS_FIXED != 0;
-    let rows = header.layout == LAYOUT_ROWS;
-    let length_width = u64::from(header.length_width);
-    let mut at = PAYLOAD_HEADER_BYTES as u64;
-    let mut area = |bytes: u64| {
-        let start = at;
-        at += bytes;
-        start as usize
-    };
-    let areas = Areas {
-        shared: area(if rows { count * length_width } else { 0 }),
-        suffix_lens: area(if rows && !keys_fixed { count * length_width } else { 0 }),
-        kinds: area(if header.flags & FLAG_KINDS != 0 { count } else { 0 }),
-        seqs: area(count * u64::from(header.seq_width)),
-        value_lens: area(count * u64::from(header.value_width)),
-        keys: area(
-            u64::from(header.key_bytes) + if rows { 0 } else { 2 * u64::from(header.key_len) },
-        ),
-        values: area(u64::from(header.value_bytes)),
-        tail: area(u64::from(header.tail_bytes)),
-    };
-    if at != payload_len as u64 {
-        return Err("lengths of the areas");
-    }
-    // A message takes at least a byte somewhere, and keys spelled out are bounded like the block.
-    let expanded = count * u64::from(header.key_len);
-    if (count > 1 && count > payload_len as u64) || expanded > BLOCK_RAW_BYTES_MAX as u64 {
-        return Err("count");
-    }
-    if header.flags & FLAG_VALUES_FIXED != 0
-        && count * u64::from(header.value_len) != u64::from(header.value_bytes)
-    {
-        return Err("length of the values");
-    }
-    Ok(areas)
-}
-
-/// The key areas of a payload in rows.
-fn rows<'a>(header: &PayloadHeader, areas: &Areas, payload: &'a [u8]) -> Rows<'a> {
-    let key_len = header.key_len as usize;
-    Rows {
-        shared: &payload[areas.shared..areas.suffix_lens],
-        suffix_lens: &payload[areas.suffix_lens..areas.kinds],
-        width: usize::from(header.length_width),
-        key_len: (header.flags & FLAG_KEYS_FIXED != 0).then_some(key_len),
-        suffixes: &payload[areas.keys..areas.values],
-        count: header.count as usize,
-        interval: usize::from(header.restart_interval),
-    }
-}
-
 impl Inner {
     #[inline]
     fn count(&self) -> usize {
@@ -353,24 +219,23 @@ impl Inner {
     }
 
     fn rows(&self) -> Rows<'_> {
-        rows(&self.header, &self.areas, &self.payload)
+        rows(&self.header, &self.areas, &self.bytes)
     }
 
-    fn planes<'a>(&'a self, map: &'a PlaneMap) -> Planes<'a> {
-        let first_key = &self.payload[self.areas.keys..][..self.header.key_len as usize];
-        Planes { first_key, map, payload: &self.payload, count: self.count() }
+    fn planes<'a>(&'a self, keys: &'a PlaneKeys) -> Planes<'a> {
+        Planes { keys, payload: &self.bytes, count: self.count() }
     }
 
     fn kinds(&self) -> &[u8] {
-        &self.payload[self.areas.kinds..self.areas.seqs]
+        &self.bytes[self.areas.kinds..self.areas.seqs]
     }
 
     fn seqs(&self) -> &[u8] {
-        &self.payload[self.areas.seqs..self.areas.value_lens]
+        &self.bytes[self.areas.seqs..self.areas.value_lens]
     }
 
     fn value_lens(&self) -> &[u8] {
-        &self.payload[self.areas.value_lens..self.areas.keys]
+        &self.bytes[self.areas.value_lens..self.areas.keys]
     }
 
     fn value_len(&self, index: usize) -> usize {
@@ -405,9 +270,10 @@ impl Inner {
 
     fn fill_keys(&self, entries: &Range<usize>, chunk: &mut Chunk) {
         match &self.keys {
-            Keys::Planes(map) => {
+            Keys::Planes(keys) => {
+                let planes = self.planes(keys);
                 let Chunk { prefixes, keys, key_ends, .. } = chunk;
-                self.planes(map).rows(entries.start, entries.end, prefixes, keys);
+                planes.rows(entries.start, entries.end, prefixes, keys);
                 let key_len = self.header.key_len;
                 key_ends.extend((1..=entries.len() as u32).map(|i| i * key_len));
                 debug_assert_eq!(keys.len(), entries.len() * key_len as usize + ROW_SLACK);

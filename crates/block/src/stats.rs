@@ -7,8 +7,6 @@ pub struct BlockSummary {
     pub count: usize,
     /// Key and value bytes that went in.
     pub raw_bytes: usize,
-    /// Bytes of the payload before compression, which is about what the block takes in memory.
-    pub payload_bytes: usize,
     /// Bytes of the frame on disk.
     pub bytes: usize,
     /// The frame's checksum ([`frame_checksum`](crate::frame_checksum)).

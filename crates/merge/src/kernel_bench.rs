@@ -16,7 +16,7 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 
-use crate::{FoldMerge, FoldOptions};
+use crate::{FoldMerge, FoldOptions, VisibleMerge, VisibleOptions};
 
 /// What to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +151,36 @@ impl Kernel {
             entries_out: stats.entries_out,
             bytes_in: self.runs.iter().map(|run| run.bytes.len() as u64).sum(),
             bytes_out: out.len() as u64,
+            seconds,
+        })
+    }
+}
+
+impl Kernel {
+    /// Reads the newest `runs` runs as a cursor does: merged, and resolved for a reader that sees
+    /// everything.
+    ///
+    /// # Errors
+    /// Of decoding; there should be none.
+    pub fn scan(&self, runs: usize) -> Result<KernelReport> {
+        let runs = &self.runs[..runs.min(self.runs.len())];
+        let sources =
+            runs.iter().map(|run| Box::new(RunSource::new(run)) as Box<dyn Source>).collect();
+        let clock = SystemClock::new();
+        let began = clock.now();
+        let mut merge = VisibleMerge::new(sources, VisibleOptions::new(SeqNo::MAX));
+        let mut key_bytes = 0;
+        while merge.next()? {
+            key_bytes += merge.key().len() + merge.value().len();
+        }
+        std::hint::black_box(key_bytes);
+        let seconds = clock.now().since(began).as_secs_f64();
+        let stats = merge.stats();
+        Ok(KernelReport {
+            entries_in: stats.entries_in,
+            entries_out: stats.entries_out,
+            bytes_in: runs.iter().map(|run| run.bytes.len() as u64).sum(),
+            bytes_out: 0,
             seconds,
         })
     }

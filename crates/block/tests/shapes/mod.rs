@@ -25,6 +25,8 @@ pub enum Values {
     Empty,
     Fixed(usize),
     Varied(usize),
+    /// Words, cut to one length.
+    Text(usize),
 }
 
 pub const KEYS: [Keys; 9] = [
@@ -38,11 +40,12 @@ pub const KEYS: [Keys; 9] = [
     Keys::Varied(20),
     Keys::Varied(700),
 ];
-pub const VALUES: [Values; 5] = [
+pub const VALUES: [Values; 6] = [
     Values::Empty,
     Values::Fixed(1),
     Values::Fixed(88),
     Values::Varied(40),
+    Values::Text(90),
     Values::Varied(70_000),
 ];
 
@@ -59,6 +62,20 @@ fn key(prng: &mut Prng, keys: Keys) -> Vec<u8> {
             },
         )
         .collect()
+}
+
+fn value(prng: &mut Prng, values: Values) -> Vec<u8> {
+    let len = match values {
+        Values::Empty => 0,
+        Values::Fixed(len) | Values::Text(len) => len,
+        Values::Varied(max) => prng.index(max + 1),
+    };
+    if let Values::Text(_) = values {
+        let words = ["leaf ", "of a tree ", "with ", "messages, "];
+        let text: String = (0..len).map(|_| words[prng.index(4)]).collect();
+        return text.into_bytes()[..len].to_vec();
+    }
+    (0..len).map(|i| if i % 3 == 0 { prng.next_u32() as u8 } else { 7 }).collect()
 }
 
 /// Sorted messages: up to `count` keys, some with several versions.
@@ -78,13 +95,7 @@ pub fn messages(prng: &mut Prng, count: usize, keys: Keys, values: Values) -> Ve
                 3 if !one_kind => MessageKind::PutRef,
                 _ => MessageKind::Put,
             };
-            let len = match values {
-                Values::Empty => 0,
-                Values::Fixed(len) => len,
-                Values::Varied(max) => prng.index(max + 1),
-            };
-            let value = (0..len).map(|i| if i % 3 == 0 { prng.next_u32() as u8 } else { 7 });
-            messages.push((key.clone(), SeqNo(seq), kind, value.collect()));
+            messages.push((key.clone(), SeqNo(seq), kind, value(prng, values)));
             if seq == 0 || !prng.chance(1, 6) {
                 break;
             }

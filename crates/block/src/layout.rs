@@ -1,0 +1,264 @@
+//! From a decompressed payload to what a block keeps in memory.
+//!
+//! A payload is read once from front to back, every length checked, and everything derived that
+//! searching needs. Keys in planes stay in planes, which are searched as they are; SeqNos and
+//! values in planes become rows, because they are asked for one at a time and values are handed
+//! out as slices: such a payload is copied into a buffer of its own.
+//!
+//! ```text
+//!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
+//!   in memory          rows' lengths  kinds  seqs'  value lengths  keys  values'
+//! ```
+
+use frondb_core::MessageKind;
+use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
+use frondb_core::mem::Buf;
+
+use crate::format::{
+    FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQ_PLANES, FLAG_VALUE_PLANES, FLAG_VALUES_FIXED, FLAGS_ALL,
+    LAYOUT_PLANES, LAYOUT_ROWS, PAYLOAD_HEADER_BYTES, PLANES_KEY_BYTES_MAX, PayloadHeader,
+};
+use crate::plane_keys::PlaneKeys;
+use crate::planes::PlaneMap;
+use crate::rows::{Restart, Rows};
+
+/// Where each area begins in the buffer; an absent one is empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Areas {
+    pub(crate) shared: usize,
+    pub(crate) suffix_lens: usize,
+    pub(crate) kinds: usize,
+    pub(crate) seqs: usize,
+    pub(crate) value_lens: usize,
+    pub(crate) keys: usize,
+    pub(crate) values: usize,
+    pub(crate) end: usize,
+}
+
+/// What was derived for searching keys.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    Rows(Box<[Restart]>),
+    Planes(PlaneKeys),
+}
+
+/// A validated block in memory.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) buf: Buf,
+    pub(crate) header: PayloadHeader,
+    pub(crate) areas: Areas,
+    pub(crate) keys: Keys,
+}
+
+impl Layout {
+    /// Validates a payload; says what is wrong with it otherwise.
+    pub(crate) fn new(mut payload: Buf) -> Result<Self, &'static str> {
+        let header = PayloadHeader::decode(&payload).ok_or("header")?;
+        check_header(&header, payload.len())?;
+        let mut walk = Walk::new(&header, &payload)?;
+        let areas = walk.areas(&header, &mut payload)?;
+        let (buf, areas) = if walk.seqs.is_some() || walk.values.is_some() {
+            walk.expand(&header, &areas, &payload)
+        } else {
+            (payload, areas)
+        };
+        let keys = match walk.keys {
+            Some(map) => Keys::Planes(PlaneKeys::new(map, &buf, header.count as usize)),
+            None => {
+                let rows = rows(&header, &areas, &buf);
+                Keys::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?)
+            }
+        };
+        Ok(Self { buf, header, areas, keys })
+    }
+}
+
+/// The key areas of a buffer in rows.
+pub(crate) fn rows<'a>(header: &PayloadHeader, areas: &Areas, buf: &'a [u8]) -> Rows<'a> {
+    let key_len = header.key_len as usize;
+    Rows {
+        shared: &buf[areas.shared..areas.suffix_lens],
+        suffix_lens: &buf[areas.suffix_lens..areas.kinds],
+        width: usize::from(header.length_width),
+        key_len: (header.flags & FLAG_KEYS_FIXED != 0).then_some(key_len),
+        suffixes: &buf[areas.keys..areas.values],
+        count: header.count as usize,
+        interval: usize::from(header.restart_interval),
+    }
+}
+
+/// Checks that the header's fields agree with each other and bound what the block can become.
+fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'static str> {
+    let has = |flag: u8| header.flags & flag != 0;
+    let key_layout_right = match header.layout {
+        LAYOUT_ROWS => matches!(header.length_width, 1 | 2) && header.restart_interval > 0,
+        LAYOUT_PLANES => {
+            header.length_width == 0
+                && header.restart_interval == 0
+                && has(FLAG_KEYS_FIXED)
+                && (1..=PLANES_KEY_BYTES_MAX as u32).contains(&header.key_len)
+        }
+        _ => false,
+    };
+    if !key_layout_right || header.flags & !FLAGS_ALL != 0 {
+        return Err("key layout");
+    }
+    let value_layout_right = if has(FLAG_VALUES_FIXED) {
+        header.value_width == 0 && !(has(FLAG_VALUE_PLANES) && header.value_len == 0)
+    } else {
+        matches!(header.value_width, 1 | 2 | 4) && !has(FLAG_VALUE_PLANES)
+    };
+    if !value_layout_right {
+        return Err("value layout");
+    }
+    let seqs_right = match header.seqs_stored {
+        0 => header.seq_width == 0 && !has(FLAG_SEQ_PLANES),
+        1 => header.seq_width <= 8 && !(has(FLAG_SEQ_PLANES) && header.seq_width == 0),
+        _ => false,
+    };
+    if !seqs_right {
+        return Err("SeqNo layout");
+    }
+    if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
+        return Err("count or kind");
+    }
+    // A message takes at least a byte somewhere; keys and values spelled out are bounded like a
+    // payload, so that a few hostile bytes cannot fill a reader's memory.
+    let count = u64::from(header.count);
+    let spelled_out = count * (u64::from(header.key_len) + u64::from(header.value_len));
+    let most = BLOCK_RAW_BYTES_MAX as u64;
+    if (count > 1 && count > payload_len as u64) || spelled_out > most {
+        return Err("count");
+    }
+    Ok(())
+}
+
+/// Goes through the areas of a payload.
+struct Walk {
+    at: usize,
+    tail_at: usize,
+    /// Where the tail begins, and all else ends.
+    head_end: usize,
+    seqs: Option<PlaneMap>,
+    keys: Option<PlaneMap>,
+    values: Option<PlaneMap>,
+}
+
+impl Walk {
+    fn new(header: &PayloadHeader, payload: &[u8]) -> Result<Self, &'static str> {
+        let head_end = payload.len().checked_sub(header.tail_bytes as usize);
+        let head_end = head_end.filter(|&end| end >= PAYLOAD_HEADER_BYTES).ok_or("tail")?;
+        Ok(Self {
+            at: PAYLOAD_HEADER_BYTES,
+            tail_at: head_end,
+            head_end,
+            seqs: None,
+            keys: None,
+            values: None,
+        })
+    }
+
+    /// Finds all areas, which must fill the payload exactly.
+    fn areas(&mut self, header: &PayloadHeader, payload: &mut [u8]) -> Result<Areas, &'static str> {
+        let has = |flag: u8| header.flags & flag != 0;
+        let count = header.count as usize;
+        let in_rows = header.layout == LAYOUT_ROWS;
+        let lengths = if in_rows { usize::from(header.length_width) } else { 0 };
+        let shared = self.array(count, lengths)?;
+        let suffix_lens = self.array(count, if has(FLAG_KEYS_FIXED) { 0 } else { lengths })?;
+        let kinds = self.array(count, usize::from(has(FLAG_KINDS)))?;
+        let seqs = self.at;
+        let seq_width = usize::from(header.seq_width);
+        if has(FLAG_SEQ_PLANES) {
+            self.seqs = Some(self.matrix(payload, seq_width, count)?);
+        } else {
+            self.array(count, seq_width)?;
+        }
+        let value_lens = self.array(count, usize::from(header.value_width))?;
+        let keys = self.at;
+        if in_rows {
+            self.array(header.key_bytes as usize, 1)?;
+        } else {
+            self.keys = Some(self.matrix(payload, header.key_len as usize, count)?);
+        }
+        let values = self.at;
+        if has(FLAG_VALUE_PLANES) {
+            self.values = Some(self.matrix(payload, header.value_len as usize, count)?);
+        } else {
+            self.array(header.value_bytes as usize, 1)?;
+        }
+        let areas =
+            Areas { shared, suffix_lens, kinds, seqs, value_lens, keys, values, end: self.at };
+        let fill = self.at == self.head_end
+            && self.tail_at == payload.len()
+            && values - keys == header.key_bytes as usize
+            && self.at - values == header.value_bytes as usize;
+        let values_right = self.values.is_some()
+            || !has(FLAG_VALUES_FIXED)
+            || self.at - values == count * header.value_len as usize;
+        if fill && values_right { Ok(areas) } else { Err("lengths of the areas") }
+    }
+
+    /// Steps over `count` numbers of `width` bytes and returns where they begin.
+    fn array(&mut self, count: usize, width: usize) -> Result<usize, &'static str> {
+        let start = self.at;
+        let end = count.checked_mul(width).and_then(|bytes| start.checked_add(bytes));
+        self.at = end.filter(|&end| end <= self.head_end).ok_or("an area is too long")?;
+        Ok(start)
+    }
+
+    fn matrix(
+        &mut self,
+        payload: &mut [u8],
+        width: usize,
+        count: usize,
+    ) -> Result<PlaneMap, &'static str> {
+        let Self { at, tail_at, .. } = self;
+        PlaneMap::read(payload, width, count, at, tail_at).ok_or("planes")
+    }
+
+    /// Copies everything into a new buffer, matrices of SeqNos and values as rows.
+    fn expand(&mut self, header: &PayloadHeader, old: &Areas, from: &[u8]) -> (Buf, Areas) {
+        let count = header.count as usize;
+        let seq_bytes = count * usize::from(header.seq_width);
+        let key_bytes = match &self.keys {
+            Some(map) => map.plane_bytes(count),
+            None => old.values - old.keys,
+        };
+        let value_bytes = match &self.values {
+            Some(_) => count * header.value_len as usize,
+            None => old.end - old.values,
+        };
+        let seqs = old.seqs - old.shared;
+        let value_lens = seqs + seq_bytes;
+        let keys = value_lens + (old.keys - old.value_lens);
+        let values = keys + key_bytes;
+        let areas = Areas {
+            shared: 0,
+            suffix_lens: old.suffix_lens - old.shared,
+            kinds: old.kinds - old.shared,
+            seqs,
+            value_lens,
+            keys,
+            values,
+            end: values + value_bytes,
+        };
+        let mut buf = Buf::packed(areas.end);
+        buf[..seqs].copy_from_slice(&from[old.shared..old.seqs]);
+        match &self.seqs {
+            Some(map) => map.to_rows(from, count, &mut buf[seqs..value_lens]),
+            None => buf[seqs..value_lens].copy_from_slice(&from[old.seqs..old.value_lens]),
+        }
+        buf[value_lens..keys].copy_from_slice(&from[old.value_lens..old.keys]);
+        match &mut self.keys {
+            Some(map) => map.relocate(from, count, &mut buf, keys),
+            None => buf[keys..values].copy_from_slice(&from[old.keys..old.values]),
+        }
+        match &self.values {
+            Some(map) => map.to_rows(from, count, &mut buf[values..]),
+            None => buf[values..].copy_from_slice(&from[old.values..old.end]),
+        }
+        (buf, areas)
+    }
+}
