@@ -15,7 +15,7 @@ use frondb_space::Reclaim;
 use crate::checkpoint::{log_is_long, rotate_manifest, trim_log, unpin_log};
 use crate::engine::Shared;
 use crate::flush::{FlushJob, abandon};
-use crate::plans::{Begun, Installed, MergeJob, Running, replan};
+use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
 use crate::relocate::move_one;
 use crate::stats::Counters;
 use crate::tree::TreeCore;
@@ -63,7 +63,12 @@ impl Shared {
             self.fail(&error);
         }
         if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
-            self.work.set_idle(true);
+            if self.work.set_idle(true) {
+                // What only the end of a snapshot made possible is found now.
+                for tree in self.env.all_trees() {
+                    plan_all(&self.env, &self.work, &tree);
+                }
+            }
             let due = self.work.due();
             if due.jobs == 0 && due.running == 0 {
                 self.tidy();

@@ -211,7 +211,8 @@ impl Cursor {
     /// Takes the newest version if the one it has is old.
     fn refresh(&mut self) {
         let now = self.shared.env.now();
-        if now.since(self.version_since) >= VERSION_AGE_MAX {
+        // A dropped tree has no newer version; what the cursor holds stays readable.
+        if now.since(self.version_since) >= VERSION_AGE_MAX && !self.tree.is_dropped() {
             self.version = self.tree.version();
             self.version_since = now;
         }

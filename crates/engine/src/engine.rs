@@ -401,8 +401,10 @@ impl Shared {
         }
     }
 
+    /// Memory of memtables that are not flushed yet.
     fn memtable_bytes(&self) -> u64 {
-        self.env.budget.used_by(Part::Memtable)
+        let all = self.env.budget.used_by(Part::Memtable);
+        all.saturating_sub(self.env.pinned_bytes.load(Ordering::Relaxed))
     }
 
     fn active_bytes(&self) -> u64 {

@@ -53,8 +53,11 @@ pub struct Env {
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
     /// Messages of all records below are in their memtables.
     pub(crate) applied: AtomicU64,
-    /// Memory of memtables that are frozen and not gone yet.
+    /// Memory of memtables that are frozen and not flushed yet.
     pub(crate) frozen_bytes: Arc<AtomicU64>,
+    /// Memory of memtables that are flushed and that some reader still holds: nothing that a
+    /// writer could wait for.
+    pub(crate) pinned_bytes: Arc<AtomicU64>,
     /// When the last commit was, by the clock.
     pub(crate) last_commit: AtomicU64,
     /// Counters.
@@ -106,6 +109,7 @@ impl Env {
             tree_ids: AtomicU32::new(ids.tree),
             trees: RwLock::new(BTreeMap::new()),
             frozen_bytes: Arc::default(),
+            pinned_bytes: Arc::default(),
             last_commit: AtomicU64::new(0),
             counters: Counters::default(),
             health: Health::default(),

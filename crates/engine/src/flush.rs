@@ -67,7 +67,7 @@ impl FlushJob {
         let deletes = RangeDeletes::new(memtable.range_deletes().iter().cloned());
         let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
         let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
-        let context = tree.context(trunk, env.options.write_buffer_bytes());
+        let context = tree.context(trunk, env);
         let leaf_target = context.leaf_target();
         let targets = flush_targets(trunk, trunk.root.max_key(), leaf_target);
         let raw_bytes = memtable.data_bytes();

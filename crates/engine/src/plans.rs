@@ -145,7 +145,7 @@ impl MergeJob {
                 return Ok(None);
             }
             // The node may have changed since it was planned.
-            let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+            let context = tree.context(&version.trunk, env);
             let summary = Summary::of(&node, node.id == root);
             let Some(planned) = plan_node(&summary, &context) else { return Ok(None) };
             install.claimed.insert(node.id);
@@ -180,7 +180,7 @@ impl MergeJob {
         planned: Planned,
     ) -> Result<Self> {
         let snapshots = env.snapshots.list();
-        let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+        let context = tree.context(&version.trunk, env);
         let deletes = (*node.range_deletes).clone();
         let views: Vec<&View> = match planned.plan {
             Plan::MergeRuns(n) => node.runs.iter().take(n).collect(),
@@ -331,6 +331,9 @@ pub(crate) fn commit_edit(
     };
     let touched = change.touched();
     tree.publish(change.trunk, end.flushed);
+    if let Some(slot) = end.flushed {
+        slot.count_in(&env.pinned_bytes);
+    }
     Ok(Installed { ticket: Some(ticket), dead, touched, _old: Some(old) })
 }
 
@@ -390,7 +393,7 @@ pub(crate) fn replan(env: &Env, work: &Work, tree: &Arc<TreeCore>, nodes: &[Node
         return;
     }
     let version = tree.version();
-    let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+    let context = tree.context(&version.trunk, env);
     let root = version.trunk.root.id;
     let mut todo: HashSet<NodeId> = nodes.iter().copied().collect();
     version.trunk.for_each(&mut |node| {
@@ -414,7 +417,7 @@ pub(crate) fn replan(env: &Env, work: &Work, tree: &Arc<TreeCore>, nodes: &[Node
 /// Plans all nodes of a tree.
 pub(crate) fn plan_all(env: &Env, work: &Work, tree: &Arc<TreeCore>) {
     let version = tree.version();
-    let context = tree.context(&version.trunk, env.options.write_buffer_bytes());
+    let context = tree.context(&version.trunk, env);
     let root = version.trunk.root.id;
     version.trunk.for_each(&mut |node| {
         let planned = plan_node(&Summary::of(node, node.id == root), &context);

@@ -14,7 +14,9 @@ use frondb_core::budget::Budget;
 use frondb_core::clock::SharedClock;
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, ErrorKind, Lsn, MessageKind, NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_core::{
+    Chunk, Error, ErrorKind, Lsn, MessageKind, NodeId, Result, RunId, SeqNo, Source, TreeId,
+};
 use frondb_device::SharedDevice;
 use frondb_manifest::{Manifest, ManifestOptions};
 use frondb_memtable::{Entry, Memtable};
@@ -76,6 +78,7 @@ pub(crate) fn open(
         budget: &budget,
         trees: BTreeMap::new(),
         at: (start, start),
+        relogged: None,
         messages: 0,
     };
     let mut last = state.seq;
@@ -316,45 +319,88 @@ struct Memtables<'a> {
     budget: &'a Arc<Budget>,
     trees: BTreeMap<TreeId, Logged>,
     at: (Lsn, Lsn),
+    /// The record under way logs all that this tree has in memory, and its first message is still
+    /// to come.
+    relogged: Option<TreeId>,
     messages: u64,
 }
 
 impl RecordVisitor for Memtables<'_> {
     fn relog(&mut self, tree: TreeId) -> Result<()> {
-        self.trees.remove(&tree);
+        self.relogged = Some(tree);
         Ok(())
     }
 
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
         // Dropped trees' messages, and those that are in runs already, are left out.
         let Some(state) = self.state.trees.get(&tree) else { return Ok(()) };
+        if self.relogged.take() == Some(tree)
+            && let Some(logged) = self.trees.remove(&tree)
+        {
+            // The record holds all of one memtable: what was logged of it before is dropped, what
+            // was logged of an older one, whose flush did not become durable, stays.
+            self.trees.insert(tree, logged.below(seq, self.budget)?);
+        }
         if seq <= state.flushed {
             return Ok(());
         }
         let (start, end) = self.at;
-        let logged = self.trees.entry(tree).or_insert_with(|| Logged {
-            memtable: Memtable::new(Arc::clone(self.budget)),
-            first: start,
-            last: end,
-            values: Vec::new(),
-        });
+        let logged = self.trees.entry(tree).or_insert_with(|| Logged::new(self.budget, start, end));
         logged.last = end;
         self.messages += 1;
+        logged.insert(seq, op)
+    }
+}
+
+impl Logged {
+    fn new(budget: &Arc<Budget>, first: Lsn, last: Lsn) -> Self {
+        let memtable = Memtable::new(Arc::clone(budget));
+        Self { memtable, first, last, values: Vec::new() }
+    }
+
+    fn insert(&mut self, seq: SeqNo, op: Op<'_>) -> Result<()> {
         match op {
             Op::Point { kind, key, value } => {
                 if kind == MessageKind::PutRef {
                     let reference = ValueRef::decode(value).map_err(|_| {
-                        Error::corruption("wal", start.get(), "wal record", "a bad value reference")
+                        let lsn = self.last.get();
+                        Error::corruption("wal", lsn, "wal record", "a bad value reference")
                     })?;
-                    logged.values.push(reference.extents);
+                    self.values.push(reference.extents);
                 }
-                logged.memtable.insert_batch(&[Entry { key, seq, kind, value }]);
+                self.memtable.insert_batch(&[Entry { key, seq, kind, value }]);
             }
             Op::RangeDelete { lo, hi } => {
-                logged.memtable.add_range_delete(range_delete(lo, hi, seq));
+                self.memtable.add_range_delete(range_delete(lo, hi, seq));
             }
         }
         Ok(())
+    }
+
+    /// The same with only the messages below `limit`.
+    fn below(self, limit: SeqNo, budget: &Arc<Budget>) -> Result<Self> {
+        let mut kept = Self::new(budget, self.first, self.last);
+        let mut messages = Vec::new();
+        let (mut source, mut chunk) = (self.memtable.scan_all(), Chunk::new());
+        while source.next_chunk(&mut chunk)? {
+            for i in (0..chunk.len()).filter(|&i| chunk.seqs[i] < limit) {
+                let (key, value) = (chunk.key(i).to_vec(), chunk.value(i).to_vec());
+                messages.push((chunk.seqs[i], chunk.kinds[i], key, value));
+            }
+        }
+        messages.sort_unstable_by_key(|message| message.0);
+        let deletes = self.memtable.range_deletes();
+        let mut deletes = deletes.iter().filter(|rd| rd.seq < limit).peekable();
+        for (seq, kind, key, value) in messages {
+            while let Some(rd) = deletes.next_if(|rd| rd.seq < seq) {
+                kept.memtable.add_range_delete(rd.clone());
+            }
+            kept.insert(seq, Op::Point { kind, key: &key, value: &value })?;
+        }
+        for rd in deletes {
+            kept.memtable.add_range_delete(rd.clone());
+        }
+        Ok(kept)
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct MemSlot {
     /// Extents of values that were overwritten before a flush: released with the memtable, when
     /// no reader can hold a reference any more.
     orphans: Mutex<Vec<Extent>>,
-    /// Set when it is frozen: the sum it is counted in until it goes, and its share.
-    frozen: Mutex<Option<(Arc<AtomicU64>, u64)>>,
+    /// Set when it is frozen: the sum it is counted in, and its share.
+    counted: Mutex<Option<(Arc<AtomicU64>, u64)>>,
     /// Start of the first record with a message in it; `u64::MAX` while it is empty.
     first_lsn: AtomicU64,
     /// End of the last such record.
@@ -51,7 +51,7 @@ impl MemSlot {
             space: Arc::clone(space),
             values: Mutex::new(Vec::new()),
             orphans: Mutex::new(Vec::new()),
-            frozen: Mutex::new(None),
+            counted: Mutex::new(None),
             first_lsn: AtomicU64::new(u64::MAX),
             last_lsn: AtomicU64::new(0),
         })
@@ -98,11 +98,14 @@ impl MemSlot {
         std::mem::take(&mut *self.values.lock())
     }
 
-    /// Counts its memory in `sum` until it goes.
-    pub(crate) fn count_frozen(&self, sum: &Arc<AtomicU64>) {
+    /// Counts its memory in `sum`, and no longer where it was counted before, until it goes.
+    pub(crate) fn count_in(&self, sum: &Arc<AtomicU64>) {
         let bytes = self.memtable.bytes();
         sum.fetch_add(bytes, Ordering::Relaxed);
-        *self.frozen.lock() = Some((Arc::clone(sum), bytes));
+        let before = self.counted.lock().replace((Arc::clone(sum), bytes));
+        if let Some((sum, bytes)) = before {
+            sum.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Releases extents when the memtable goes.
@@ -113,7 +116,7 @@ impl MemSlot {
 
 impl Drop for MemSlot {
     fn drop(&mut self) {
-        if let Some((sum, bytes)) = self.frozen.lock().take() {
+        if let Some((sum, bytes)) = self.counted.lock().take() {
             sum.fetch_sub(bytes, Ordering::Relaxed);
         }
         for extent in std::mem::take(&mut *self.orphans.lock()) {
@@ -184,7 +187,8 @@ impl TreeCore {
     }
 
     /// What the planner needs to know of the tree.
-    pub(crate) fn context(&self, trunk: &Trunk, write_buffer_bytes: u64) -> Context {
+    pub(crate) fn context(&self, trunk: &Trunk, env: &Env) -> Context {
+        let write_buffer_bytes = env.options.write_buffer_bytes();
         let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
         // Before the first flush: a third of the write buffer, less what memory adds to the data.
         let flush_raw_bytes = if seen == 0 { write_buffer_bytes / 8 } else { seen };
@@ -193,6 +197,7 @@ impl TreeCore {
             tree_raw_bytes: trunk.root.totals.raw_bytes,
             flush_raw_bytes,
             height: trunk.height(),
+            oldest_snapshot: env.snapshots.oldest(),
         }
     }
 
@@ -229,7 +234,7 @@ impl TreeCore {
         if version.active.is_empty() {
             return false;
         }
-        version.active.count_frozen(&env.frozen_bytes);
+        version.active.count_in(&env.frozen_bytes);
         let mut frozen = Vec::with_capacity(version.frozen.len() + 1);
         frozen.push(Arc::clone(&version.active));
         frozen.extend(version.frozen.iter().cloned());

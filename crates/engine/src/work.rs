@@ -210,13 +210,15 @@ impl Work {
         std::mem::take(&mut self.state.lock().failed)
     }
 
-    /// Whether idle work may run.
-    pub(crate) fn set_idle(&self, idle: bool) {
+    /// Whether idle work may run. Returns whether that is a change.
+    pub(crate) fn set_idle(&self, idle: bool) -> bool {
         let mut state = self.state.lock();
-        if state.idle != idle {
+        let changed = state.idle != idle;
+        if changed {
             state.idle = idle;
             self.changed.notify_all();
         }
+        changed
     }
 
     /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RangeDelete, RunId, SeqNo};
 use frondb_run::Run;
 
@@ -236,7 +237,9 @@ impl<'a> Surgeon<'a> {
             let clipped = Arc::new(deletes.clip(&lo, hi.as_deref()));
             let id = if i == 0 { node.id } else { (self.next_id)() };
             let heat = Heat::default();
-            heat.overlap_percent.store(overlap_percent, std::sync::atomic::Ordering::Relaxed);
+            heat.overlap_percent.store(overlap_percent, Ordering::Relaxed);
+            let held_by = keep_hidden.map_or(0, |snapshot| snapshot.get() + 1);
+            heat.held_by.store(held_by, Ordering::Relaxed);
             Node::new(id, lo, hi, runs, clipped, Body::Leaf { base }, Arc::new(heat))
         });
         let leaves = leaves.collect();

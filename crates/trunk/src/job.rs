@@ -8,6 +8,7 @@
 //! scheduler chooses, and yields its runs. Until an edit names them they belong to the job:
 //! dropping it gives their extents back.
 
+use frondb_core::budget::{Part, Reservation};
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,9 @@ use crate::view::View;
 
 /// Output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
+
+/// Memory that a source of a job takes, about: a window of encoded blocks and the same decoded.
+const SOURCE_BYTES: u64 = 768 * 1024;
 
 /// Messages between looks at how much a step has written.
 const STEP_ENTRIES: usize = 4096;
@@ -96,6 +100,8 @@ pub struct Job {
     metas: Vec<(RunMeta, Key, Place)>,
     stats: JobStats,
     done: bool,
+    /// What it takes of the memory budget while it is under way (rule 24).
+    _memory: Reservation,
 }
 
 /// What a finished job hands to be installed.
@@ -126,8 +132,11 @@ impl Job {
             keep_deletes: false,
             update: env.update.clone(),
         };
+        let windows = (input.sources.len() as u64 * SOURCE_BYTES).min(input.raw_bytes * 2);
+        let memory = env.run_env.budget.reserve(Part::Work, windows + SOURCE_BYTES);
         let merge = FoldMerge::new(input.sources, options)?;
-        let output = Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
+        let output =
+            Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
         let lo = targets.first().map_or_else(|| Key::from([]), |target| Arc::clone(&target.lo));
         Ok(Self {
             env,
@@ -142,6 +151,7 @@ impl Job {
             metas: Vec::new(),
             stats: JobStats::default(),
             done: false,
+            _memory: memory,
         })
     }
 

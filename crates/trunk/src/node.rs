@@ -27,6 +27,9 @@ pub struct Heat {
     pub scan_debt: AtomicU64,
     /// Set when a cursor stepped over a long stretch of deletes here, or a flush brought one.
     pub clean: AtomicU64,
+    /// The oldest snapshot that was live when the base was written and kept garbage from going,
+    /// plus one; 0 if there was none.
+    pub held_by: AtomicU64,
     /// Of the messages merged into the base last time, how many met an older one, in percent.
     pub overlap_percent: AtomicU64,
 }

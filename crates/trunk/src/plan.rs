@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use frondb_core::NodeId;
+use frondb_core::{NodeId, SeqNo};
 
 use crate::node::Node;
 use crate::options::TrunkOptions;
@@ -79,10 +79,7 @@ impl Planned {
     pub fn frees_space(&self) -> bool {
         matches!(
             self.plan,
-            Plan::Rewrite(
-                Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle,
-                _
-            )
+            Plan::Rewrite(Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle, _)
         )
     }
 
@@ -128,6 +125,8 @@ pub struct Summary {
     pub clean: bool,
     /// See `Heat`.
     pub overlap_percent: u64,
+    /// See `Heat`.
+    pub held_by: u64,
     /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
     /// empty for a leaf.
     pub children: Vec<ChildSummary>,
@@ -157,6 +156,8 @@ pub struct Context {
     pub flush_raw_bytes: u64,
     /// Levels of the trunk.
     pub height: usize,
+    /// The oldest live snapshot, if there is one.
+    pub oldest_snapshot: Option<SeqNo>,
 }
 
 impl Context {
@@ -217,6 +218,7 @@ impl Summary {
             scan_debt: node.heat.scan_debt.load(Ordering::Relaxed),
             clean: node.heat.clean.load(Ordering::Relaxed) != 0,
             overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
+            held_by: node.heat.held_by.load(Ordering::Relaxed),
             children: node
                 .children()
                 .iter()
@@ -232,6 +234,13 @@ impl Summary {
 
     fn runs_raw_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.raw_bytes).sum()
+    }
+
+    /// Whether rewriting can drop more than last time: something new has come, or the snapshot
+    /// that kept garbage from going is gone.
+    fn can_shrink(&self, context: &Context) -> bool {
+        let released = context.oldest_snapshot.is_none_or(|oldest| oldest.get() >= self.held_by);
+        !self.runs.is_empty() || self.held_by == 0 || released
     }
 
     fn has_work(&self) -> bool {
@@ -291,7 +300,8 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.clean && node.has_work() {
         return rewrite(Reason::Clean);
     }
-    if node.range_deletes > RANGE_DELETES_MAX {
+    let can_shrink = node.can_shrink(context);
+    if node.range_deletes > RANGE_DELETES_MAX && can_shrink {
         return rewrite(Reason::RangeDeletes);
     }
     if !node.runs.is_empty() {
@@ -311,13 +321,14 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    if garbage_percent(node) > o.garbage_percent {
+    if garbage_percent(node) > o.garbage_percent && can_shrink {
         return rewrite(Reason::Garbage);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
-    if node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty() {
+    let garbage = node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty();
+    if garbage && can_shrink {
         return rewrite(Reason::Idle);
     }
     None
