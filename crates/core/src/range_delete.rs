@@ -12,8 +12,10 @@
 //! ```
 //!
 //! A question is then one binary search among the points, or, for a merge, a step of a
-//! [`RangeDeleteCursor`], and one in a short descending list. Memory is the number of fragments
-//! times how many deletes overlap. A set is immutable, cheap to clone and readable by any thread.
+//! [`RangeDeleteCursor`], and one in a short descending list. Only the newest 16 of a fragment are
+//! listed, so that thousands of deletes of a growing range (each day everything before a date)
+//! take memory in proportion to their number; a snapshot older than all 16 looks through the
+//! deletes themselves. A set is immutable, cheap to clone and readable by any thread.
 
 use std::collections::BTreeSet;
 
@@ -33,9 +35,14 @@ struct Inner {
     points: Vec<Box<[u8]>>,
     /// Fragment `i` has the SeqNos from `starts[i]` up to `starts[i + 1]`.
     starts: Vec<usize>,
-    /// SeqNos of the fragments, descending within each.
+    /// SeqNos of the fragments, descending within each; at most [`LISTED_MAX`] of one.
     seqs: Vec<SeqNo>,
+    /// Indexes of `deletes`, newest first; empty if every fragment lists all it has.
+    by_age: Vec<u32>,
 }
+
+/// SeqNos listed for one fragment.
+const LISTED_MAX: usize = 16;
 
 impl RangeDeletes {
     /// The set of nothing.
@@ -81,7 +88,7 @@ impl RangeDeletes {
     #[must_use]
     pub fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
         let Some(inner) = &self.0 else { return SeqNo(0) };
-        newest(inner.seqs_of(inner.fragment_of(key)), snapshot)
+        inner.newest(inner.fragment_of(key), snapshot)
     }
 
     /// Whether a message of `key` at `seq` is hidden from a reader at `snapshot`.
@@ -104,7 +111,7 @@ impl RangeDeletes {
             if fragment > first && hi.is_some_and(|hi| hi <= &*inner.points[fragment]) {
                 break;
             }
-            least = least.min(newest(inner.seqs_of(Some(fragment)), snapshot));
+            least = least.min(inner.newest(Some(fragment), snapshot));
         }
         (least > SeqNo(0)).then_some(least)
     }
@@ -150,20 +157,6 @@ fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
     }
 }
 
-/// The first of the descending `seqs` that is not above `snapshot`; 0 if there is none.
-#[inline]
-fn newest(seqs: &[SeqNo], snapshot: SeqNo) -> SeqNo {
-    match seqs.first() {
-        None => SeqNo(0),
-        // Nearly always the newest delete of all is visible.
-        Some(&first) if first <= snapshot => first,
-        Some(_) => {
-            let at = seqs.partition_point(|&seq| seq > snapshot);
-            seqs.get(at).copied().unwrap_or(SeqNo(0))
-        }
-    }
-}
-
 impl Inner {
     /// Sweeps over the sorted deletes and notes, from each bound to the next, which are open.
     fn fragment(deletes: Vec<RangeDelete>) -> Self {
@@ -182,7 +175,7 @@ impl Inner {
         let mut ends = ends.into_iter().peekable();
         let mut begins = deletes.iter().enumerate().peekable();
         let mut open = BTreeSet::new();
-        let (mut starts, mut seqs) = (vec![0], Vec::new());
+        let (mut starts, mut seqs, mut cut_short) = (vec![0], Vec::new(), false);
         for point in &points {
             while let Some((_, seq, i)) = ends.next_if(|(hi, ..)| *hi == &**point) {
                 open.remove(&(seq, i));
@@ -190,15 +183,16 @@ impl Inner {
             while let Some((i, delete)) = begins.next_if(|(_, delete)| delete.lo == *point) {
                 open.insert((delete.seq, i));
             }
-            let start = seqs.len();
-            for &(seq, _) in open.iter().rev() {
-                if seqs[start..].last() != Some(&seq) {
-                    seqs.push(seq);
-                }
-            }
+            cut_short |= open.len() > LISTED_MAX;
+            seqs.extend(open.iter().rev().take(LISTED_MAX).map(|&(seq, _)| seq));
             starts.push(seqs.len());
         }
-        Self { deletes, points, starts, seqs }
+        let mut by_age: Vec<u32> = Vec::new();
+        if cut_short {
+            by_age.extend(0..deletes.len() as u32);
+            by_age.sort_by_key(|&i| std::cmp::Reverse(deletes[i as usize].seq));
+        }
+        Self { deletes, points, starts, seqs, by_age }
     }
 
     /// The fragment that holds `key`; `None` before the first.
@@ -206,9 +200,35 @@ impl Inner {
         self.points.partition_point(|point| **point <= *key).checked_sub(1)
     }
 
+    /// The newest delete visible at `snapshot` that covers the keys of `fragment`; 0 if there is
+    /// none.
     #[inline]
-    fn seqs_of(&self, fragment: Option<usize>) -> &[SeqNo] {
-        fragment.map_or(&[], |i| &self.seqs[self.starts[i]..self.starts[i + 1]])
+    fn newest(&self, fragment: Option<usize>, snapshot: SeqNo) -> SeqNo {
+        let Some(fragment) = fragment else { return SeqNo(0) };
+        let seqs = &self.seqs[self.starts[fragment]..self.starts[fragment + 1]];
+        // Nearly always there is none, or the newest of all is visible.
+        match seqs.first() {
+            None => SeqNo(0),
+            Some(&first) if first <= snapshot => first,
+            Some(_) => self.newest_of_many(fragment, seqs, snapshot),
+        }
+    }
+
+    #[inline(never)]
+    fn newest_of_many(&self, fragment: usize, seqs: &[SeqNo], snapshot: SeqNo) -> SeqNo {
+        let at = seqs.partition_point(|&seq| seq > snapshot);
+        if let Some(&seq) = seqs.get(at) {
+            return seq;
+        }
+        if seqs.len() < LISTED_MAX {
+            return SeqNo(0);
+        }
+        let covering = self
+            .by_age
+            .iter()
+            .map(|&i| &self.deletes[i as usize])
+            .find(|delete| delete.seq <= snapshot && delete.covers(&self.points[fragment]));
+        covering.map_or(SeqNo(0), |delete| delete.seq)
     }
 }
 
@@ -265,7 +285,7 @@ impl RangeDeleteCursor {
                 while self.passed > 0 && *inner.points[self.passed - 1] > *key {
                     self.passed -= 1;
                 }
-                newest(inner.seqs_of(self.passed.checked_sub(1)), snapshot)
+                inner.newest(self.passed.checked_sub(1), snapshot)
             }
         }
     }
@@ -280,6 +300,7 @@ impl RangeDeleteCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prng::Prng;
 
     fn delete(lo: &str, hi: Option<&str>, seq: u64) -> RangeDelete {
         RangeDelete {
@@ -289,21 +310,15 @@ mod tests {
         }
     }
 
-    fn xorshift(state: &mut u64) -> u64 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        *state
-    }
-
-    fn random_set(state: &mut u64) -> Vec<RangeDelete> {
-        let count = xorshift(state) % 9;
+    fn random_set(prng: &mut Prng) -> Vec<RangeDelete> {
+        let count = if prng.chance(1, 8) { 40 } else { prng.below(9) };
         (0..count)
             .map(|_| {
-                let key = |state: &mut u64| vec![b'a' + (xorshift(state) % 9) as u8];
-                let lo = if xorshift(state) % 6 == 0 { Vec::new() } else { key(state) };
-                let hi = (xorshift(state) % 6 != 0).then(|| key(state).into());
-                RangeDelete { lo: lo.into(), hi, seq: SeqNo(xorshift(state) % 12 + 1) }
+                let mut key = || vec![b'a' + prng.below(9) as u8];
+                let (lo, hi) = (key(), key());
+                let lo = if prng.chance(1, 6) { Vec::new() } else { lo };
+                let hi = prng.chance(5, 6).then(|| hi.into());
+                RangeDelete { lo: lo.into(), hi, seq: SeqNo(prng.range(1..61)) }
             })
             .collect()
     }
@@ -340,18 +355,37 @@ mod tests {
     }
 
     #[test]
+    fn many_deletes_of_a_growing_range_take_little_memory_and_keep_their_order() {
+        let deletes: Vec<RangeDelete> = (1..=3_000u64)
+            .map(|seq| RangeDelete {
+                lo: Box::default(),
+                hi: Some((seq as u32).to_be_bytes().into()),
+                seq: SeqNo(seq),
+            })
+            .collect();
+        let set = RangeDeletes::new(deletes.clone());
+        assert!(set.0.as_ref().unwrap().seqs.len() <= LISTED_MAX * (set.len() + 1));
+        for key in [0u32, 1, 1_500, 2_990, 2_999, 3_000] {
+            for snapshot in [0, 1, 15, 16, 1_499, 1_501, 2_984, 2_985, 3_000].map(SeqNo) {
+                let key = key.to_be_bytes();
+                assert_eq!(set.newest_covering(&key, snapshot), model(&deletes, &key, snapshot));
+            }
+        }
+    }
+
+    #[test]
     fn sets_agree_with_a_list_searched_naively() {
-        let mut state = 0x5eed_0001;
+        let mut prng = Prng::new(61);
         let keys: Vec<Vec<u8>> = std::iter::once(vec![])
             .chain((b'a'..=b'k').flat_map(|b| [vec![b], vec![b, 1]]))
             .collect();
         for round in 0..400 {
-            let (a, b) = (random_set(&mut state), random_set(&mut state));
+            let (a, b) = (random_set(&mut prng), random_set(&mut prng));
             let both: Vec<RangeDelete> = a.iter().chain(&b).cloned().collect();
             let set = RangeDeletes::new(a).union(&RangeDeletes::new(b));
             let mut forward = RangeDeleteCursor::new(set.clone());
             let mut backward = RangeDeleteCursor::new(set.clone());
-            for snapshot in [0, 3, 7, 12].map(SeqNo) {
+            for snapshot in [0, 3, 20, 40, 61].map(SeqNo) {
                 for key in &keys {
                     let expected = model(&both, key, snapshot);
                     assert_eq!(set.newest_covering(key, snapshot), expected, "round {round}");
