@@ -3,8 +3,8 @@
 //! A piece is the next few, or few thousand, slots of several arrays in key order. It is found by
 //! choosing a pivot key such that the arrays hold about the wanted number of slots up to it; these
 //! are put one array after the other and sorted. The standard library's stable sort recognises
-//! the ascending stretches and merges them two by two without branches, which beats a loser tree
-//! (docs/decisions/0002-memtable.md), and a piece ends anywhere, so a large merge can be done in
+//! the ascending stretches and merges them two by two without branches, which is as fast as a loser
+//! tree (docs/decisions/0002-memtable.md); and a piece ends anywhere, so a large merge is done in
 //! steps.
 //!
 //! ```text
