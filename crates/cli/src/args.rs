@@ -43,7 +43,10 @@ pub(crate) struct Common {
     /// Memory the engine may use, for example 256MiB or 2GiB
     #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub(crate) memory: u64,
-    /// Show no progress
+    /// Directory of the log, if it is not in the database's
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) log_dir: Option<PathBuf>,
+    /// Show no progress and no notes
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
 }
@@ -74,7 +77,7 @@ pub(crate) enum Command {
     /// Print figures of the database and its trees
     Stats(Database),
     /// Read everything and check it; exit code 6 if anything is damaged
-    Verify(Database),
+    Verify(Verify),
     /// List the exit codes
     ExitCodes,
 }
@@ -115,9 +118,19 @@ pub(crate) struct Create {
 /// Options of a new tree.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TreeArgs {
-    /// Codec of new trees: none, lz4, zstd, zstd:LEVEL, zlib or lzma (the default is the engine's)
+    /// Codec of a new tree: none, lz4, zstd[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
     #[arg(long, value_name = "CODEC")]
-    pub(crate) codec: Option<String>,
+    pub(crate) codec: Option<frondb::Codec>,
+    /// A new tree is a non-unique index: scanned by prefix, never asked for one full key
+    #[arg(long)]
+    pub(crate) secondary: bool,
+}
+
+impl TreeArgs {
+    /// Whether any was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.codec.is_some() || self.secondary
+    }
 }
 
 /// `rename`
@@ -243,7 +256,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
     /// Entries in one batch; a batch is loaded whole or not at all
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) batch: u64,
     /// What to wait for after each batch; the end of the load is always synced
     #[arg(long, value_enum, default_value_t)]
@@ -261,6 +274,17 @@ pub(crate) enum SyncArg {
     End,
     /// Sync each batch
     Batch,
+}
+
+/// `verify`
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Only these trees
+    #[arg(value_name = "TREE")]
+    pub(crate) trees: Vec<String>,
 }
 
 /// `dump`

@@ -3,7 +3,8 @@
 //! A failure has a kind, a sentence, and where it helps a hint of what to do. The exit code follows
 //! from the kind, so a script can tell "try again" from "look at the disk" without reading text.
 
-use frondb::{Error, ErrorKind};
+use frondb::{CorruptionPlace, Error};
+use serde::Serialize;
 
 /// Exit codes with the kinds that lead to them and what to do: the table of
 /// docs/operating/command-line.md and of `frondb help`.
@@ -26,6 +27,23 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (70, "Internal, Closed, Cancelled", "a bug: report it with the message"),
 ];
 
+/// Where a corruption is.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Place {
+    /// File, relative to the database's directory.
+    pub(crate) file: String,
+    /// Offset in it, bytes.
+    pub(crate) offset: u64,
+    /// Kind of block or record.
+    pub(crate) what: &'static str,
+}
+
+impl From<&CorruptionPlace> for Place {
+    fn from(place: &CorruptionPlace) -> Self {
+        Self { file: place.file.clone(), offset: place.offset, what: place.what }
+    }
+}
+
 /// Why the program stops.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -33,18 +51,25 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     /// What happened, as a sentence.
     pub(crate) message: String,
+    /// Where it is, if it is a corruption.
+    pub(crate) place: Option<Place>,
     /// The reader of our output has gone: nothing to say, and no error.
     pub(crate) broken_pipe: bool,
 }
 
 impl Failure {
     fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), broken_pipe: false }
+        Self { kind, message: message.into(), place: None, broken_pipe: false }
     }
 
     /// The command is wrong.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new("Usage", message)
+    }
+
+    /// Damage that was found, with a sentence that counts it.
+    pub(crate) fn damaged(message: impl Into<String>) -> Self {
+        Self::new("Corruption", message)
     }
 
     /// A file that was to be loaded is wrong.
@@ -61,6 +86,16 @@ impl Failure {
     pub(crate) fn context(mut self, context: impl std::fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
         self
+    }
+
+    /// The message with the place.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.place {
+            Some(Place { file, offset, what }) => {
+                format!("{} ({what} at offset {offset} of {file})", self.message)
+            }
+            None => self.message.clone(),
+        }
     }
 
     fn row(&self) -> (u8, &'static str) {
@@ -82,18 +117,8 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let kind = error.kind().name();
-        let message = match error.place() {
-            Some(place) => format!(
-                "{} ({} at offset {} of {})",
-                error.message(),
-                place.what,
-                place.offset,
-                place.file
-            ),
-            None => error.message().to_owned(),
-        };
-        Self::new(kind, message)
+        let place = error.place().map(Place::from);
+        Self { place, ..Self::new(error.kind().name(), error.message()) }
     }
 }
 
@@ -128,6 +153,8 @@ impl From<serde_json::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use frondb::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -161,7 +188,7 @@ mod tests {
     #[test]
     fn a_corruption_names_its_place() {
         let failure = Failure::from(Error::corruption("data/1", 4096, "block", "wrong checksum"));
-        assert_eq!(failure.message, "wrong checksum (block at offset 4096 of data/1)");
+        assert_eq!(failure.sentence(), "wrong checksum (block at offset 4096 of data/1)");
         assert_eq!(failure.code(), 6);
     }
 

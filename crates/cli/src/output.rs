@@ -34,6 +34,11 @@ impl Output {
         Ok(self.out.write_all(b"\n")?)
     }
 
+    /// Prints what a program may want to know and a person takes for granted: JSON or nothing.
+    pub(crate) fn result<V: Serialize>(&mut self, value: &V) -> Result<(), Failure> {
+        if self.json { self.line(value, |_| String::new()) } else { Ok(()) }
+    }
+
     /// Writes bytes as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         Ok(self.out.write_all(bytes)?)

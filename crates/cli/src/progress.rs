@@ -5,6 +5,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::Common;
 
+/// A bar over bytes.
+const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left";
+/// A bar over entries, whose number is an estimate.
+const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {per_sec}  {eta} left";
+/// No end in sight.
+const ENDLESS: &str = "{prefix}{spinner} {bytes}  {msg}  {elapsed}";
+
 /// A running display. Dropping it removes it.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -14,14 +21,23 @@ pub(crate) struct Progress {
 impl Progress {
     /// Over `total` bytes, if that is known.
     pub(crate) fn bytes(common: &Common, total: Option<u64>) -> Self {
-        let template = match total {
-            Some(_) => "{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left",
-            None => "{spinner} {bytes}  {msg}  {elapsed}",
-        };
-        let bar = match total {
-            Some(total) => ProgressBar::new(total),
-            None => ProgressBar::no_length(),
-        };
+        Self::new(common, if total.is_some() { BYTES } else { ENDLESS }, total)
+    }
+
+    /// Over about `total` entries.
+    pub(crate) fn entries(common: &Common, total: u64) -> Self {
+        Self::new(common, ENTRIES, Some(total))
+    }
+
+    /// Over bytes of the thing of this name; the total comes with the first step.
+    pub(crate) fn named(common: &Common, name: &str) -> Self {
+        let progress = Self::new(common, BYTES, Some(0));
+        progress.bar.set_prefix(format!("{name}  "));
+        progress
+    }
+
+    fn new(common: &Common, template: &str, total: Option<u64>) -> Self {
+        let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
         if common.quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -31,13 +47,20 @@ impl Progress {
         Self { bar, entries: 0 }
     }
 
-    /// Says how far it is: bytes so far, and entries so far.
-    pub(crate) fn at(&mut self, bytes: u64, entries: u64) {
-        self.bar.set_position(bytes);
-        if entries != self.entries {
+    /// Says how far it is, and how many entries that is.
+    pub(crate) fn at(&mut self, position: u64, entries: u64) {
+        // Formatting costs more than an entry does, and nobody reads a thousand a second.
+        if entries - self.entries >= 1000 {
             self.entries = entries;
+            self.bar.set_position(position);
             self.bar.set_message(format!("{entries} entries"));
         }
+    }
+
+    /// Says how far it is of how much.
+    pub(crate) fn of(&mut self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
     }
 }
 

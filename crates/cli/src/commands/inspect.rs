@@ -1,0 +1,130 @@
+//! `stats`, `verify`, `exit-codes`.
+
+use frondb::{Tree, TreeStats};
+use serde_json::{Map, Value, json};
+
+use super::session::Session;
+use crate::args::{Common, Database, Verify};
+use crate::failure::{EXIT_CODES, Failure};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Prints figures of the database and of each tree.
+pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
+    let session = Session::open(common, &args.dir)?;
+    let database = session.db.stats();
+    let mut trees = Vec::new();
+    for name in session.db.list_trees() {
+        let stats = session.tree(&name)?.stats()?;
+        trees.push((name, stats));
+    }
+    session.close()?;
+    let mut out = Output::new(common);
+    let object = |figures: Vec<(&str, u64)>| -> Map<String, Value> {
+        figures.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
+    };
+    let by_name: Map<String, Value> = trees
+        .iter()
+        .map(|(name, stats)| (name.clone(), object(tree_figures(stats)).into()))
+        .collect();
+    let result = json!({ "database": object(database.figures()), "trees": by_name });
+    out.line(&result, |_| {
+        let mut page = database.to_string();
+        for (name, stats) in &trees {
+            page.push_str(&format!("\ntree {name}\n"));
+            for (figure, n) in tree_figures(stats) {
+                page.push_str(&format!("{figure:<24} {n}\n"));
+            }
+        }
+        page.truncate(page.trim_end().len());
+        page
+    })?;
+    out.finish()
+}
+
+/// Every figure of a tree with its name. Taken apart by name, so that a new one cannot be forgotten.
+fn tree_figures(stats: &TreeStats) -> Vec<(&'static str, u64)> {
+    let TreeStats {
+        height,
+        leaves,
+        views,
+        entries,
+        deletes,
+        raw_bytes,
+        base_raw_bytes,
+        disk_bytes,
+        memtable_entries,
+        memtable_bytes,
+    } = *stats;
+    vec![
+        ("height", height),
+        ("leaves", leaves),
+        ("views", views),
+        ("entries", entries),
+        ("deletes", deletes),
+        ("raw_bytes", raw_bytes),
+        ("base_raw_bytes", base_raw_bytes),
+        ("disk_bytes", disk_bytes),
+        ("memtable_entries", memtable_entries),
+        ("memtable_bytes", memtable_bytes),
+    ]
+}
+
+/// Reads all trees, or those named, and lists what is damaged.
+pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
+    let session = Session::open(common, &args.dir)?;
+    let names = if args.trees.is_empty() { session.db.list_trees() } else { args.trees.clone() };
+    let trees = names.iter().map(|name| session.tree(name)).collect::<Result<Vec<Tree>, _>>()?;
+    let mut out = Output::new(common);
+    let (mut runs, mut entries, mut bytes) = (0, 0, 0);
+    let mut faults = Vec::new();
+    for (name, tree) in names.iter().zip(trees) {
+        let mut progress = Progress::named(common, name);
+        let report = tree.verify(&mut |done, total| {
+            progress.of(done, total);
+            true
+        })?;
+        runs += report.runs;
+        entries += report.entries;
+        bytes += report.bytes;
+        faults.extend(report.faults.into_iter().map(|fault| (name.clone(), Failure::from(fault))));
+    }
+    session.close()?;
+    let listed: Vec<Value> = faults
+        .iter()
+        .map(|(tree, fault)| {
+            let place = &fault.place;
+            json!({ "tree": tree, "kind": fault.kind, "message": fault.message, "place": place })
+        })
+        .collect();
+    let result = json!({
+        "trees": names.len(), "runs": runs, "entries": entries, "bytes": bytes, "faults": listed,
+    });
+    out.line(&result, |_| {
+        let mut page = String::new();
+        for (tree, fault) in &faults {
+            page.push_str(&format!("{}: tree {tree}: {}\n", fault.kind, fault.sentence()));
+        }
+        let faults = faults.len();
+        let trees = names.len();
+        page + &format!(
+            "{trees} trees, {runs} runs, {entries} entries, {bytes} bytes: {faults} faults"
+        )
+    })?;
+    out.finish()?;
+    match faults.len() {
+        0 => Ok(()),
+        n => Err(Failure::damaged(format!("{n} faults found in {}", args.dir.display()))),
+    }
+}
+
+/// Prints what exit codes mean.
+pub(crate) fn exit_codes(common: &Common) -> Result<(), Failure> {
+    let mut out = Output::new(common);
+    for (code, kinds, hint) in EXIT_CODES {
+        out.line(&json!({ "code": code, "kinds": kinds, "hint": hint }), |_| {
+            format!("{code:>3}  {kinds:<40} {hint}")
+        })?;
+    }
+    out.finish()
+}

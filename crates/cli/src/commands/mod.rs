@@ -1,0 +1,9 @@
+//! What each command does, one file a group.
+
+pub(crate) mod dump;
+pub(crate) mod entries;
+pub(crate) mod inspect;
+pub(crate) mod load;
+pub(crate) mod scan;
+mod session;
+pub(crate) mod trees;

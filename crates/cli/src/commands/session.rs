@@ -1,0 +1,118 @@
+//! An open database for the length of one command.
+
+use std::io::Write;
+use std::path::Path;
+
+use frondb::{Batch, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
+use serde_json::json;
+
+use crate::args::{Common, KeyRange, TreeArgs};
+use crate::failure::Failure;
+
+/// An open database. A command ends with [`close`](Self::close); one that fails need not.
+pub(super) struct Session<'a> {
+    pub(super) db: Db,
+    common: &'a Common,
+}
+
+impl<'a> Session<'a> {
+    /// Opens what is there.
+    pub(super) fn open(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
+        Self::start(common, dir, false)
+    }
+
+    /// Opens what is there, or makes it.
+    pub(super) fn open_or_create(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
+        Self::start(common, dir, true)
+    }
+
+    fn start(common: &'a Common, dir: &Path, create: bool) -> Result<Self, Failure> {
+        let mut options = Options::new().memory_bytes(common.memory).create(create);
+        if let Some(log_dir) = &common.log_dir {
+            options = options.log_dir(log_dir);
+        }
+        let db = Db::open(dir, options)?;
+        let session = Self { db, common };
+        session.note_recovery();
+        Ok(session)
+    }
+
+    /// A cut tail is what a crash leaves and no fault, but whoever lost power should know.
+    fn note_recovery(&self) {
+        let recovery = self.db.recovery();
+        let tails = [("log", &recovery.log_tail), ("manifest", &recovery.manifest_tail)];
+        for (name, tail) in tails {
+            if let Some(tail) = tail {
+                self.note(&format!("recovery cut off the torn end of the {name}: {tail}"));
+            }
+        }
+    }
+
+    /// Says something on standard error that is neither result nor error.
+    pub(super) fn note(&self, text: &str) {
+        let mut err = std::io::stderr().lock();
+        // Nobody is left to tell if standard error is closed.
+        let _ = match (self.common.quiet, self.common.json) {
+            (true, _) => Ok(()),
+            (false, true) => writeln!(err, "{}", json!({ "note": text })),
+            (false, false) => writeln!(err, "note: {text}"),
+        };
+    }
+
+    /// A tree that exists.
+    pub(super) fn tree(&self, name: &str) -> Result<Tree, Failure> {
+        Ok(self.db.open_tree(name)?)
+    }
+
+    /// Closes the database; what failed while it was written out shows here.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        Ok(self.db.close()?)
+    }
+
+    /// The bytes a key on the command line stands for.
+    pub(super) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
+        self.common.keys.decode(text)
+    }
+
+    /// Bounds of a range on the command line.
+    pub(super) fn bounds(&self, range: &KeyRange) -> Result<Bounds, Failure> {
+        let bound = |text: &Option<String>| text.as_deref().map(|t| self.key(t)).transpose();
+        if let Some(prefix) = bound(&range.prefix)? {
+            return Ok(Bounds { hi: frondb::tuple::prefix_end(&prefix), lo: prefix });
+        }
+        Ok(Bounds { lo: bound(&range.from)?.unwrap_or_default(), hi: bound(&range.to)? })
+    }
+
+    /// Commits a batch, durable when this returns.
+    pub(super) fn commit(&self, batch: &Batch) -> Result<(), Failure> {
+        Ok(self.db.write(batch, Durability::Sync)?)
+    }
+}
+
+/// Keys from `lo` on and before `hi`.
+pub(super) struct Bounds {
+    pub(super) lo: Vec<u8>,
+    pub(super) hi: Option<Vec<u8>>,
+}
+
+impl Bounds {
+    /// A cursor's options for these bounds.
+    pub(super) fn cursor(&self) -> CursorOptions {
+        let options = CursorOptions::new();
+        match &self.hi {
+            Some(hi) => options.range(&self.lo[..]..&hi[..]),
+            None => options.range(&self.lo[..]..),
+        }
+    }
+}
+
+/// Options of a tree that is created.
+pub(super) fn tree_options(args: &TreeArgs) -> TreeOptions {
+    let options = if args.secondary { TreeOptions::secondary() } else { TreeOptions::new() };
+    let Some(codec) = args.codec else { return options };
+    let options = options.codec(codec);
+    match codec.preferred_block_bytes() {
+        Some(bytes) => options.block_bytes(bytes),
+        None => options,
+    }
+}

@@ -1,0 +1,61 @@
+//! `create`, `trees`, `rename`, `drop`.
+
+use serde_json::json;
+
+use super::session::{Session, tree_options};
+use crate::args::{Common, Create, Database, Rename, Tree};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Makes the database if it is not there, and trees in it.
+pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
+    let session = Session::open_or_create(common, &args.dir)?;
+    let created = session.db.recovery().created;
+    let options = tree_options(&args.options);
+    for name in &args.trees {
+        session.db.create_tree(name, options.clone())?;
+    }
+    session.close()?;
+    let mut out = Output::new(common);
+    let result = json!({ "database": args.dir, "created": created, "trees": args.trees });
+    out.line(&result, |_| {
+        let dir = args.dir.display();
+        let made = if created { "created" } else { "opened" };
+        match args.trees.len() {
+            0 => format!("{made} {dir}"),
+            _ => format!("{made} {dir}, created {}", args.trees.join(", ")),
+        }
+    })?;
+    out.finish()
+}
+
+/// Prints the names of the trees.
+pub(crate) fn list(common: &Common, args: &Database) -> Result<(), Failure> {
+    let session = Session::open(common, &args.dir)?;
+    let mut out = Output::new(common);
+    for name in session.db.list_trees() {
+        out.line(&json!({ "tree": name }), |_| name.clone())?;
+    }
+    session.close()?;
+    out.finish()
+}
+
+/// Gives a tree another name.
+pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
+    let session = Session::open(common, &args.tree.dir)?;
+    session.db.rename_tree(&args.tree.tree, &args.name)?;
+    session.close()?;
+    let mut out = Output::new(common);
+    out.result(&json!({ "tree": args.name, "was": args.tree.tree }))?;
+    out.finish()
+}
+
+/// Removes a tree and everything in it.
+pub(crate) fn drop(common: &Common, args: &Tree) -> Result<(), Failure> {
+    let session = Session::open(common, &args.dir)?;
+    session.db.drop_tree(&args.tree)?;
+    session.close()?;
+    let mut out = Output::new(common);
+    out.result(&json!({ "dropped": args.tree }))?;
+    out.finish()
+}

@@ -1,0 +1,71 @@
+//! From arguments to exit code.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::json;
+
+use crate::args::{Command, CommandLine, Common};
+use crate::commands;
+use crate::failure::Failure;
+
+/// Does what the process's arguments say. What was asked for goes to standard output; progress,
+/// notes and the error, if there is one, go to standard error.
+#[must_use]
+pub fn run() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        // Help and version are no errors, and clap knows where each of them goes.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Failure::usage("").code() } else { 0 });
+        }
+    };
+    match dispatch(&line.common, &line.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.broken_pipe {
+                report(&line.common, &failure);
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(args) => commands::trees::create(common, args),
+        Command::Trees(args) => commands::trees::list(common, args),
+        Command::Rename(args) => commands::trees::rename(common, args),
+        Command::Drop(args) => commands::trees::drop(common, args),
+        Command::Get(args) => commands::entries::get(common, args),
+        Command::Put(args) => commands::entries::put(common, args),
+        Command::Del(args) => commands::entries::del(common, args),
+        Command::Scan(args) => commands::scan::scan(common, args),
+        Command::Load(args) => commands::load::load(common, args),
+        Command::Dump(args) => commands::dump::dump(common, args),
+        Command::Stats(args) => commands::inspect::stats(common, args),
+        Command::Verify(args) => commands::inspect::verify(common, args),
+        Command::ExitCodes => commands::inspect::exit_codes(common),
+    }
+}
+
+/// Says on standard error why it stops. Nobody is left to tell if that fails.
+fn report(common: &Common, failure: &Failure) {
+    let mut err = std::io::stderr().lock();
+    if common.json {
+        let mut error = json!({
+            "kind": failure.kind,
+            "message": failure.message,
+            "exit_code": failure.code(),
+            "hint": failure.hint(),
+        });
+        if let (Some(place), Some(error)) = (&failure.place, error.as_object_mut()) {
+            error.insert("place".into(), json!(place));
+        }
+        let _ = writeln!(err, "{}", json!({ "error": error }));
+    } else {
+        let _ = writeln!(err, "error: {}\nhint: {}", failure.sentence(), failure.hint());
+    }
+}

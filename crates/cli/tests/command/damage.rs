@@ -1,0 +1,108 @@
+//! A damaged block is found by `verify`, named with file and offset, and everything else stays
+//! readable.
+
+use std::path::{Path, PathBuf};
+
+use frondb_testkit::TempDir;
+use serde_json::Value;
+
+use crate::program::{frondb, frondb_with};
+
+/// Bytes that nothing compresses, so that they fill blocks.
+fn noise(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    frondb_core::prng::Prng::new(7).fill(&mut bytes);
+    bytes
+}
+
+/// Files below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[test]
+fn verify_lists_damaged_blocks_with_their_places() {
+    let temp = TempDir::new("cli-verify");
+    let dir = temp.path();
+    frondb("create", dir, &["large", "small"]).ok();
+    frondb("put", dir, &["small", "k", "v"]).ok();
+    let mut random = frondb_core::prng::Prng::new(3);
+    let mut table = String::from("k,v\n");
+    for _ in 0..60_000 {
+        let (key, value) = (random.next_u64(), random.next_u64());
+        table.push_str(&format!("{key:016x},{value:016x}{key:016x}\n"));
+    }
+    frondb_with("load", dir, &["large", "-", "--format", "csv"], table.as_bytes()).ok();
+    let sound = &frondb("verify", dir, &["--json"]).ok().json()[0];
+    assert_eq!(sound["trees"], 2);
+    assert!(sound["runs"].as_u64().unwrap() > 0, "something is on disk: {sound}");
+
+    // A bit in every 64 KiB of the data file finds blocks; some of it is free space, which nobody
+    // reads. One of those blocks is then damaged alone.
+    let data = dir.join("data-0000.fdb");
+    let bytes = std::fs::read(&data).unwrap();
+    let mut broken = bytes.clone();
+    broken.iter_mut().step_by(64 << 10).for_each(|byte| *byte ^= 0x10);
+    std::fs::write(&data, broken).unwrap();
+    let verified = frondb("verify", dir, &["--json"]).fails(6, "faults found");
+    let in_large = |fault: &&Value| fault["tree"] == "large" && fault["place"].is_object();
+    let faults = verified.json().remove(0)["faults"].take();
+    let block = faults.as_array().unwrap().iter().find(in_large).unwrap()["place"].clone();
+    assert_eq!(block["file"], "data-0000.fdb");
+
+    let mut broken = bytes;
+    broken[block["offset"].as_u64().unwrap() as usize] ^= 0x10;
+    std::fs::write(&data, broken).unwrap();
+    let verified = frondb("verify", dir, &["--json"]).fails(6, "faults found");
+    let faults = verified.json().remove(0)["faults"].take();
+    for fault in faults.as_array().unwrap() {
+        assert_eq!(fault["tree"], "large");
+        assert_eq!(fault["kind"], "Corruption");
+    }
+    assert!(faults.as_array().unwrap().iter().any(|fault| fault["place"] == block), "{faults}");
+    let offset = format!("at offset {} of data-0000.fdb", block["offset"]);
+    frondb("verify", dir, &["large"]).fails(6, "hint: look at the disk");
+    frondb("verify", dir, &["small"]).ok();
+    frondb("scan", dir, &["large", "--count"]).fails(6, &offset);
+    assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
+}
+
+#[test]
+fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
+    let temp = TempDir::new("cli-damage");
+    let dir = temp.path();
+    frondb("create", dir, &["large", "small"]).ok();
+    frondb("put", dir, &["small", "k", "v"]).ok();
+    // A value over 64 KiB has extents of its own: the one large file is the data file.
+    let value = noise(300_000);
+    frondb_with("put", dir, &["large", "blob", "--file", "-"], &value).ok();
+    let sound = &frondb("verify", dir, &["--json"]).ok().json()[0];
+    assert_eq!(sound["faults"].as_array().map(Vec::len), Some(0), "{sound}");
+
+    let (file, at) = files(dir)
+        .into_iter()
+        .find_map(|file| {
+            let bytes = std::fs::read(&file).unwrap();
+            let part = &value[200_000..200_016];
+            bytes.windows(16).position(|window| window == part).map(|at| (file, at))
+        })
+        .unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(&file, bytes).unwrap();
+
+    let name = file.strip_prefix(dir).unwrap().to_str().unwrap();
+    let get = frondb("get", dir, &["large", "blob", "--raw", "--json"]);
+    assert_eq!(get.code, 2, "--raw and --json exclude each other");
+    let damaged = frondb("get", dir, &["large", "blob", "--json"]).fails(6, name).error();
+    assert_eq!(damaged["kind"], "Corruption");
+    assert_eq!(damaged["place"]["file"], name);
+    let offset = damaged["place"]["offset"].as_u64().unwrap() as usize;
+    assert!(offset <= at && at - offset < value.len(), "{offset} is near {at}");
+    assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
+}

@@ -1,0 +1,84 @@
+//! Files go in and come out: tables, the binary form, and what happens to broken ones.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use frondb_testkit::TempDir;
+
+use crate::program::{frondb, frondb_with};
+
+/// Rows of a table, out of order, with every fifth key twice; the second one wins.
+fn table(rows: u32) -> String {
+    let mut table = String::from("id,name\n");
+    for i in 0..rows {
+        let key = i.wrapping_mul(7919) % rows;
+        if i % 5 == 0 {
+            writeln!(table, "{key:06},old").unwrap();
+        }
+        writeln!(table, "{key:06},\"row, {key}\"").unwrap();
+    }
+    table
+}
+
+fn count(dir: &Path, tree: &str) -> String {
+    frondb("scan", dir, &[tree, "--count"]).ok().text().trim().to_owned()
+}
+
+#[test]
+fn a_tree_goes_through_every_form_and_back() {
+    let temp = TempDir::new("cli-files");
+    let (dir, file) =
+        (temp.path().join("db"), |name: &str| temp.path().join(name).to_str().unwrap().to_owned());
+    frondb("create", &dir, &[]).ok();
+    std::fs::write(file("in.csv"), table(20_000)).unwrap();
+    let loaded = frondb("load", &dir, &["t", &file("in.csv"), "--json", "--batch", "777"]).ok();
+    assert_eq!(loaded.json()[0]["entries"], 24_000);
+    assert_eq!(count(&dir, "t"), "20000");
+    assert_eq!(frondb("get", &dir, &["t", "000005"]).ok().text(), "row, 5\n");
+
+    let csv = frondb("dump", &dir, &["t", "--format", "csv"]).ok().out;
+    for name in ["copy.csv", "copy.tsv", "copy.dump"] {
+        frondb("dump", &dir, &["t", &file(name), "--keys", "base64"]).ok();
+        frondb("load", &dir, &[name, &file(name), "--keys", "base64", "--sync", "batch"]).ok();
+        assert!(frondb("dump", &dir, &[name, "--format", "csv"]).ok().out == csv, "{name}");
+        assert!(!Path::new(&file(&format!("{name}.partial"))).exists());
+    }
+    let part = frondb("dump", &dir, &["t", "--format", "tsv", "--no-header", "--to", "000002"]);
+    assert_eq!(part.ok().text(), "000000\trow, 0\n000001\trow, 1\n");
+}
+
+#[test]
+fn columns_are_chosen_and_standard_input_is_a_file() {
+    let temp = TempDir::new("cli-columns");
+    let dir = temp.path();
+    frondb("create", dir, &[]).ok();
+    let table = b"when\twho\twhat\nmon\tada\trun\ntue\tbob\tsit\n";
+    let chosen = ["t", "-", "--format", "tsv", "--key-column", "who", "--value-column", "3"];
+    frondb_with("load", dir, &chosen, table).ok();
+    assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "ada\trun\nbob\tsit\n");
+    let unclear = frondb_with("load", dir, &["t", "-", "--format", "tsv"], table);
+    unclear.fails(2, "--value-column");
+    frondb_with("load", dir, &["t", "-", "--format", "csv", "--secondary"], b"a,b\n")
+        .fails(2, "exists");
+}
+
+#[test]
+fn a_broken_file_is_refused_and_says_how_far_it_came() {
+    let temp = TempDir::new("cli-broken");
+    let dir = temp.path().join("db");
+    let file = temp.path().join("t.dump");
+    let name = file.to_str().unwrap();
+    frondb("create", &dir, &[]).ok();
+    frondb_with("load", &dir, &["t", "-", "--format", "csv"], table(1000).as_bytes()).ok();
+    frondb("dump", &dir, &["t", name]).ok();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    frondb("load", &dir, &["u", name, "--batch", "100"]).fails(10, "1000 entries were loaded");
+    let mut flipped = whole;
+    flipped[100] ^= 1;
+    std::fs::write(&file, flipped).unwrap();
+    frondb("load", &dir, &["v", name]).fails(10, "checksum");
+    frondb("load", &dir, &["v", "not/there.csv"]).fails(1, "not/there.csv");
+    let rows = b"k,v\na,1\nb,\\q\n";
+    frondb_with("load", &dir, &["v", "-", "--format", "csv"], rows).fails(2, "line 3");
+}

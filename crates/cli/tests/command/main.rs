@@ -1,0 +1,10 @@
+//! The program as a script sees it: arguments and standard input in; standard output, standard
+//! error and the exit code out. One behaviour a file; one binary, because linking takes longer
+//! than running.
+
+mod damage;
+mod files;
+mod keys;
+mod program;
+mod refusals;
+mod trees;

@@ -1,0 +1,75 @@
+//! Running the program.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// What one run left.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Standard output as text.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.out).unwrap()
+    }
+
+    /// Standard output as JSON, one value a line.
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The error of a run with `--json`.
+    pub(crate) fn error(&self) -> Value {
+        let line = self.err.lines().last().unwrap_or_default();
+        let mut object: Value = serde_json::from_str(line).unwrap();
+        object["error"].take()
+    }
+
+    /// Demands success.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{}", self.err);
+        self
+    }
+
+    /// Demands an exit code, and a part of what is said.
+    pub(crate) fn fails(self, code: i32, part: &str) -> Self {
+        assert_eq!(self.code, code, "{}", self.err);
+        assert!(self.err.contains(part), "`{part}` is not in: {}", self.err);
+        self
+    }
+}
+
+/// Runs `frondb COMMAND DIR ARGUMENTS...`.
+pub(crate) fn frondb(command: &str, dir: &Path, args: &[&str]) -> Ran {
+    frondb_with(command, dir, args, b"")
+}
+
+/// The same with something on standard input.
+pub(crate) fn frondb_with(command: &str, dir: &Path, args: &[&str], input: &[u8]) -> Ran {
+    // The memory is small, so that little data reaches the disk.
+    let head = ["--memory", "8MiB", command].map(OsStr::new);
+    let args = args.iter().map(OsStr::new);
+    run(head.into_iter().chain([dir.as_os_str()]).chain(args), input)
+}
+
+/// Runs the program with any arguments.
+pub(crate) fn run<'a>(args: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its arguments does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    Ran { code: status.code().unwrap(), out: stdout, err: String::from_utf8(stderr).unwrap() }
+}

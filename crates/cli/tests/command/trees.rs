@@ -1,0 +1,43 @@
+//! Trees are created, listed, renamed and dropped, and have figures.
+
+use frondb_testkit::TempDir;
+
+use crate::program::frondb;
+
+#[test]
+fn trees_come_and_go() {
+    let temp = TempDir::new("cli-trees");
+    let dir = temp.path();
+    let made = frondb("create", dir, &["a", "b", "--codec", "zstd:3", "--json"]).ok();
+    assert_eq!(made.json()[0]["created"], true);
+    let again = frondb("create", dir, &["c", "--secondary", "--codec", "aggressive"]).ok();
+    assert!(again.text().starts_with("opened "), "{}", again.text());
+    assert_eq!(frondb("trees", dir, &[]).ok().text(), "a\nb\nc\n");
+
+    frondb("rename", dir, &["b", "z"]).ok();
+    frondb("drop", dir, &["a"]).ok();
+    let names = frondb("trees", dir, &["--json"]).ok().json();
+    assert_eq!(
+        names.iter().map(|row| row["tree"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["c", "z"]
+    );
+
+    frondb("drop", dir, &["a"]).fails(1, "a");
+    frondb("create", dir, &["c"]).fails(3, "c");
+    frondb("rename", dir, &["c", "z"]).fails(3, "z");
+    frondb("create", dir, &["d", "--codec", "zstd:77"]).fails(2, "77");
+}
+
+#[test]
+fn figures_are_there_by_name() {
+    let temp = TempDir::new("cli-stats");
+    let dir = temp.path();
+    frondb("create", dir, &["t"]).ok();
+    frondb("put", dir, &["t", "k", "v"]).ok();
+    let stats = &frondb("stats", dir, &["--json"]).ok().json()[0];
+    assert_eq!(stats["database"]["trees"], 1);
+    assert_eq!(stats["database"]["memory_total"], 8 << 20);
+    assert!(stats["trees"]["t"]["height"].is_u64(), "{stats}");
+    let page = frondb("stats", dir, &[]).ok();
+    assert!(page.text().contains("tree t\n"), "{}", page.text());
+}
