@@ -38,19 +38,17 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
         .collect();
     if let (Some(edge), Some(last)) = (right_edge, targets.last_mut())
         && last.place == Place::Slice
-        && *edge >= *last.lo
     {
-        // The smallest key above the edge.
-        let mut above = edge.to_vec();
-        above.push(0);
-        let above: Key = above.into();
-        last.hi = Some(Arc::clone(&above));
-        targets.push(Target {
-            lo: above,
-            hi: None,
-            place: Place::Append,
-            piece_bytes: leaf_target,
-        });
+        // The smallest key above the edge, and in the last leaf.
+        let above: Key = [edge, &[0]].concat().into();
+        let lo = above.max(Arc::clone(&trunk.last_leaf().lo));
+        if *last.lo < *lo {
+            last.hi = Some(Arc::clone(&lo));
+            targets.push(Target { lo, hi: None, place: Place::Append, piece_bytes: leaf_target });
+        } else {
+            last.place = Place::Append;
+            last.piece_bytes = leaf_target;
+        }
     }
     targets
 }

@@ -6,9 +6,11 @@
 //! range delete count, then each: lo (bytes), hi (optional bytes), seq
 //! leaf:  base count, then each view
 //! inner: child count, then each child's id
-//! view:  run id, flags (u8: bit 0 lo differs from the node's, bit 1 hi differs, bit 2 hi is
-//!        none, bit 3 shares follow), lo, hi, shares
+//! view:  run id, flags (u8: bit 0 lo follows, bit 1 hi follows, bit 2 hi is none, bit 3 shares
+//!        follow), lo (bytes), hi (bytes), shares; bounds that do not follow are the node's
 //! ```
+//!
+//! Numbers are varints, `bytes` a varint length and the bytes. Unknown flags are refused.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
 use frondb_core::sync::Arc;
@@ -16,6 +18,14 @@ use frondb_core::{NodeId, RangeDelete, RunId, SeqNo};
 
 use crate::node::{Body, Key, Node};
 use crate::view::View;
+
+const FLAG_INNER: u8 = 1;
+const FLAG_HI: u8 = 2;
+
+const VIEW_LO: u8 = 1;
+const VIEW_HI: u8 = 2;
+const VIEW_HI_NONE: u8 = 4;
+const VIEW_SHARES: u8 = 8;
 
 /// A view as the manifest keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,7 +90,8 @@ impl NodeImage {
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.id.get());
         let inner = matches!(self.body, BodyImage::Inner(_));
-        out.push(u8::from(inner) | u8::from(self.hi.is_some()) << 1);
+        let flag = |set, flag| if set { flag } else { 0 };
+        out.push(flag(inner, FLAG_INNER) | flag(self.hi.is_some(), FLAG_HI));
         put_bytes(out, &self.lo);
         if let Some(hi) = &self.hi {
             put_bytes(out, hi);
@@ -109,10 +120,11 @@ impl NodeImage {
             put_varint(out, view.run.get());
             let lo_differs = view.lo != self.lo;
             let hi_differs = view.hi != self.hi;
-            let flags = u8::from(lo_differs)
-                | u8::from(hi_differs) << 1
-                | u8::from(view.hi.is_none()) << 2
-                | u8::from(view.shares != 1) << 3;
+            let flag = |set, flag| if set { flag } else { 0 };
+            let flags = flag(lo_differs, VIEW_LO)
+                | flag(hi_differs && view.hi.is_some(), VIEW_HI)
+                | flag(hi_differs && view.hi.is_none(), VIEW_HI_NONE)
+                | flag(view.shares != 1, VIEW_SHARES);
             out.push(flags);
             if lo_differs {
                 put_bytes(out, &view.lo);
@@ -133,8 +145,11 @@ impl NodeImage {
     pub fn decode(input: &mut Reader<'_>) -> Result<Self, Truncated> {
         let id = NodeId(input.varint()?);
         let flags = input.u8()?;
+        if flags & !(FLAG_INNER | FLAG_HI) != 0 {
+            return Err(Truncated);
+        }
         let lo: Key = input.bytes()?.into();
-        let hi: Option<Key> = if flags & 2 != 0 { Some(input.bytes()?.into()) } else { None };
+        let hi: Option<Key> = if flags & FLAG_HI != 0 { Some(input.bytes()?.into()) } else { None };
         let runs = decode_views(input, &lo, hi.as_ref())?;
         let mut range_deletes = Vec::new();
         for _ in 0..input.varint()? {
@@ -142,7 +157,7 @@ impl NodeImage {
             let hi = input.bytes_opt()?.map(Into::into);
             range_deletes.push(RangeDelete { lo, hi, seq: SeqNo(input.varint()?) });
         }
-        let body = if flags & 1 == 0 {
+        let body = if flags & FLAG_INNER == 0 {
             BodyImage::Leaf(decode_views(input, &lo, hi.as_ref())?)
         } else {
             let mut children = Vec::new();
@@ -164,13 +179,20 @@ fn decode_views(
     for _ in 0..input.varint()? {
         let run = RunId(input.varint()?);
         let flags = input.u8()?;
-        let view_lo = if flags & 1 != 0 { input.bytes()?.into() } else { Arc::clone(lo) };
-        let view_hi = match (flags & 2 != 0, flags & 4 != 0) {
-            (false, _) => hi.cloned(),
-            (true, true) => None,
+        if flags & !(VIEW_LO | VIEW_HI | VIEW_HI_NONE | VIEW_SHARES) != 0 {
+            return Err(Truncated);
+        }
+        let view_lo = if flags & VIEW_LO != 0 { input.bytes()?.into() } else { Arc::clone(lo) };
+        let view_hi = match (flags & VIEW_HI != 0, flags & VIEW_HI_NONE != 0) {
+            (false, false) => hi.cloned(),
             (true, false) => Some(input.bytes()?.into()),
+            (false, true) => None,
+            (true, true) => return Err(Truncated),
         };
-        let shares = if flags & 8 != 0 { input.varint_u32()?.max(1) } else { 1 };
+        let shares = if flags & VIEW_SHARES != 0 { input.varint_u32()? } else { 1 };
+        if shares == 0 {
+            return Err(Truncated);
+        }
         views.push(ViewImage { run, lo: view_lo, hi: view_hi, shares });
     }
     Ok(views)

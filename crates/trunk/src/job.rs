@@ -9,14 +9,16 @@
 //! dropping it gives their extents back.
 
 use frondb_core::budget::{Part, Reservation};
+use frondb_core::chunk::key_prefix;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
-use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter};
+use frondb_run::{Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter};
 use frondb_space::Class;
 
+use crate::base::BaseCursor;
 use crate::cut::Target;
 use crate::install::{Made, Place};
 use crate::node::Key;
@@ -96,7 +98,11 @@ pub struct Job {
     writer: Option<RunWriter>,
     /// Where the run being written begins: the target's first key, or the piece's.
     lo: Key,
+    /// First eight bytes of the target's end; none of its keys begins with more.
+    hi_prefix: u64,
     per_entry_seqs: bool,
+    /// Largest SeqNo of the inputs.
+    max_seq: SeqNo,
     metas: Vec<(RunMeta, Key, Place)>,
     stats: JobStats,
     done: bool,
@@ -115,14 +121,35 @@ pub struct JobResult {
 }
 
 impl Job {
-    /// A job that merges `input` into `targets`; its slices will have been written `writes`
-    /// times.
+    /// A job that merges `input` into `targets`, which are adjacent and cover its keys; its slices
+    /// will have been written `writes` times.
+    ///
+    /// # Errors
+    /// What opening a source returns.
+    ///
+    /// # Panics
+    /// If there is no target.
     pub fn new(env: JobEnv, input: JobInput, targets: Vec<Target>, writes: u8) -> Result<Self> {
+        Self::below(env, input, targets, writes, None)
+    }
+
+    /// As [`new`](Self::new), for inputs of a node above which messages or range deletes from
+    /// `oldest_above` on are buffered.
+    pub(crate) fn below(
+        env: JobEnv,
+        input: JobInput,
+        targets: Vec<Target>,
+        writes: u8,
+        oldest_above: Option<SeqNo>,
+    ) -> Result<Self> {
+        assert!(!targets.is_empty(), "a job without a target");
         let (min, max) = input.seqs;
-        // One SeqNo for the run will do unless a live snapshot tells its messages apart, or a key
-        // may keep several messages.
+        // One SeqNo for the run will do unless someone tells its messages apart by theirs: a live
+        // snapshot, a key that may keep several messages, or something older in a node above (for
+        // which see invariant 4 of a node).
         let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
-        let per_entry_seqs = split || input.has_updates;
+        let under_older = oldest_above.is_some_and(|oldest| oldest <= max);
+        let per_entry_seqs = split || under_older || input.has_updates;
         let base = targets.iter().all(|target| target.place != Place::Slice);
         let class = if base { Class::Base } else { Class::Merge };
         let options = FoldOptions {
@@ -137,8 +164,7 @@ impl Job {
         let merge = FoldMerge::new(input.sources, options)?;
         let output =
             Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
-        let lo = targets.first().map_or_else(|| Key::from([]), |target| Arc::clone(&target.lo));
-        Ok(Self {
+        let mut job = Self {
             env,
             merge,
             targets,
@@ -146,13 +172,17 @@ impl Job {
             target: 0,
             output: Some(output),
             writer: None,
-            lo,
+            lo: Key::from([]),
+            hi_prefix: 0,
             per_entry_seqs,
+            max_seq: max,
             metas: Vec::new(),
             stats: JobStats::default(),
             done: false,
             _memory: memory,
-        })
+        };
+        job.enter_target(0);
+        Ok(job)
     }
 
     /// Goes on for about [`STEP_BYTES`] of output; `true` when all is written.
@@ -182,16 +212,10 @@ impl Job {
                 self.done = true;
                 return Ok(());
             }
-            let (beyond, full) = {
-                let target = &self.targets[self.target];
-                let beyond = target.hi.as_ref().is_some_and(|hi| **hi <= *self.merge.key());
-                let written = self.writer.as_ref().map_or(0, RunWriter::raw_bytes);
-                (beyond, written >= target.piece_bytes)
-            };
-            if beyond {
+            if self.merge.prefix() >= self.hi_prefix && self.is_beyond_target() {
                 self.end_run(output)?;
                 self.next_target();
-            } else if full {
+            } else if self.is_full() {
                 self.end_run(output)?;
                 self.lo = self.merge.key().into();
             }
@@ -209,15 +233,38 @@ impl Job {
         Ok(())
     }
 
+    #[cold]
+    fn is_beyond_target(&self) -> bool {
+        let hi = &self.targets[self.target].hi;
+        hi.as_ref().is_some_and(|hi| **hi <= *self.merge.key())
+    }
+
+    /// Whether a new run begins with the merge's current key. Messages of one key stay together:
+    /// the runs become leaves, and a leaf shows only keys of its range.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let piece_bytes = self.targets[self.target].piece_bytes;
+        self.writer.as_ref().is_some_and(|writer| {
+            writer.raw_bytes() >= piece_bytes && writer.last_key() != self.merge.key()
+        })
+    }
+
     /// Moves to the target that holds the merge's current key.
     fn next_target(&mut self) {
+        let mut target = self.target;
         let key = self.merge.key();
-        while self.target + 1 < self.targets.len()
-            && self.targets[self.target].hi.as_ref().is_some_and(|hi| **hi <= *key)
+        while target + 1 < self.targets.len()
+            && self.targets[target].hi.as_ref().is_some_and(|hi| **hi <= *key)
         {
-            self.target += 1;
+            target += 1;
         }
-        self.lo = Arc::clone(&self.targets[self.target].lo);
+        self.enter_target(target);
+    }
+
+    fn enter_target(&mut self, target: usize) {
+        self.target = target;
+        self.lo = Arc::clone(&self.targets[target].lo);
+        self.hi_prefix = self.targets[target].hi.as_deref().map_or(u64::MAX, key_prefix);
     }
 
     fn begin_run(&mut self) {
@@ -235,8 +282,13 @@ impl Job {
 
     fn end_run(&mut self, output: &mut Output) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        if let Some(meta) = writer.finish(output)? {
+        if let Some(mut meta) = writer.finish(output)? {
             let place = self.targets[self.target].place;
+            if place == Place::Slice {
+                // The newest message may be among those that were dropped; the run takes the
+                // place of all inputs in the order of ages all the same.
+                meta.max_seq = meta.max_seq.max(self.max_seq);
+            }
             self.metas.push((meta, Arc::clone(&self.lo), place));
         }
         Ok(())
@@ -275,7 +327,10 @@ impl Job {
     }
 }
 
-/// The input of a job over views of runs, newest first; the base's views count as one source each.
+/// The input of a job over views of runs, newest first.
+///
+/// # Errors
+/// `Corruption` or a device error of a run's block index.
 pub fn view_input<'a>(
     views: impl Iterator<Item = &'a View>,
     range_deletes: RangeDeletes,
@@ -293,15 +348,27 @@ pub fn view_input<'a>(
         disk_bytes: 0,
     };
     for view in views {
-        let (lo, hi) = view.bounds();
-        let run = Arc::clone(&view.run);
-        let meta = run.meta();
-        input.seqs = (input.seqs.0.min(meta.min_seq), input.seqs.1.max(meta.max_seq));
-        input.has_updates |= meta.updates > 0;
-        input.raw_bytes += view.raw_bytes();
-        input.disk_bytes += view.disk_bytes();
-        let cursor = RunCursor::new(run, Direction::Forward, lo, hi, ReadMode::Merge)?;
-        input.sources.push(Box::new(cursor));
+        input.count(view);
+        input.sources.push(Box::new(view.cursor(Direction::Forward, ReadMode::Merge)?));
     }
     Ok(input)
+}
+
+impl JobInput {
+    /// Adds the base of a leaf, older than all views so far, as one source.
+    pub(crate) fn add_base(&mut self, base: &[View]) {
+        base.iter().for_each(|view| self.count(view));
+        if !base.is_empty() {
+            let cursor = BaseCursor::new(base.to_vec(), Direction::Forward, ReadMode::Merge);
+            self.sources.push(Box::new(cursor));
+        }
+    }
+
+    fn count(&mut self, view: &View) {
+        let meta = view.run.meta();
+        self.seqs = (self.seqs.0.min(meta.min_seq), self.seqs.1.max(meta.max_seq));
+        self.has_updates |= meta.updates > 0;
+        self.raw_bytes += view.raw_bytes();
+        self.disk_bytes += view.disk_bytes();
+    }
 }

@@ -1,4 +1,4 @@
-//! Layer 4: the trunk, a Bε-tree whose nodes hold references to immutable sorted runs.
+//! Layer 4: the trunk, a B-epsilon-tree whose nodes hold references to immutable sorted runs.
 //!
 //! ```text
 //!  memtable flush -> root -> inner nodes, with the runs they buffer -> LEAF {runs newest..oldest, base}
@@ -11,6 +11,7 @@
 //!
 //! The crate knows nothing of memtables, logs or threads.
 
+mod base;
 pub mod cut;
 pub mod format;
 pub mod install;
@@ -19,6 +20,7 @@ mod lookup;
 mod node;
 mod options;
 pub mod plan;
+mod prepare;
 mod restore;
 mod scan;
 mod schedule;
@@ -29,6 +31,7 @@ pub use format::NodeImage;
 pub use lookup::Reading;
 pub use node::{Body, Heat, Key, Node, NodeTotals, Trunk};
 pub use options::{FilterPolicy, TrunkOptions};
+pub use prepare::{Prepared, prepare};
 pub use restore::{Restored, restore};
 pub use scan::{Segment, segment};
 pub use verify::verify;

@@ -3,16 +3,20 @@
 //! Invariants (checked by [`verify`](crate::verify)):
 //! 1. The ranges of an inner node's children are adjacent and make up the node's own range.
 //! 2. A view lies inside its node's range.
-//! 3. In a node `runs` are ordered by age, newest first: their SeqNo ranges descend. All that a
-//!    parent buffers is newer than all that its children hold, for the same key.
-//! 4. `base` is older than all `runs` of its leaf where keys meet; its views are disjoint and
+//! 3. In a node `runs` are ordered by age, newest first: their largest SeqNos descend, and where
+//!    two hold the same key, the message of the first is newer. Largest SeqNos are equal only
+//!    where keys are apart (outputs of one job, views of one run).
+//! 4. All that a parent buffers is newer than all that its children hold, for the same key and for
+//!    the range of a range delete. Not in general: what is appended (rule 5) goes past the buffers
+//!    to the last leaf and lies there under older messages of other keys.
+//! 5. `base` is older than all `runs` of its leaf where keys meet; its views are disjoint and
 //!    ascend.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! 6. The root buffers nothing unless it is a leaf.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{NodeId, TreeId};
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{NodeId, SeqNo, TreeId};
 
 use crate::view::View;
 
@@ -30,6 +34,8 @@ pub struct Heat {
     /// The oldest snapshot that was live when the base was written and kept garbage from going,
     /// plus one; 0 if there was none.
     pub held_by: AtomicU64,
+    /// Range deletes that were kept then for the same reason.
+    pub held_range_deletes: AtomicU64,
     /// Of the messages merged into the base last time, how many met an older one, in percent.
     pub overlap_percent: AtomicU64,
 }
@@ -265,6 +271,30 @@ impl Trunk {
             node = child;
         }
         node
+    }
+
+    /// The leaf at the right end.
+    #[must_use]
+    pub fn last_leaf(&self) -> &Arc<Node> {
+        let mut node = &self.root;
+        while let Some(child) = node.children().last() {
+            node = child;
+        }
+        node
+    }
+
+    /// The smallest SeqNo that the nodes above `node` hold, in messages or range deletes; `None`
+    /// if they hold nothing. See invariant 4 of this module for why it may be small.
+    #[must_use]
+    pub fn oldest_above(&self, node: &Node) -> Option<SeqNo> {
+        let (mut at, mut oldest) = (&self.root, None);
+        while at.id != node.id {
+            let runs = at.runs.iter().map(|view| view.run.meta().min_seq);
+            let deletes = at.range_deletes.iter().map(|delete| delete.seq);
+            oldest = runs.chain(deletes).chain(oldest).min();
+            at = at.child_for(&node.lo)?;
+        }
+        oldest
     }
 
     /// The node with this id, if it is still part of the trunk.

@@ -3,9 +3,8 @@
 //! [`Summary`] is what the decision depends on; [`plan_node`] is the decision. Text-script tests
 //! feed summaries, the engine makes them from nodes.
 
-use std::sync::atomic::Ordering;
-
-use frondb_core::{NodeId, SeqNo};
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, RunId, SeqNo};
 
 use crate::node::Node;
 use crate::options::TrunkOptions;
@@ -22,6 +21,9 @@ pub const DELETE_STRETCH: u64 = 64 * 1024;
 
 /// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
+
+/// Runs that two leaves to be joined may have together.
+const JOIN_RUNS_MAX: usize = 4;
 
 /// Rank of work that is done only when nothing is written.
 pub const RANK_IDLE: u8 = 6;
@@ -54,9 +56,10 @@ pub enum Plan {
     MergeRuns(usize),
     /// Merge all of a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
-    /// Give an inner node's children, or the root's, a level of inner nodes.
+    /// Give the root's children a level of inner nodes, or another node's to several in its
+    /// place; or take the level away that a root with a single child is.
     Regroup,
-    /// Join the child with this index, and the one after it, into one leaf.
+    /// Join the child with this index, and the one after it, into one.
     Join(usize),
 }
 
@@ -96,6 +99,8 @@ impl Planned {
 /// A run as the planner sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunSummary {
+    /// The run: two views of one are merged together or not at all.
+    pub id: RunId,
     /// How often its messages have been written.
     pub writes: u8,
     /// Key and value bytes.
@@ -127,6 +132,10 @@ pub struct Summary {
     pub overlap_percent: u64,
     /// See `Heat`.
     pub held_by: u64,
+    /// See `Heat`.
+    pub held_range_deletes: usize,
+    /// Whether a leaf's range deletes hide all that it holds.
+    pub covered: bool,
     /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
     /// empty for a leaf.
     pub children: Vec<ChildSummary>,
@@ -141,8 +150,10 @@ pub struct ChildSummary {
     pub raw_bytes: u64,
     /// Runs it holds beside a base.
     pub runs: usize,
-    /// Whether it is a leaf.
-    pub is_leaf: bool,
+    /// Range deletes it holds.
+    pub range_deletes: usize,
+    /// How many children it has; 0 for a leaf.
+    pub children: usize,
 }
 
 /// What the decision depends on beside the node.
@@ -204,6 +215,7 @@ impl Summary {
             base.deletes += view.deletes();
         }
         let runs = node.runs.iter().map(|view| RunSummary {
+            id: view.run.meta().id,
             writes: view.run.meta().writes,
             raw_bytes: view.raw_bytes(),
             entries: view.entries(),
@@ -219,13 +231,16 @@ impl Summary {
             clean: node.heat.clean.load(Ordering::Relaxed) != 0,
             overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
             held_by: node.heat.held_by.load(Ordering::Relaxed),
+            held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
+            covered: is_covered(node),
             children: node
                 .children()
                 .iter()
                 .map(|child| ChildSummary {
                     raw_bytes: child.totals.raw_bytes,
                     runs: child.runs.len(),
-                    is_leaf: child.is_leaf(),
+                    range_deletes: child.range_deletes.len(),
+                    children: child.children().len(),
                 })
                 .collect(),
             is_root,
@@ -236,16 +251,29 @@ impl Summary {
         self.runs.iter().map(|run| run.raw_bytes).sum()
     }
 
-    /// Whether rewriting can drop more than last time: something new has come, or the snapshot
-    /// that kept garbage from going is gone.
-    fn can_shrink(&self, context: &Context) -> bool {
-        let released = context.oldest_snapshot.is_none_or(|oldest| oldest.get() >= self.held_by);
-        !self.runs.is_empty() || self.held_by == 0 || released
+    /// Whether the snapshot still lives that kept garbage from going when the base was written.
+    /// Until it goes, writing the base again would keep the same garbage again.
+    fn is_held(&self, context: &Context) -> bool {
+        context.oldest_snapshot.is_some_and(|oldest| oldest.get() < self.held_by)
     }
 
-    fn has_work(&self) -> bool {
-        !self.runs.is_empty() || self.range_deletes > 0 || self.base.deletes > 0
+    /// Deletes and range deletes that a rewrite can make go.
+    fn has_deletes(&self, held: bool) -> bool {
+        let (base, range) =
+            if held { (0, self.held_range_deletes) } else { (self.base.deletes, 0) };
+        base > 0 || self.range_deletes > range || self.runs.iter().any(|run| run.deletes > 0)
     }
+}
+
+/// Whether a leaf's own range deletes hide all of it. Not of an inner node: its range deletes
+/// drop what they hide wholly when they arrive.
+fn is_covered(node: &Node) -> bool {
+    let newest = node.views().map(|view| view.run.meta().max_seq).max();
+    let (lo, hi) = (&node.lo, node.hi.as_deref());
+    node.is_leaf()
+        && !node.range_deletes.is_empty()
+        && node.range_deletes.covers_wholly(lo, hi, SeqNo::MAX) > newest
+        && newest.is_some()
 }
 
 /// What this node needs now, if anything.
@@ -258,7 +286,7 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     }?;
     let runs = node.runs_raw_bytes();
     let (work_bytes, rank) = match plan {
-        Plan::FlushNode => (runs, 1),
+        Plan::FlushNode => (runs, if node.clean { 0 } else { 1 }),
         Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
         Plan::Rewrite(Reason::Clean, _) => (runs + node.base.raw_bytes, 0),
         Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
@@ -275,19 +303,27 @@ fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     let buffered = node.runs_raw_bytes();
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
     let runs_max = 4 * o.fanout.max(4);
-    if buffered > 0 && (buffered >= enough || node.runs.len() > runs_max)
+    if !node.runs.is_empty() && (buffered >= enough || node.runs.len() > runs_max)
         || node.range_deletes > RANGE_DELETES_MAX
     {
         return Some(Plan::FlushNode);
+    }
+    if node.is_root
+        && let [only] = &node.children[..]
+        && (only.children == 0 || only.runs + only.range_deletes == 0)
+    {
+        return Some(Plan::Regroup);
     }
     let children_max = if node.is_root { context.root_children_max() } else { o.fanout * 2 };
     if node.children.len() > children_max {
         return Some(Plan::Regroup);
     }
     let small = context.leaf_target() / 4;
-    let joins = |pair: &[ChildSummary]| {
-        let (a, b) = (pair[0], pair[1]);
-        a.is_leaf && b.is_leaf && a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= 4
+    let joins = |pair: &[ChildSummary]| match (pair[0], pair[1]) {
+        (a, b) if a.children == 0 && b.children == 0 => {
+            a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= JOIN_RUNS_MAX
+        }
+        (a, b) => a.children > 0 && b.children > 0 && a.children + b.children <= o.fanout,
     };
     node.children.windows(2).position(joins).map(Plan::Join)
 }
@@ -297,11 +333,12 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     let runs = node.runs_raw_bytes();
     let total = runs + node.base.raw_bytes;
     let rewrite = |reason| Some(Plan::Rewrite(reason, context.pieces(total)));
-    if node.clean && node.has_work() {
+    let held = node.is_held(context);
+    if node.clean && node.has_deletes(held) {
         return rewrite(Reason::Clean);
     }
-    let can_shrink = node.can_shrink(context);
-    if node.range_deletes > RANGE_DELETES_MAX && can_shrink {
+    let kept = if held { node.held_range_deletes } else { 0 };
+    if node.range_deletes > kept + RANGE_DELETES_MAX {
         return rewrite(Reason::RangeDeletes);
     }
     if !node.runs.is_empty() {
@@ -312,7 +349,7 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         let k = runs_max(node, context);
         let ranks: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
         if let Some(n) = merge_due(&ranks, k, context.writes()) {
-            return Some(Plan::MergeRuns(n));
+            return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
         }
         if node.runs.len() as u64 > k {
             return rewrite(Reason::Runs);
@@ -321,17 +358,22 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    if garbage_percent(node) > o.garbage_percent && can_shrink {
+    if node.covered && !held || garbage_percent(node, held) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
-    let garbage = node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty();
-    if garbage && can_shrink {
+    if !held && (node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty()) {
         return rewrite(Reason::Idle);
     }
     None
+}
+
+/// `n` runs, and the other views of the last one: runs are claimed whole (rule 1).
+fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
+    let more = runs[n..].iter().take_while(|run| n > 0 && run.id == runs[n - 1].id);
+    n + more.count()
 }
 
 /// K: how many runs the leaf may have, from how many slices it will absorb before its base is
@@ -352,7 +394,7 @@ fn runs_max(node: &Summary, context: &Context) -> u64 {
 }
 
 /// Share of the leaf's messages that a rewrite is estimated to drop.
-fn garbage_percent(node: &Summary) -> u64 {
+fn garbage_percent(node: &Summary, held: bool) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
     let entries = run_entries + node.base.entries;
@@ -360,8 +402,9 @@ fn garbage_percent(node: &Summary) -> u64 {
         return 0;
     }
     // A delete removes itself and what it meets; an overwrite removes what it meets.
-    let overwritten = (run_entries - run_deletes) * node.overlap_percent / 100;
-    let garbage = run_deletes * 2 + node.base.deletes + overwritten;
+    let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
+    let base_deletes = if held { 0 } else { node.base.deletes };
+    let garbage = run_deletes * 2 + base_deletes + overwritten;
     (garbage * 100 / entries).min(100)
 }
 

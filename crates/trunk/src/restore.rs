@@ -1,7 +1,7 @@
 //! Builds a trunk from the node images and runs that the manifest gave at open, and checks that
 //! they fit together: the bytes passed their checksum, but a bug must not become wrong answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -30,8 +30,8 @@ pub fn restore(
     images: &HashMap<NodeId, NodeImage>,
     run_for: &mut dyn FnMut(RunId) -> Option<Arc<Run>>,
 ) -> Result<Restored> {
-    let mut views = HashMap::new();
-    let mut builder = Builder { tree, images, run_for, views: &mut views, depth: 0 };
+    let (mut views, mut seen) = (HashMap::new(), HashSet::new());
+    let mut builder = Builder { tree, images, run_for, views: &mut views, seen: &mut seen };
     let root = builder.node(root)?;
     let trunk = Trunk { tree, root };
     crate::verify(&trunk).map_err(|error| damaged(tree, error.message()))?;
@@ -43,7 +43,8 @@ struct Builder<'a> {
     images: &'a HashMap<NodeId, NodeImage>,
     run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
     views: &'a mut HashMap<RunId, u32>,
-    depth: usize,
+    /// A node reached twice is damage; so the walk ends.
+    seen: &'a mut HashSet<NodeId>,
 }
 
 impl Builder<'_> {
@@ -52,9 +53,8 @@ impl Builder<'_> {
             .images
             .get(&id)
             .ok_or_else(|| damaged(self.tree, &format!("node {id} is missing")))?;
-        self.depth += 1;
-        if self.depth > 64 {
-            return Err(damaged(self.tree, "the nodes form a circle"));
+        if !self.seen.insert(id) {
+            return Err(damaged(self.tree, &format!("node {id} is reached twice")));
         }
         let runs = self.views_of(&image.runs)?;
         let body = match &image.body {
@@ -64,7 +64,6 @@ impl Builder<'_> {
                 Body::Inner { children: children.collect::<Result<_>>()? }
             }
         };
-        self.depth -= 1;
         let deletes = Arc::new(RangeDeletes::new(image.range_deletes.iter().cloned()));
         let (lo, hi) = (Arc::clone(&image.lo), image.hi.clone());
         Ok(Node::new(id, lo, hi, runs, deletes, body, Arc::default()))

@@ -3,10 +3,12 @@
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Direction, Result, SeqNo, Source};
-use frondb_run::{ReadMode, RunCursor};
+use frondb_core::{Direction, RangeDelete, Result, SeqNo, Source};
+use frondb_run::ReadMode;
 
+use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
+use crate::view::View;
 
 /// What a scan reads within one leaf's range.
 pub struct Segment {
@@ -45,18 +47,24 @@ pub fn segment(
         }
         _ => {}
     }
-    let mut segment =
-        Segment { leaf, sources: Vec::new(), range_deletes: RangeDeletes::default(), lo, hi };
-    let mut deletes = Vec::new();
+    let deletes = path.iter().flat_map(|node| node.range_deletes.iter().cloned());
+    let range_deletes = RangeDeletes::new(deletes);
+    let mut segment = Segment { leaf, sources: Vec::new(), range_deletes, lo, hi };
     for node in path {
-        if !node.range_deletes.is_empty() {
-            deletes.extend(node.range_deletes.iter().cloned());
+        for view in &node.runs {
+            if let Some(part) = segment.visible_part(view, snapshot) {
+                let cursor = part.cursor(direction, ReadMode::Scan)?;
+                segment.sources.push(Box::new(cursor));
+            }
         }
-        for view in node.views() {
-            segment.add(view, direction, snapshot)?;
+        let base = node.base().iter().filter_map(|view| segment.visible_part(view, snapshot));
+        let base: Vec<View> = base.collect();
+        match &base[..] {
+            [] => {}
+            [one] => segment.sources.push(Box::new(one.cursor(direction, ReadMode::Scan)?)),
+            _ => segment.sources.push(Box::new(BaseCursor::new(base, direction, ReadMode::Scan))),
         }
     }
-    segment.range_deletes = RangeDeletes::new(deletes);
     Ok(segment)
 }
 
@@ -81,14 +89,32 @@ fn min_hi(a: Option<&[u8]>, b: Option<&[u8]>) -> Option<Key> {
 }
 
 impl Segment {
-    fn add(&mut self, view: &crate::View, direction: Direction, snapshot: SeqNo) -> Result<()> {
-        if view.run.meta().min_seq > snapshot {
-            return Ok(());
+    /// The part of `view` in which the scan may see something: within its bounds, and not where a
+    /// range delete hides all of the run.
+    fn visible_part(&self, view: &View, snapshot: SeqNo) -> Option<View> {
+        let meta = view.run.meta();
+        if meta.min_seq > snapshot {
+            return None;
         }
-        let Some(cut) = view.cut(&self.lo, self.hi.as_ref(), 1) else { return Ok(()) };
-        let (lo, hi) = cut.bounds();
-        let run = Arc::clone(&view.run);
-        self.sources.push(Box::new(RunCursor::new(run, direction, lo, hi, ReadMode::Scan)?));
-        Ok(())
+        let mut part = view.cut(&self.lo, self.hi.as_ref(), 1)?;
+        let hides = |delete: &&RangeDelete| delete.seq <= snapshot && meta.max_seq < delete.seq;
+        // Deletes are in the order of their first keys, so one pass finds how far they reach
+        // from the left without a gap.
+        for delete in self.range_deletes.iter().filter(hides) {
+            if delete.covers(&part.lo) {
+                part.lo = Key::from(delete.hi.as_deref()?);
+            }
+        }
+        while let Some(delete) = self.range_deletes.iter().filter(hides).find(|delete| {
+            let beyond = match (&part.hi, &delete.hi) {
+                (_, None) => true,
+                (None, Some(end)) => *meta.last_key < **end,
+                (Some(hi), Some(end)) => **hi <= **end,
+            };
+            beyond && part.hi.as_ref().is_none_or(|hi| *delete.lo < **hi)
+        }) {
+            part.hi = Some(Key::from(&*delete.lo));
+        }
+        part.is_visible().then_some(part)
     }
 }

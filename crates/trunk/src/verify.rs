@@ -1,8 +1,9 @@
 //! Checks the invariants of a trunk's shape (see the head of `node`); reads no data block.
 
-use frondb_core::{Error, ErrorKind, Result};
+use frondb_core::{Error, ErrorKind, RangeDelete, Result};
 
 use crate::node::{Node, Trunk};
+use crate::view::View;
 
 /// Checks every node.
 ///
@@ -11,6 +12,9 @@ use crate::node::{Node, Trunk};
 pub fn verify(trunk: &Trunk) -> Result<()> {
     if !trunk.root.lo.is_empty() || trunk.root.hi.is_some() {
         return Err(broken(&trunk.root, "the root does not span all keys"));
+    }
+    if !trunk.root.is_leaf() && trunk.root.views().next().is_some() {
+        return Err(broken(&trunk.root, "the root of inner nodes buffers messages"));
     }
     let height = trunk.height();
     check(&trunk.root, height)
@@ -21,34 +25,40 @@ fn check(node: &Node, height: usize) -> Result<()> {
         let inside = *view.lo >= *node.lo
             && match (&view.hi, &node.hi) {
                 (_, None) => true,
-                (None, Some(hi)) => *view.run.meta().last_key < **hi,
+                (None, Some(_)) => false,
                 (Some(a), Some(b)) => a <= b,
             };
-        if !inside
-            && view
-                .cut(&node.lo, node.hi.as_ref(), 1)
-                .is_some_and(|cut| cut.lo != view.lo || cut.hi != view.hi)
-        {
+        if !inside {
             return Err(broken(node, "a view reaches outside its node"));
+        }
+        if !view.is_visible() {
+            return Err(broken(node, "a view shows nothing of its run"));
         }
     }
     let by_age = node.runs.windows(2).all(|pair| {
-        let (newer, older) = (pair[0].run.meta(), pair[1].run.meta());
-        newer.min_seq > older.max_seq || !overlap(&pair[0], &pair[1])
+        let (newer, older) = (pair[0].run.meta().max_seq, pair[1].run.meta().max_seq);
+        newer > older || newer == older && !overlap(&pair[0], &pair[1])
     });
     if !by_age {
         return Err(broken(node, "runs are not ordered by age"));
     }
-    let disjoint = node.base().windows(2).all(|pair| {
-        let upper = pair[0].hi.as_deref().filter(|hi| **hi <= *pair[0].run.meta().last_key);
-        let lower: &[u8] = std::cmp::max(&*pair[1].lo, &*pair[1].run.meta().first_key);
-        match upper {
-            Some(upper) => *upper <= *lower,
-            None => *pair[0].run.meta().last_key < *lower,
-        }
-    });
-    if !disjoint {
-        return Err(broken(node, "base views overlap"));
+    let ascending = node
+        .base()
+        .windows(2)
+        .all(|pair| !overlap(&pair[0], &pair[1]) && first_of(&pair[0]) < first_of(&pair[1]));
+    if !ascending {
+        return Err(broken(node, "base views overlap or are out of order"));
+    }
+    let inside = |delete: &RangeDelete| {
+        *delete.lo >= *node.lo
+            && match (&delete.hi, &node.hi) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(a), Some(b)) => **a <= **b,
+            }
+    };
+    if !node.range_deletes.iter().all(inside) {
+        return Err(broken(node, "a range delete reaches outside its node"));
     }
     if node.is_leaf() {
         return if height == 1 { Ok(()) } else { Err(broken(node, "a leaf at another depth")) };
@@ -64,11 +74,18 @@ fn check(node: &Node, height: usize) -> Result<()> {
     children.iter().try_for_each(|child| check(child, height - 1))
 }
 
-fn overlap(a: &crate::View, b: &crate::View) -> bool {
-    a.cut(&b.lo, b.hi.as_ref(), 1).is_some_and(|cut| {
-        let (cut, other) = (cut.run.meta(), b.run.meta());
-        cut.first_key <= other.last_key && other.first_key <= cut.last_key
-    })
+/// Whether two views can show the same key.
+fn overlap(a: &View, b: &View) -> bool {
+    let ends_below = |a: &View, b: &View| {
+        let first = first_of(b);
+        *a.run.meta().last_key < *first || a.hi.as_ref().is_some_and(|hi| **hi <= *first)
+    };
+    !ends_below(a, b) && !ends_below(b, a)
+}
+
+/// No key that a view shows is below this one.
+fn first_of(view: &View) -> &[u8] {
+    std::cmp::max(&*view.lo, &*view.run.meta().first_key)
 }
 
 fn broken(node: &Node, what: &str) -> Error {

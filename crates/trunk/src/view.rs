@@ -1,7 +1,8 @@
 //! A view: the part of a run that a node holds (rule 1).
 
 use frondb_core::sync::Arc;
-use frondb_run::Run;
+use frondb_core::{Direction, Result};
+use frondb_run::{ReadMode, Run, RunCursor};
 
 use crate::node::Key;
 
@@ -56,11 +57,18 @@ impl View {
         ((!self.lo.is_empty()).then_some(&*self.lo), self.hi.as_deref())
     }
 
+    /// A walk over what the view shows.
+    pub(crate) fn cursor(&self, direction: Direction, mode: ReadMode) -> Result<RunCursor> {
+        let (lo, hi) = self.bounds();
+        RunCursor::new(Arc::clone(&self.run), direction, lo, hi, mode)
+    }
+
     /// Whether any of the run's keys can be seen.
     #[must_use]
     pub fn is_visible(&self) -> bool {
         let meta = self.run.meta();
-        *self.lo <= *meta.last_key && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi)
+        *self.lo <= *meta.last_key
+            && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi && self.lo < *hi)
     }
 
     /// Whether `key` lies within the view's bounds.

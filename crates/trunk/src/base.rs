@@ -1,0 +1,42 @@
+//! A leaf's base as one source: its views are disjoint, so they are read one after the other, each
+//! opened when the walk comes to it.
+
+use frondb_core::{Chunk, Direction, Result, Source};
+use frondb_run::{ReadMode, RunCursor};
+
+use crate::view::View;
+
+/// Walks the views of a base. For one thread at a time.
+pub(crate) struct BaseCursor {
+    /// Views not yet opened, the next one last.
+    views: Vec<View>,
+    current: Option<RunCursor>,
+    direction: Direction,
+    mode: ReadMode,
+}
+
+impl BaseCursor {
+    /// A walk over `views`, disjoint and in key order. Opens nothing yet.
+    pub(crate) fn new(mut views: Vec<View>, direction: Direction, mode: ReadMode) -> Self {
+        if direction == Direction::Forward {
+            views.reverse();
+        }
+        Self { views, current: None, direction, mode }
+    }
+}
+
+impl Source for BaseCursor {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        loop {
+            if let Some(cursor) = &mut self.current
+                && cursor.next_chunk(chunk)?
+            {
+                return Ok(true);
+            }
+            chunk.clear();
+            self.current = None;
+            let Some(view) = self.views.pop() else { return Ok(false) };
+            self.current = Some(view.cursor(self.direction, self.mode)?);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Messages on their way down: a memtable's flush, an inner node's, and what range deletes make
+//! of whole subtrees.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, RunId, SeqNo};
+
+use crate::install::surgeon::{cut_all, without};
+use crate::install::{Made, Place, Surgeon};
+use crate::node::{Body, Key, Node};
+use crate::view::View;
+
+/// What comes down to the nodes of one level.
+struct Arrival<'a> {
+    /// In key order.
+    made: &'a [Made],
+    deletes: &'a RangeDeletes,
+    /// The oldest live snapshot when the job began: what it sees must stay.
+    oldest: Option<SeqNo>,
+}
+
+impl Arrival<'_> {
+    /// The runs that reach into a node's range.
+    fn touching(&self, node: &Node) -> &[Made] {
+        let from = self.made.partition_point(|made| *made.run.meta().last_key < *node.lo);
+        let end = match &node.hi {
+            None => self.made.len(),
+            Some(hi) => self.made.partition_point(|made| *made.run.meta().first_key < **hi),
+        };
+        self.made.get(from..end).unwrap_or_default()
+    }
+}
+
+impl Surgeon<'_> {
+    /// A memtable's flush: slices, range deletes, and what lies right of all data. `keep_hidden`
+    /// is the oldest live snapshot, if one may still need what a range delete hides.
+    /// Appended runs go to the last leaf's base until that leaf holds `leaf_target` bytes.
+    pub fn flush(
+        &mut self,
+        made: &[Made],
+        deletes: &RangeDeletes,
+        keep_hidden: Option<SeqNo>,
+        leaf_target: u64,
+    ) {
+        let (append, slices): (Vec<Made>, Vec<Made>) =
+            made.iter().cloned().partition(|made| self.is_right_of_all(made));
+        let arrival = Arrival { made: &slices, deletes, oldest: keep_hidden };
+        let root = Arc::clone(&self.trunk.root);
+        if root.is_leaf() {
+            if let Some(nodes) = self.push(&root, &arrival) {
+                self.replace(&root, nodes);
+            }
+        } else if let Some(children) = self.push_below(&root, &arrival) {
+            // The root of a tree with inner nodes buffers nothing: it would be one slice a flush.
+            let ids = |nodes: &[Arc<Node>]| nodes.iter().map(|n| n.id).collect::<Vec<_>>();
+            let changed = ids(&children) != ids(root.children());
+            let root = self.with_children(&root, children, changed);
+            self.set_root(vec![root]);
+        }
+        for made in append {
+            self.append(made, leaf_target);
+        }
+    }
+
+    /// An inner node's flush: what it buffered under the claimed ids goes to its children, as
+    /// `made`, and its range deletes with it. `keep_hidden` is the oldest live snapshot.
+    /// Returns `false`, changing nothing, if the node or a claimed run is gone.
+    pub fn flush_node(
+        &mut self,
+        id: NodeId,
+        claimed: &HashSet<RunId>,
+        deletes: &RangeDeletes,
+        made: &[Made],
+        keep_hidden: Option<SeqNo>,
+    ) -> bool {
+        let Some(node) = self.claimed(id, claimed) else { return false };
+        let arrival = Arrival { made, deletes, oldest: keep_hidden };
+        let children = self.push_below(&node, &arrival);
+        let children = children.unwrap_or_else(|| node.children().to_vec());
+        let runs = without(&node.runs, claimed);
+        let new = node.with(runs, node.deletes_after(deletes), Body::Inner { children });
+        self.replace(&node, vec![new]);
+        true
+    }
+
+    /// Pushes to every child and returns the new list of them; `None` if nothing arrived.
+    fn push_below(&mut self, node: &Node, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
+        let mut changed = false;
+        let mut children = Vec::with_capacity(node.children().len());
+        for child in node.children() {
+            match self.push(child, arrival) {
+                None => children.push(Arc::clone(child)),
+                Some(nodes) => {
+                    self.record(child, &nodes);
+                    changed = true;
+                    children.extend(nodes);
+                }
+            }
+        }
+        changed.then_some(children)
+    }
+
+    /// Adds slices and range deletes to one node; `None` if none touch it. The caller records.
+    fn push(&mut self, node: &Arc<Node>, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
+        let (lo, hi) = (&node.lo, node.hi.as_ref());
+        let touching = arrival.touching(node);
+        let arriving = arrival.deletes.clip(lo, hi.map(|hi| &**hi));
+        if touching.is_empty() && arriving.is_empty() {
+            return None;
+        }
+        let mut deletes = node.range_deletes.union(&arriving);
+        let pruned =
+            if arriving.is_empty() { None } else { self.prune(node, &deletes, arrival.oldest) };
+        let node = pruned.as_ref().unwrap_or(node);
+        if node.holds_no_message() {
+            // The only messages that a range delete can hide now are those that arrive with it,
+            // kept for a snapshot.
+            let kept = deletes.iter().filter(|rd| arrival.oldest.is_some_and(|s| s < rd.seq));
+            deletes = match touching {
+                [] => RangeDeletes::empty(),
+                _ => RangeDeletes::new(kept.cloned()),
+            };
+            if !touching.is_empty() && touching.iter().all(|made| made.place == Place::Base) {
+                return Some(self.leaves_of(node, touching, &deletes));
+            }
+        }
+        let mut runs: Vec<View> =
+            touching.iter().filter_map(|made| made.view().cut(lo, hi, 2)).collect();
+        runs.sort_by_key(|view| Reverse(view.run.meta().max_seq));
+        runs.extend(node.runs.iter().cloned());
+        Some(vec![node.with(runs, Arc::new(deletes), node.body_clone())])
+    }
+
+    /// One leaf a piece, in place of a leaf without messages.
+    fn leaves_of(
+        &mut self,
+        node: &Node,
+        pieces: &[Made],
+        deletes: &RangeDeletes,
+    ) -> Vec<Arc<Node>> {
+        let leaves = pieces.iter().enumerate().map(|(i, piece)| {
+            let lo = if i == 0 { Arc::clone(&node.lo) } else { Arc::clone(&piece.lo) };
+            let hi = pieces.get(i + 1).map_or_else(|| node.hi.clone(), |p| Some(Arc::clone(&p.lo)));
+            let id = if i == 0 { node.id } else { self.new_id() };
+            let base = piece.view().cut(&lo, hi.as_ref(), 2).into_iter().collect();
+            let deletes = Arc::new(deletes.clip(&lo, hi.as_deref()));
+            Node::new(id, lo, hi, Vec::new(), deletes, Body::Leaf { base }, Arc::default())
+        });
+        leaves.collect()
+    }
+
+    /// Whether a run made for appending lies right of all that the trunk holds, in the last leaf.
+    /// What the trunk holds below the right edge of a flush only shrinks while the flush runs, so
+    /// this holds unless a caller let two flushes overlap.
+    fn is_right_of_all(&self, made: &Made) -> bool {
+        let first = &made.run.meta().first_key;
+        made.place == Place::Append
+            && self.trunk.root.max_key().is_none_or(|max| *max < **first)
+            && *self.trunk.last_leaf().lo <= **first
+    }
+
+    /// Appends a run right of all data: to the last leaf's base, or as a new leaf's.
+    fn append(&mut self, made: Made, leaf_target: u64) {
+        let leaf = Arc::clone(self.trunk.last_leaf());
+        // Views of a base are disjoint: each begins where its run does.
+        let lo: Key = Arc::from(&*made.run.meta().first_key);
+        let bytes = leaf.base_raw_bytes() + made.run.meta().raw_bytes;
+        let full = !leaf.base().is_empty() && bytes > leaf_target;
+        let view = View::whole(made.run, Arc::clone(&lo), None);
+        if full {
+            let left = Node::new(
+                leaf.id,
+                Arc::clone(&leaf.lo),
+                Some(Arc::clone(&lo)),
+                cut_all(&leaf.runs, &leaf.lo, Some(&lo), 1),
+                Arc::new(leaf.range_deletes.clip(&leaf.lo, Some(&lo))),
+                Body::Leaf { base: cut_all(leaf.base(), &leaf.lo, Some(&lo), 1) },
+                Arc::clone(&leaf.heat),
+            );
+            // Range deletes of the old leaf are older than all that is in the new one.
+            let body = Body::Leaf { base: vec![view] };
+            let (id, deletes) = (self.new_id(), Arc::default());
+            let right = Node::new(id, lo, None, Vec::new(), deletes, body, Arc::default());
+            self.replace(&leaf, vec![left, right]);
+        } else {
+            let mut base = leaf.base().to_vec();
+            base.push(view);
+            let deletes = Arc::clone(&leaf.range_deletes);
+            let new = leaf.with(leaf.runs.clone(), deletes, Body::Leaf { base });
+            self.replace(&leaf, vec![new]);
+        }
+    }
+
+    /// Drops what `deletes` hide wholly from everyone: the node's data, or that of subtrees below
+    /// it (rule 14). `deletes` are all range deletes on the path, this node's included. Returns
+    /// the node without that data, its own range deletes gone too if nothing is left; `None` if
+    /// nothing is hidden wholly. The caller records the node itself.
+    ///
+    /// A subtree with values in extents of their own stays: the merge that drops their references
+    /// frees them (rule 17).
+    fn prune(
+        &mut self,
+        node: &Arc<Node>,
+        deletes: &RangeDeletes,
+        oldest: Option<SeqNo>,
+    ) -> Option<Arc<Node>> {
+        let (lo, hi) = (&node.lo, node.hi.as_ref());
+        let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
+        // Hidden from the oldest snapshot is hidden from all later ones.
+        let reader = oldest.unwrap_or(SeqNo::MAX);
+        let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
+        if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {
+            return (!node.holds_no_message()).then(|| self.emptied(node, lo, hi));
+        }
+        let mut changed = false;
+        let mut children = node.children().to_vec();
+        for child in &mut children {
+            if let Some(new) = self.prune(child, &deletes, oldest) {
+                self.record(child, std::slice::from_ref(&new));
+                *child = new;
+                changed = true;
+            }
+        }
+        changed.then(|| {
+            let own = Arc::clone(&node.range_deletes);
+            node.with(node.runs.clone(), own, Body::Inner { children })
+        })
+    }
+
+    /// The node without any data, of the same height, over `[lo, hi)`. The caller records it.
+    fn emptied(&mut self, node: &Node, lo: &Key, hi: Option<&Key>) -> Arc<Node> {
+        let body = match node.children().split_first() {
+            None => Body::Leaf { base: Vec::new() },
+            Some((first, others)) => {
+                for child in others {
+                    self.record_gone(child);
+                }
+                let empty = self.emptied(first, lo, hi);
+                self.record(first, std::slice::from_ref(&empty));
+                Body::Inner { children: vec![empty] }
+            }
+        };
+        let (lo, hi) = (Arc::clone(lo), hi.cloned());
+        Node::new(node.id, lo, hi, Vec::new(), Arc::default(), body, Arc::default())
+    }
+}
+
+impl Node {
+    /// Whether no message is here or below.
+    fn holds_no_message(&self) -> bool {
+        self.views().next().is_none() && self.children().iter().all(|c| c.holds_no_message())
+    }
+
+    /// Whether a run here or below refers to values in extents of their own.
+    fn holds_refs(&self) -> bool {
+        self.views().any(|view| view.run.meta().refs > 0)
+            || self.children().iter().any(|child| child.holds_refs())
+    }
+}

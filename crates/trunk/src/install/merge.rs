@@ -1,0 +1,112 @@
+//! Runs that became others: several of a leaf one, all of a leaf new leaves, one its copy.
+
+use std::collections::HashSet;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, RunId, SeqNo};
+use frondb_run::Run;
+
+use crate::install::surgeon::{cut_all, without};
+use crate::install::{Made, Surgeon};
+use crate::node::{Body, Heat, Key, Node};
+use crate::view::View;
+
+impl Surgeon<'_> {
+    /// Several newest runs of a leaf became `made` (or nothing). `false` if an input is gone.
+    pub fn merge_runs(&mut self, id: NodeId, claimed: &HashSet<RunId>, made: &[Made]) -> bool {
+        let Some(node) = self.claimed(id, claimed) else { return false };
+        let is_claimed = |view: &View| claimed.contains(&view.run.meta().id);
+        let Some(at) = node.runs.iter().position(is_claimed) else { return false };
+        // What came since the job began is newer and stays in front.
+        let mut runs = node.runs[..at].to_vec();
+        let new = made.iter().filter_map(|made| made.view().cut(&node.lo, node.hi.as_ref(), 2));
+        runs.extend(new);
+        runs.extend(without(&node.runs[at..], claimed));
+        let deletes = Arc::clone(&node.range_deletes);
+        self.replace(&node, vec![node.with(runs, deletes, node.body_clone())]);
+        true
+    }
+
+    /// A leaf's claimed runs and base became `pieces`, one leaf each, whose ranges make up the
+    /// leaf's range when the job began. `consumed` are the range deletes the job applied;
+    /// `keep_hidden` is the oldest live snapshot. `false` if an input is gone.
+    pub fn rewrite(
+        &mut self,
+        id: NodeId,
+        claimed: &HashSet<RunId>,
+        consumed: &RangeDeletes,
+        pieces: &[Made],
+        keep_hidden: Option<SeqNo>,
+        overlap_percent: u64,
+    ) -> bool {
+        let Some(node) = self.claimed(id, claimed) else { return false };
+        let newer_runs = without(&node.runs, claimed);
+        let newer_base = without(node.base(), claimed);
+        // A consumed range delete goes unless a snapshot below it kept what it hides.
+        let kept = consumed.iter().filter(|rd| keep_hidden.is_some_and(|s| s < rd.seq));
+        let kept = RangeDeletes::new(kept.cloned());
+        let deletes = node.deletes_after(consumed).union(&kept);
+
+        let bounds = piece_bounds(&node, pieces);
+        let parts = bounds.len() as u32;
+        let mut leaves = Vec::with_capacity(bounds.len());
+        for (i, (lo, hi)) in bounds.into_iter().enumerate() {
+            let piece = pieces.get(i).and_then(|piece| piece.view().cut(&lo, hi.as_ref(), 2));
+            let heat = Heat::default();
+            heat.overlap_percent.store(overlap_percent, Ordering::Relaxed);
+            if let Some(snapshot) = keep_hidden {
+                heat.held_by.store(snapshot.get() + 1, Ordering::Relaxed);
+                let kept = kept.clip(&lo, hi.as_deref()).len() as u64;
+                heat.held_range_deletes.store(kept, Ordering::Relaxed);
+            }
+            let mut base: Vec<View> = piece.into_iter().collect();
+            base.extend(cut_all(&newer_base, &lo, hi.as_ref(), parts));
+            let runs = cut_all(&newer_runs, &lo, hi.as_ref(), parts);
+            let deletes = Arc::new(deletes.clip(&lo, hi.as_deref()));
+            let id = if i == 0 { node.id } else { self.new_id() };
+            let body = Body::Leaf { base };
+            leaves.push(Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat)));
+        }
+        self.replace(&node, leaves);
+        true
+    }
+
+    /// `new` is a copy of run `old` in another place: takes its place in every view.
+    pub fn relocate(&mut self, old: RunId, new: &Arc<Run>) {
+        let mut holders = Vec::new();
+        self.trunk.for_each(&mut |node| {
+            if node.views().any(|view| view.run.meta().id == old) {
+                holders.push(node.id);
+            }
+        });
+        let moved = |view: &View| {
+            let run = if view.run.meta().id == old { new } else { &view.run };
+            View { run: Arc::clone(run), ..view.clone() }
+        };
+        for id in holders {
+            // A holder may lie above one that was replaced meanwhile: its children are those of
+            // the trunk of now.
+            let Some(node) = self.trunk.find(id).map(Arc::clone) else { continue };
+            let runs = node.runs.iter().map(moved).collect();
+            let body = match &node.body {
+                Body::Leaf { base } => Body::Leaf { base: base.iter().map(moved).collect() },
+                Body::Inner { children } => Body::Inner { children: children.clone() },
+            };
+            let copy = node.with(runs, Arc::clone(&node.range_deletes), body);
+            self.replace(&node, vec![copy]);
+        }
+    }
+}
+
+/// The ranges of the leaves that a rewritten leaf becomes: those of the pieces, stretched to the
+/// leaf's range of now. It may have become smaller, if an append split it: then nothing of the
+/// job's output lies beyond.
+fn piece_bounds(node: &Node, pieces: &[Made]) -> Vec<(Key, Option<Key>)> {
+    let inside = |piece: &&Made| node.hi.as_ref().is_none_or(|hi| piece.lo < *hi);
+    let pivots: Vec<&Key> = pieces.iter().filter(inside).skip(1).map(|piece| &piece.lo).collect();
+    let los = std::iter::once(&node.lo).chain(pivots.iter().copied());
+    let his = pivots.iter().map(|&pivot| Some(Arc::clone(pivot)));
+    los.cloned().zip(his.chain(std::iter::once(node.hi.clone()))).collect()
+}

@@ -1,0 +1,132 @@
+//! Changes of the tree's shape without any data: levels of inner nodes come and go, neighbours
+//! are joined.
+
+use std::cmp::Reverse;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, RangeDelete};
+
+use crate::install::Surgeon;
+use crate::install::surgeon::cut_all;
+use crate::node::{Body, Node};
+use crate::view::View;
+
+impl Surgeon<'_> {
+    /// Gives the children of an inner node in groups of at most `fanout` to inner nodes of their
+    /// own: of the root, as a new level below it; of another node, in its place. A root with a
+    /// single child gives way to it. `false` if there is nothing to do.
+    pub fn regroup(&mut self, id: NodeId, fanout: usize) -> bool {
+        let Some(node) = self.trunk.find(id).map(Arc::clone) else { return false };
+        let is_root = id == self.trunk.root.id;
+        let children = node.children();
+        if children.len() < 2 {
+            return is_root && self.collapse(&node);
+        }
+        let groups = children.len().div_ceil(fanout.max(2)).max(2);
+        let size = children.len().div_ceil(groups);
+        let mut nodes = Vec::with_capacity(groups);
+        for (i, group) in children.chunks(size).enumerate() {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let (lo, hi) = (Arc::clone(&first.lo), last.hi.clone());
+            let runs = cut_all(&node.runs, &lo, hi.as_ref(), groups as u32);
+            let deletes = Arc::new(node.range_deletes.clip(&lo, hi.as_deref()));
+            let id = if i == 0 && !is_root { node.id } else { self.new_id() };
+            let body = Body::Inner { children: group.to_vec() };
+            nodes.push(Node::new(id, lo, hi, runs, deletes, body, Arc::default()));
+        }
+        if is_root {
+            for child in &nodes {
+                self.record_new(child);
+            }
+            // The root itself stays; what it buffered (nothing) went with the groups.
+            let body = Body::Inner { children: nodes };
+            let root = node.with(Vec::new(), Arc::default(), body);
+            self.replace(&node, vec![root]);
+        } else {
+            self.replace(&node, nodes);
+        }
+        true
+    }
+
+    /// Makes the only child of the root the root. Not if it is an inner node that buffers
+    /// something: flushes go past the root's buffer, which would then hold older messages.
+    fn collapse(&mut self, root: &Arc<Node>) -> bool {
+        let [child] = root.children() else { return false };
+        let buffers = !child.runs.is_empty() || !child.range_deletes.is_empty();
+        if !child.is_leaf() && buffers || !root.runs.is_empty() || !root.range_deletes.is_empty() {
+            return false;
+        }
+        self.record(root, &[]);
+        self.trunk.root = Arc::clone(child);
+        true
+    }
+
+    /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into one with an
+    /// id of its own: a job on one of the two finds its node gone. `false` if they are not there.
+    pub fn join(&mut self, parent: NodeId, left: NodeId, right: NodeId) -> bool {
+        let Some(node) = self.trunk.find(parent).map(Arc::clone) else { return false };
+        let children = node.children();
+        let Some(i) = children.iter().position(|child| child.id == left) else { return false };
+        let (a, b) = match children.get(i..i + 2) {
+            Some([a, b]) if b.id == right && a.is_leaf() == b.is_leaf() => (a, b),
+            _ => return false,
+        };
+        let body = match (&a.body, &b.body) {
+            (Body::Leaf { base: a }, Body::Leaf { base: b }) => {
+                Body::Leaf { base: together(a.iter().chain(b).cloned().collect()) }
+            }
+            _ => Body::Inner { children: [a.children(), b.children()].concat() },
+        };
+        // Keys of the two are disjoint, so any order that keeps that of each side is right; by
+        // largest SeqNo the next merge takes a prefix that is newer than the rest everywhere.
+        let mut runs: Vec<View> = a.runs.iter().chain(&b.runs).cloned().collect();
+        runs.sort_by_key(|view| (Reverse(view.run.meta().max_seq), view.run.meta().id));
+        let deletes = Arc::new(deletes_together(&a.range_deletes, &b.range_deletes));
+        let (lo, hi) = (Arc::clone(&a.lo), b.hi.clone());
+        let id = self.new_id();
+        let joined = Node::new(id, lo, hi, together(runs), deletes, body, Arc::default());
+        self.record(a, std::slice::from_ref(&joined));
+        self.record(b, &[]);
+        let mut children = children.to_vec();
+        children.splice(i..i + 2, [joined]);
+        let deletes = Arc::clone(&node.range_deletes);
+        let new = node.with(node.runs.clone(), deletes, Body::Inner { children });
+        self.replace(&node, vec![new]);
+        true
+    }
+}
+
+/// Makes one of neighbouring views of a run that meet at a pivot. Views with a gap between them
+/// stay apart: what lies in the gap was merged away.
+fn together(views: Vec<View>) -> Vec<View> {
+    let mut joined: Vec<View> = Vec::with_capacity(views.len());
+    for view in views {
+        match joined.last_mut() {
+            Some(last)
+                if last.run.meta().id == view.run.meta().id
+                    && last.hi.as_ref() == Some(&view.lo) =>
+            {
+                last.hi = view.hi;
+                last.shares = (last.shares / 2).max(1);
+            }
+            _ => joined.push(view),
+        }
+    }
+    joined
+}
+
+/// The range deletes of two neighbours, those that a pivot had cut made whole again.
+fn deletes_together(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
+    let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
+    for delete in right.iter() {
+        let meets = |other: &&mut RangeDelete| {
+            other.seq == delete.seq && other.hi.as_ref() == Some(&delete.lo)
+        };
+        match all.iter_mut().find(meets) {
+            Some(other) => other.hi.clone_from(&delete.hi),
+            None => all.push(delete.clone()),
+        }
+    }
+    RangeDeletes::new(all)
+}

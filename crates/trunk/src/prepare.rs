@@ -1,0 +1,89 @@
+//! From a plan to a job: what it reads, where its output goes, and what it claims.
+
+use std::collections::HashSet;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Result, RunId, SeqNo};
+use frondb_run::Run;
+
+use crate::cut::{Target, node_targets, one_target};
+use crate::install::Place;
+use crate::job::{Job, JobEnv, JobInput, view_input};
+use crate::node::{Node, Trunk};
+use crate::plan::Plan;
+use crate::view::View;
+
+/// A job with what its install needs.
+pub struct Prepared {
+    /// To be stepped.
+    pub job: Job,
+    /// Runs whose views in the node it replaces (rule 1).
+    pub claimed: HashSet<RunId>,
+    /// The same runs.
+    pub runs: Vec<Arc<Run>>,
+    /// The node's range deletes, which the job applies.
+    pub consumed: RangeDeletes,
+    /// Messages of the leaf's runs, base not included.
+    pub run_entries: u64,
+}
+
+/// Makes the job of `plan` for `node`, a node of `trunk`. `leaf_target` is what leaves should hold
+/// ([`Context::leaf_target`](crate::plan::Context::leaf_target)); `snapshots` are the live ones,
+/// ascending, listed after `trunk` was taken.
+///
+/// # Errors
+/// `Corruption` or a device error of a run's block index; `Internal` for a plan that needs no job.
+pub fn prepare(
+    env: JobEnv,
+    trunk: &Trunk,
+    node: &Node,
+    plan: Plan,
+    leaf_target: u64,
+    snapshots: Arc<[SeqNo]>,
+) -> Result<Prepared> {
+    let (views, base) = match plan {
+        Plan::FlushNode => (&node.runs[..], &[][..]),
+        Plan::MergeRuns(n) => (newest(&node.runs, n), &[][..]),
+        Plan::Rewrite(..) => (&node.runs[..], node.base()),
+        Plan::Regroup | Plan::Join(_) => {
+            return Err(Error::internal("a change of shape has no job"));
+        }
+    };
+    // What the parents buffer is newer where it matters (invariant 4 of a node), so a leaf's views
+    // are all older data of their range.
+    let at_base = node.is_leaf() && views.len() + base.len() == node.views().count();
+    let consumed = (*node.range_deletes).clone();
+    let mut input = view_input(views.iter(), consumed.clone(), snapshots, at_base)?;
+    input.add_base(base);
+    let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
+    let claimed = runs.iter().map(|run| run.meta().id).collect();
+    let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
+    let writes = writes.unwrap_or(0).saturating_add(1);
+    let targets = targets(node, plan, &input, leaf_target);
+    let job = Job::below(env, input, targets, writes, trunk.oldest_above(node))?;
+    let run_entries = node.runs.iter().map(View::entries).sum();
+    Ok(Prepared { job, claimed, runs, consumed, run_entries })
+}
+
+fn targets(node: &Node, plan: Plan, input: &JobInput, leaf_target: u64) -> Vec<Target> {
+    let (lo, hi) = (&node.lo, node.hi.as_ref());
+    match plan {
+        Plan::FlushNode => node_targets(node, leaf_target),
+        Plan::Rewrite(_, pieces) if pieces > 1 => {
+            one_target(lo, hi, Place::Base, input.raw_bytes / pieces + 1)
+        }
+        Plan::Rewrite(..) => one_target(lo, hi, Place::Base, u64::MAX),
+        _ => one_target(lo, hi, Place::Slice, u64::MAX),
+    }
+}
+
+/// The `n` newest views, and the others of the last one's run: runs are claimed whole.
+fn newest(runs: &[View], n: usize) -> &[View] {
+    let mut n = n.min(runs.len());
+    let id = |view: &View| view.run.meta().id;
+    while n > 0 && n < runs.len() && id(&runs[n]) == id(&runs[n - 1]) {
+        n += 1;
+    }
+    &runs[..n]
+}
