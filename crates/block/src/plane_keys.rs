@@ -230,8 +230,10 @@ impl Planes<'_> {
         let prefix_mask = if key_len < 8 { (1u64 << (key_len * 8)) - 1 } else { u64::MAX };
         for (eight, prefixes) in prefixes.chunks_mut(8).enumerate() {
             let row = rows.start + eight * 8;
-            let words: [[u64; 8]; TILES] =
-                std::array::from_fn(|tile| tiles[tile].rows(self.payload, row, rows.end));
+            let mut words = [[0u64; 8]; TILES];
+            for (words, tile) in words.iter_mut().zip(&tiles) {
+                *words = tile.rows(self.payload, row, rows.end);
+            }
             let at = eight * 8 * key_len;
             let keys = &mut keys[at..at + prefixes.len() * key_len + ROW_SLACK];
             for (r, prefix) in prefixes.iter_mut().enumerate() {

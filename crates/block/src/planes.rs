@@ -29,28 +29,34 @@ pub(crate) fn transpose(w: [u64; 8]) -> [u64; 8] {
 #[inline]
 fn transpose_sse2(w: [u64; 8]) -> [u64; 8] {
     use std::arch::x86_64::{
-        __m128i, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_unpackhi_epi16, _mm_unpackhi_epi32,
-        _mm_unpackhi_epi64, _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
+        _mm_cvtsi64_si128 as row, _mm_cvtsi128_si64 as low_half, _mm_unpackhi_epi16,
+        _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi8, _mm_unpacklo_epi16,
+        _mm_unpacklo_epi32,
     };
-    // Interleaving rows by bytes, pairs by words and fours by double
-    // words leaves two columns in each register.
-    let row = |r: usize| _mm_cvtsi64_si128(w[r] as i64);
-    let pairs: [__m128i; 4] =
-        std::array::from_fn(|i| _mm_unpacklo_epi8(row(2 * i), row(2 * i + 1)));
-    let low = [_mm_unpacklo_epi16(pairs[0], pairs[1]), _mm_unpacklo_epi16(pairs[2], pairs[3])];
-    let high = [_mm_unpackhi_epi16(pairs[0], pairs[1]), _mm_unpackhi_epi16(pairs[2], pairs[3])];
-    let columns = [
-        _mm_unpacklo_epi32(low[0], low[1]),
-        _mm_unpackhi_epi32(low[0], low[1]),
-        _mm_unpacklo_epi32(high[0], high[1]),
-        _mm_unpackhi_epi32(high[0], high[1]),
-    ];
-    let word = |c: usize| {
-        let two = columns[c / 2];
-        let one = if c & 1 == 0 { two } else { _mm_unpackhi_epi64(two, two) };
-        _mm_cvtsi128_si64(one) as u64
-    };
-    std::array::from_fn(word)
+    // Interleaving rows by bytes, pairs by words and fours by double words leaves two columns in
+    // each register. Written out, because a closure here would not be inlined.
+    let rows_01 = _mm_unpacklo_epi8(row(w[0] as i64), row(w[1] as i64));
+    let rows_23 = _mm_unpacklo_epi8(row(w[2] as i64), row(w[3] as i64));
+    let rows_45 = _mm_unpacklo_epi8(row(w[4] as i64), row(w[5] as i64));
+    let rows_67 = _mm_unpacklo_epi8(row(w[6] as i64), row(w[7] as i64));
+    let (top_0123, top_4567) =
+        (_mm_unpacklo_epi16(rows_01, rows_23), _mm_unpackhi_epi16(rows_01, rows_23));
+    let (end_0123, end_4567) =
+        (_mm_unpacklo_epi16(rows_45, rows_67), _mm_unpackhi_epi16(rows_45, rows_67));
+    let columns_01 = _mm_unpacklo_epi32(top_0123, end_0123);
+    let columns_23 = _mm_unpackhi_epi32(top_0123, end_0123);
+    let columns_45 = _mm_unpacklo_epi32(top_4567, end_4567);
+    let columns_67 = _mm_unpackhi_epi32(top_4567, end_4567);
+    [
+        low_half(columns_01) as u64,
+        low_half(_mm_unpackhi_epi64(columns_01, columns_01)) as u64,
+        low_half(columns_23) as u64,
+        low_half(_mm_unpackhi_epi64(columns_23, columns_23)) as u64,
+        low_half(columns_45) as u64,
+        low_half(_mm_unpackhi_epi64(columns_45, columns_45)) as u64,
+        low_half(columns_67) as u64,
+        low_half(_mm_unpackhi_epi64(columns_67, columns_67)) as u64,
+    ]
 }
 
 /// [`transpose`] with shifts and masks, for any machine.
@@ -182,7 +188,11 @@ impl PlaneBuilder {
             let mut row = 0;
             while row + 8 <= count {
                 let at = row * width + tile * 8;
-                let words = transpose(std::array::from_fn(|r| load(rows, at + r * width)));
+                let mut words = [0; 8];
+                for (r, word) in words.iter_mut().enumerate() {
+                    *word = load(rows, at + r * width);
+                }
+                let words = transpose(words);
                 for (plane, &c) in columns.iter().enumerate() {
                     let at = plane * count + row;
                     here[at..at + 8].copy_from_slice(&words[c & 7].to_le_bytes());
@@ -388,10 +398,12 @@ impl Tile {
     /// The tile of eight rows from `row`; those from `end` on are arbitrary.
     #[inline(always)]
     pub(crate) fn rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
-        let columns = std::array::from_fn(|c| match self.plane_at[c] {
-            NO_PLANE => self.constant[c],
-            at => eight_of(payload, at as usize + row, end - row),
-        });
+        let mut columns = self.constant;
+        for (column, &at) in columns.iter_mut().zip(&self.plane_at) {
+            if at != NO_PLANE {
+                *column = eight_of(payload, at as usize + row, end - row);
+            }
+        }
         // A constant tile's columns are rows of equal bytes, to be transposed like any other.
         if self.varies { transpose(columns) } else { self.constant_rows() }
     }

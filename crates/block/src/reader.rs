@@ -212,6 +212,29 @@ fn kind_of(byte: u8) -> MessageKind {
     MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
 }
 
+/// Appends the SeqNos whose differences from `base` are stored in `WIDTH` bytes each.
+fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Vec<SeqNo>) {
+    seqs.extend(stored.as_chunks::<WIDTH>().0.iter().map(|bytes| {
+        let mut word = [0; 8];
+        word[..WIDTH].copy_from_slice(bytes);
+        SeqNo(base.wrapping_add(u64::from_le_bytes(word)))
+    }));
+}
+
+/// Replaces `ends` by those of `count` strings of `len` bytes, the first of which begins at `start`.
+fn push_ends(ends: &mut Vec<u32>, count: usize, start: u32, len: u32) {
+    ends.clear();
+    ends.resize(count, start);
+    if len > 0 {
+        // Adding up, because SSE2 cannot multiply four numbers at a time.
+        let mut end = start;
+        for slot in ends {
+            end += len;
+            *slot = end;
+        }
+    }
+}
+
 impl Inner {
     #[inline]
     fn count(&self) -> usize {
@@ -275,7 +298,7 @@ impl Inner {
                 let Chunk { prefixes, keys, key_ends, .. } = chunk;
                 planes.rows(entries.start, entries.end, prefixes, keys);
                 let key_len = self.header.key_len;
-                key_ends.extend((1..=entries.len() as u32).map(|i| i * key_len));
+                push_ends(key_ends, entries.len(), 0, key_len);
                 debug_assert_eq!(keys.len(), entries.len() * key_len as usize + ROW_SLACK);
             }
             Keys::Rows(restarts) => self.rows().keys(restarts, entries, chunk),
@@ -296,17 +319,27 @@ impl Inner {
             seqs.resize(entries.len(), run_seq);
             return;
         }
-        let (stored, base) = (self.seqs(), self.header.seq_base);
         let width = usize::from(self.header.seq_width);
-        seqs.extend(entries.clone().map(|i| SeqNo(base.wrapping_add(read_uint(stored, width, i)))));
+        let stored = &self.seqs()[entries.start * width..entries.end * width];
+        let base = self.header.seq_base;
+        match width {
+            1 => push_seqs::<1>(stored, base, seqs),
+            2 => push_seqs::<2>(stored, base, seqs),
+            3 => push_seqs::<3>(stored, base, seqs),
+            4 => push_seqs::<4>(stored, base, seqs),
+            5 => push_seqs::<5>(stored, base, seqs),
+            6 => push_seqs::<6>(stored, base, seqs),
+            7 => push_seqs::<7>(stored, base, seqs),
+            8 => push_seqs::<8>(stored, base, seqs),
+            _ => seqs.resize(entries.len(), SeqNo(base)),
+        }
     }
 
     fn fill_values(&self, entries: &Range<usize>, chunk: &mut Chunk) {
         let start = self.value_start(entries.start);
         chunk.values_start = start as u32;
         if self.header.value_width == 0 {
-            let (start, len) = (start as u32, self.header.value_len);
-            chunk.value_ends.extend((1..=entries.len() as u32).map(|i| start + i * len));
+            push_ends(&mut chunk.value_ends, entries.len(), start as u32, self.header.value_len);
         } else {
             let mut end = start;
             chunk.value_ends.extend(entries.clone().map(|i| {
