@@ -2,10 +2,10 @@
 //! to where they are visible, [`Snapshots`] lists the SeqNos that somebody reads at.
 //!
 //! ```text
-//!  commit: reserve ── log, insert into memtables ── publish ──▶ visible
+//!  commit: reserve -- log, insert into memtables -- publish --> visible
 //!  reader:            pin the version, then read `visible`       (point reads)
-//!                     take a snapshot ── ... ── drop it          (cursors, transactions)
-//!  job:               live() ──▶ which versions of a key must be kept
+//!                     take a snapshot -- ... -- drop it          (cursors, transactions)
+//!  job:               live() --> which versions of a key must be kept
 //! ```
 //!
 //! Layer 1: knows only `frondb-core`.

@@ -3,7 +3,7 @@
 //! ```text
 //!        1 2 3 4 5 6 7 8 9 10
 //!       [inserted ] . .[ins ]     visible = 5: 6 and 7 are reserved and not yet inserted, so
-//!                 ▲               8 to 10 wait for them although they are there
+//!                 ^               8 to 10 wait for them although they are there
 //!              visible
 //! ```
 //!

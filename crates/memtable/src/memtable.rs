@@ -33,10 +33,10 @@ pub struct Entry<'a> {
 ///
 /// ```text
 ///  Shared (one RwLock)
-///  ├── tail     sorted slots, at most 256: what came in small commits
-///  └── State    immutable, replaced as a whole
-///      ├── arrays   sorted, immutable, newest first; a batch or a full tail becomes one
-///      └── chunks   where keys and values lie; append-only, messages never move
+///  +-- tail     sorted slots, at most 256: what came in small commits
+///  +-- State    immutable, replaced as a whole
+///      +-- arrays   sorted, immutable, newest first; a batch or a full tail becomes one
+///      +-- chunks   where keys and values lie; append-only, messages never move
 ///
 ///  Writer (one Mutex)   arena, merges under way, counters
 /// ```
