@@ -1,5 +1,5 @@
 //! Explores the schedules of one writer and readers:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-memtable --test schedules`.
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-memtable --test shuttle`.
 #![cfg(shuttle)]
 
 use std::ops::Bound;
@@ -77,7 +77,7 @@ fn read(table: &Memtable, published: &AtomicU64) {
 }
 
 #[test]
-fn a_reader_sees_whole_commits_in_every_schedule() {
+fn a_reader_sees_whole_commits_under_shuttle() {
     let schedule = || {
         let table = Arc::new(Memtable::new(Budget::new(1 << 30)));
         let published = Arc::new(AtomicU64::new(0));

@@ -1,5 +1,5 @@
 //! Explores the schedules of commits, snapshots and jobs:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-locks --test schedules`.
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-locks --test shuttle`.
 #![cfg(shuttle)]
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn commits(oracle: &SeqOracle) {
 
 /// Rule 12: a snapshot is in a job's list, or it is at or above the `visible` of that list.
 #[test]
-fn a_job_knows_every_snapshot_below_the_visible_seq_of_its_list() {
+fn a_job_knows_every_snapshot_below_visible_under_shuttle() {
     let schedule = || {
         let oracle = Arc::new(SeqOracle::new(SeqNo(1)));
         let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(NoTime));
