@@ -184,10 +184,10 @@ impl Shared {
         let reserved = job.frees_space();
         match job {
             Running::Flush(job) => {
-                let bytes = job.memtable_bytes();
+                let (bytes, begun) = (job.memtable_bytes(), job.begun());
                 match job.install(&self.env) {
                     Ok(installed) => {
-                        self.pacing.drained(bytes, self.env.now());
+                        self.pacing.drained(bytes, begun, self.env.now());
                         self.settle(&tree, installed);
                         self.has_space(reserved);
                     }

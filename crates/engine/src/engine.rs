@@ -468,9 +468,12 @@ impl Shared {
     /// early, and one with a long stretch of deletes (rule 15).
     pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.env.options.write_buffer_bytes();
+        // A flush into a slow codec stays below half a second, so that writers never wait longer.
+        let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
+        let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
             let memtable = &tree.version().active.memtable;
-            let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= buffer / 8;
+            let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
             let stretch = memtable.delete_stretch() > DELETE_STRETCH;
             if early || stretch {
                 if stretch {

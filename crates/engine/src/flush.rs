@@ -4,16 +4,17 @@
 //! Order of durability (rule 6): run data synced, then the log synced up to the memtable's last
 //! record, then the manifest edit durable, then log segments recycled.
 
+use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Result, SeqNo};
 use frondb_memtable::Memtable;
-use frondb_trunk::Trunk;
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Made, Place, Surgeon};
 use frondb_trunk::job::{Job, JobInput};
 use frondb_trunk::plan::DELETE_STRETCH;
+use frondb_trunk::{Node, Trunk};
 
 use crate::env::Env;
 use crate::format::Edit;
@@ -29,6 +30,7 @@ pub(crate) struct FlushJob {
     keep_hidden: Option<SeqNo>,
     raw_bytes: u64,
     leaf_target: u64,
+    begun: Nanos,
     /// It uses the space kept for a full disk.
     pub(crate) reserved: bool,
 }
@@ -88,12 +90,18 @@ impl FlushJob {
         let reserved = job_env.reserved;
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);
-        Ok(Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, reserved })
+        let begun = env.now();
+        Ok(Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, begun, reserved })
     }
 
     /// Memory that the memtable takes.
     pub(crate) fn memtable_bytes(&self) -> u64 {
         self.slot.memtable.bytes()
+    }
+
+    /// When it was begun.
+    pub(crate) fn begun(&self) -> Nanos {
+        self.begun
     }
 
     /// Goes on for a step; `true` when all is written.
@@ -130,7 +138,11 @@ impl FlushJob {
         let mut surgeon = Surgeon::new(trunk, &mut next_id);
         surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = surgeon.finish();
-        ask_clean(&change.trunk, slot.memtable.delete_stretch(), &result.made);
+        if slot.memtable.delete_stretch() > DELETE_STRETCH {
+            let root = &change.trunk.root;
+            let receiver = |key: &[u8]| root.child_for(key).or(Some(root));
+            ask_clean(receiver, &result.made);
+        }
 
         let flushed = slot.max_seq();
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
@@ -161,17 +173,18 @@ impl FlushJob {
     }
 }
 
-/// A long stretch of deletes arrived: the leaves it reached are cleaned at once (rule 15), so that
-/// the first and last keys are found without stepping over it.
-fn ask_clean(trunk: &Trunk, stretch: u64, made: &[Made]) {
-    if stretch <= DELETE_STRETCH {
-        return;
-    }
+/// A long stretch of deletes arrived: the nodes it reached are cleaned at once (rule 15), so that
+/// the first and last keys are found without stepping over it. An inner node is flushed, and then
+/// its children are asked the same.
+pub(crate) fn ask_clean<'a>(nodes: impl Fn(&[u8]) -> Option<&'a Arc<Node>>, made: &[Made]) {
     for made in made {
         let meta = made.run.meta();
         if meta.deletes * 2 > meta.entries {
-            trunk.leaf_for(&meta.first_key).heat.ask_clean();
-            trunk.leaf_for(&meta.last_key).heat.ask_clean();
+            for key in [&meta.first_key, &meta.last_key] {
+                if let Some(node) = nodes(key) {
+                    node.heat.ask_clean();
+                }
+            }
         }
     }
 }

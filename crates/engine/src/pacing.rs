@@ -1,11 +1,12 @@
 //! Slowing writers so that throughput bends and never stops.
 //!
-//! Writers pay in time for what they leave to be done. The debt is a fraction: 0 while the write
-//! buffer is within its quarter of memory and merges keep up, 1 when the buffer has reached half
-//! of memory or merges owe as much as the allowance. A commit of b bytes waits
-//! `2 * debt * b / rate`, where rate is how fast flushes have drained lately: at a debt of a half
-//! the wait alone takes as long as draining does, so the debt settles below it. At 1 the commit
-//! waits until a flush is done.
+//! Writers pay in time for what they leave to be done. There are two debts, each a fraction: of
+//! the write buffer, 0 within its quarter of memory and 1 at half of memory; and of merges, 0
+//! while they owe less than half of the allowance. A commit of b bytes waits
+//! `2 * debt * b / rate` for each. For the buffer, rate is how fast a flush drains a memtable; for
+//! merges, how fast memtables were drained lately, which is how fast commits came in. At a debt of
+//! a half the wait alone takes as long as the work does, so the debt settles below it. At a buffer
+//! debt of 1 the commit waits until a flush is done.
 
 use std::time::Duration;
 
@@ -18,6 +19,15 @@ const WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Waits shorter than this are saved up: the system cannot sleep so short.
 const WAIT_MIN: Duration = Duration::from_micros(200);
+
+/// The rate that is assumed before one is known, bytes a second.
+const RATE_FIRST: u64 = 32 << 20;
+
+/// A slower rate is one of an idle engine, or of a very slow codec; below it waits would be endless.
+const RATE_LEAST: u64 = 256 << 10;
+
+/// Over how long commits are counted, at least.
+const WINDOW_NANOS: u64 = 500_000_000;
 
 /// Where the debt stands.
 #[derive(Clone, Copy, Debug)]
@@ -33,21 +43,30 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
-    /// The debt in thousandths, at most 1000 for merges; more if the buffer overflows.
+    /// The larger debt in thousandths.
     pub(crate) fn permille(self) -> u64 {
+        self.buffer_permille().max(self.merge_permille())
+    }
+
+    /// Of the write buffer; above 1000 if it overflows.
+    fn buffer_permille(self) -> u64 {
         let buffer = self.write_buffer_bytes.max(1);
-        let over = self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer;
-        // Merges may owe half of the allowance before anyone is slowed.
+        self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer
+    }
+
+    /// Of merges, which never stop a writer.
+    fn merge_permille(self) -> u64 {
         let half = (self.merge_allowance / 2).max(1);
-        let merges = self.merge_bytes.saturating_sub(half) * 1000 / half;
-        over.max(merges.min(900))
+        (self.merge_bytes.saturating_sub(half) * 1000 / half).min(900)
     }
 }
 
-/// The state of pacing: the rate of draining, and waits too short to sleep.
+/// The state of pacing: the rates of draining, and waits too short to sleep.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
-    /// Bytes of memtables drained a second, smoothed.
+    /// Bytes of a memtable that a flush drains a second, smoothed.
+    flush_rate: AtomicU64,
+    /// Bytes of memtables drained a second, all pauses included, smoothed.
     rate: AtomicU64,
     window: Mutex<Window>,
     /// Nanoseconds of waits saved up.
@@ -63,38 +82,35 @@ struct Window {
 }
 
 impl Pacing {
-    /// A memtable of `bytes` was drained at `now`.
-    pub(crate) fn drained(&self, bytes: u64, now: Nanos) {
+    /// A memtable of `bytes` was drained by a flush from `begun` to `now`.
+    pub(crate) fn drained(&self, bytes: u64, begun: Nanos, now: Nanos) {
+        smooth(&self.flush_rate, bytes, now.0.saturating_sub(begun.0));
         let mut window = self.window.lock();
-        let Some(start) = window.start else {
-            window.start = Some(now);
-            return;
-        };
+        let start = window.start.unwrap_or(begun);
+        window.start = Some(start);
         window.bytes += bytes;
         let nanos = now.0.saturating_sub(start.0);
-        if nanos < 200_000_000 {
-            return;
+        if nanos >= WINDOW_NANOS {
+            smooth(&self.rate, window.bytes, nanos);
+            *window = Window { start: Some(now), bytes: 0 };
         }
-        let rate = (u128::from(window.bytes) * 1_000_000_000 / u128::from(nanos)) as u64;
-        let old = self.rate.load(Ordering::Relaxed);
-        let smooth = if old == 0 { rate } else { (old * 3 + rate) / 4 };
-        // Below this the estimate is about an idle engine, not about what it can do.
-        self.rate.store(smooth.max(1 << 20), Ordering::Relaxed);
-        *window = Window { start: Some(now), bytes: 0 };
+    }
+
+    /// How much of a memtable a flush drains in half a second, once that is known.
+    pub(crate) fn half_second_bytes(&self) -> Option<u64> {
+        let rate = self.flush_rate.load(Ordering::Relaxed);
+        (rate > 0).then_some(rate / 2)
     }
 
     /// How long a commit of `bytes` (of memtable) waits at this debt.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
-        let permille = debt.permille();
-        if permille == 0 {
+        let buffer = wait_nanos(bytes, debt.buffer_permille(), &self.flush_rate);
+        let merges = wait_nanos(bytes, debt.merge_permille(), &self.rate);
+        let nanos = buffer.max(merges);
+        if nanos == 0 {
             return None;
         }
-        let rate = match self.rate.load(Ordering::Relaxed) {
-            0 => 64 << 20,
-            rate => rate,
-        };
-        let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);
-        let wait = Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64).min(WAIT_MAX);
+        let wait = Duration::from_nanos(nanos).min(WAIT_MAX);
         let saved = self.saved.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
         let total = Duration::from_nanos(saved) + wait;
         if total < WAIT_MIN {
@@ -113,6 +129,23 @@ impl Pacing {
     pub(crate) fn waited_nanos(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }
+}
+
+fn wait_nanos(bytes: u64, permille: u64, rate: &AtomicU64) -> u64 {
+    let rate = match rate.load(Ordering::Relaxed) {
+        0 => RATE_FIRST,
+        rate => rate,
+    };
+    let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);
+    nanos.min(u128::from(u64::MAX)) as u64
+}
+
+/// Moves a rate a quarter of the way to what was just seen.
+fn smooth(rate: &AtomicU64, bytes: u64, nanos: u64) {
+    let seen = (u128::from(bytes) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
+    let old = rate.load(Ordering::Relaxed);
+    let new = if old == 0 { seen } else { (old * 3 + seen) / 4 };
+    rate.store(new.max(RATE_LEAST), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -141,8 +174,7 @@ mod tests {
     #[test]
     fn short_waits_are_saved_up() {
         let pacing = Pacing::default();
-        pacing.drained(0, Nanos(0));
-        pacing.drained(100 << 20, Nanos(1_000_000_000));
+        pacing.drained(100 << 20, Nanos(0), Nanos(1_000_000_000));
         let debt = Debt {
             memtable_bytes: 150,
             write_buffer_bytes: 100,

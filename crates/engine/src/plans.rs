@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, Result, RunId, SeqNo};
 use frondb_manifest::Ticket;
 use frondb_run::Run;
@@ -17,7 +18,7 @@ use frondb_trunk::plan::{Plan, Planned, Summary, plan_node};
 use frondb_trunk::{Node, View};
 
 use crate::env::Env;
-use crate::flush::FlushJob;
+use crate::flush::{FlushJob, ask_clean};
 use crate::format::{Edit, encode_edit};
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 use crate::work::{RANK_FLUSH, Work};
@@ -253,6 +254,12 @@ impl MergeJob {
             return Ok(Installed::nothing());
         }
         let change = surgeon.finish();
+        if planned.plan == Plan::FlushNode
+            && let Some(node) = change.trunk.find(planned.node)
+            && node.heat.clean.swap(0, Ordering::Relaxed) != 0
+        {
+            ask_clean(|key| node.child_for(key), &result.made);
+        }
         let mut edits = Vec::new();
         for extents in orphans_of(&result.dropped_refs)? {
             let Some(first) = extents.first().copied() else { continue };

@@ -188,10 +188,10 @@ impl TreeCore {
 
     /// What the planner needs to know of the tree.
     pub(crate) fn context(&self, trunk: &Trunk, env: &Env) -> Context {
-        let write_buffer_bytes = env.options.write_buffer_bytes();
-        let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
-        // Before the first flush: a third of the write buffer, less what memory adds to the data.
-        let flush_raw_bytes = if seen == 0 { write_buffer_bytes / 8 } else { seen };
+        // A tree that gets a share of the write buffer flushes about this much; smaller flushes (of
+        // a few deletes, of a small tree) say nothing about how its leaves should be cut.
+        let least = env.options.write_buffer_bytes() / 8;
+        let flush_raw_bytes = self.flush_raw_bytes.load(Ordering::Relaxed).max(least);
         Context {
             options: self.options.trunk,
             tree_raw_bytes: trunk.root.totals.raw_bytes,
