@@ -7,7 +7,8 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::faults::Script;
+use frondb_device::{Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, encode, log, open, options, rotate, state};
 
@@ -97,6 +98,52 @@ fn a_snapshot_given_up_leaves_everything_as_it_was() {
     rotate(&manifest, &[1, 2]).unwrap();
     drop(manifest);
     assert_eq!(state(&open(&device).unwrap().1), [1, 2]);
+}
+
+#[test]
+fn a_snapshot_that_may_hold_edits_that_were_given_up_is_not_finished() {
+    let memory = Arc::new(MemoryDevice::new());
+    let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+    let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+    let manifest = create(&device).unwrap();
+    log(&manifest, &edit(1)).unwrap();
+    let ticket = manifest.append(&edit(2)).unwrap();
+    let mut writer = manifest.begin_snapshot().unwrap();
+    writer.write(&encode(&[1, 2])).unwrap();
+    faults.set_script(&"fail write MANIFEST-000001 error=ENOSPC".parse().unwrap());
+    let behind = manifest.append(&edit(3)).unwrap();
+    assert_eq!(manifest.sync(behind).unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!(manifest.sync(ticket).unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Busy);
+    log(&manifest, &edit(4)).unwrap();
+    drop(manifest);
+    assert_eq!(state(&open(&device).unwrap().1), [1, 4]);
+}
+
+#[test]
+fn a_failed_sync_poisons_the_manifest_for_good() {
+    for script in [
+        "fail sync MANIFEST-000001",
+        "fail sync MANIFEST-000002",
+        "fail sync SUPER",
+        "fail write SUPER",
+        "fail sync_dir *",
+    ] {
+        let memory = Arc::new(MemoryDevice::new());
+        let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+        let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+        let manifest = create(&device).unwrap();
+        faults.set_script(&script.parse().unwrap());
+        let first = log(&manifest, &edit(1)).and_then(|()| rotate(&manifest, &[1]));
+        assert_eq!(first.unwrap_err().kind(), ErrorKind::Poisoned, "{script}");
+        // The fault was for once, but nothing is tried again.
+        assert_eq!(manifest.append(&edit(2)).unwrap_err().kind(), ErrorKind::Poisoned);
+        assert_eq!(rotate(&manifest, &[1]).unwrap_err().kind(), ErrorKind::Poisoned);
+        drop(manifest);
+        let (manifest, recovered) = open(&device).unwrap();
+        assert_eq!(state(&recovered), [1], "{script}");
+        log(&manifest, &edit(3)).unwrap();
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ const OPTIONS: fn(bool) -> WalOptions =
 
 struct History {
     prng: Prng,
+    memory: Arc<MemoryDevice>,
+    /// The same, with its faults.
     device: SharedDevice,
     options: WalOptions,
     known: Known,
@@ -45,16 +47,37 @@ struct History {
 impl History {
     /// Runs until the device stops.
     fn run(mut self, steps: u64) -> Known {
-        let Ok((_, mut wal, _)) = recover(&self.device, &self.options, Lsn(0), Lsn(0)) else {
-            return self.known;
-        };
+        let Ok(mut wal) = self.reopen() else { return self.known };
         for _ in 0..steps {
             match self.step(wal) {
                 Ok(next) => wal = next,
-                Err(_) => break,
+                Err(_) if self.memory.is_stopped() => break,
+                // A failed sync: the process starts again, without loss of power.
+                Err(_) => match self.reopen() {
+                    Ok(next) => wal = next,
+                    Err(_) => break,
+                },
             }
         }
         self.known
+    }
+
+    /// Opens again until a fault does not come between. What is found is durable from then on.
+    fn reopen(&mut self) -> Result<Wal> {
+        let (start, durable) = (self.known.start, self.known.durable);
+        loop {
+            match recover(&self.device, &self.options, start, durable) {
+                Ok((_, wal, _)) => {
+                    self.known.records.retain(|&(_, _, end)| end <= wal.end_lsn());
+                    let all = self.known.records.len();
+                    assert!(all >= self.known.synced);
+                    (self.known.written, self.known.synced) = (all, all);
+                    return Ok(wal);
+                }
+                Err(error) if self.memory.is_stopped() => return Err(error),
+                Err(error) => assert_ne!(error.kind(), ErrorKind::Corruption, "{error}"),
+            }
+        }
     }
 
     fn step(&mut self, wal: Wal) -> Result<Wal> {
@@ -78,17 +101,7 @@ impl History {
             18 => wal.trim_spares()?,
             _ => {
                 drop(wal);
-                let (start, durable) = (self.known.start, self.known.durable);
-                let mut opened = recover(&self.device, &self.options, start, durable);
-                while opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
-                    opened = recover(&self.device, &self.options, start, durable);
-                }
-                let (_, wal, _) = opened?;
-                // What was only in memory is gone, what was written is durable now.
-                self.known.records.retain(|&(_, _, end)| end <= wal.end_lsn());
-                let all = self.known.records.len();
-                (self.known.written, self.known.synced) = (all, all);
-                return Ok(wal);
+                return self.reopen();
             }
         }
         Ok(wal)
@@ -176,43 +189,46 @@ fn check(crash: Crash, known: &Known) {
     check_recovered(shared, known, crash.mode);
 }
 
-fn history(seed: u64, device: SharedDevice, compression: bool) -> Known {
-    let options = OPTIONS(compression);
-    let prng = Prng::new(seed);
-    History { prng, device, options, known: Known::default(), number: 0 }.run(80)
+fn history(seed: u64, memory: Arc<MemoryDevice>, compression: bool, faults: &str) -> Known {
+    let script: Script = faults.parse().unwrap();
+    let device: SharedDevice = Arc::new(FaultDevice::new(Arc::clone(&memory) as _, &script));
+    let (options, prng) = (OPTIONS(compression), Prng::new(seed));
+    History { prng, memory, device, options, known: Known::default(), number: 0 }.run(80)
+}
+
+/// `faults` gets its seed. Every second history compresses.
+fn power_loss(seeds: std::ops::Range<u64>, faults: &str) {
+    for seed in seeds {
+        let faults = faults.replace("SEED", &seed.to_string());
+        let report = for_each_crash_point(
+            CrashTest::new(400, seed),
+            |device| history(seed, device, seed % 2 == 0, &faults),
+            check,
+        );
+        println!("wal with faults {faults:?}, seed {seed}: {report}");
+        assert!(report.tried > 50);
+    }
 }
 
 #[test]
 fn power_loss_at_every_point() {
-    for seed in 1..=4 {
-        let report = for_each_crash_point(
-            CrashTest::new(400, seed),
-            |device| history(seed, device, seed % 2 == 0),
-            check,
-        );
-        println!("wal, seed {seed}: {report}");
-        assert!(report.tried > 50);
-    }
+    power_loss(1..5, "");
 }
 
 #[test]
 fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
-    for seed in 11..=14 {
-        let script = format!(
-            "random write * chance=1/6 seed={seed} error=ENOSPC; \
-             random allocate * chance=1/2 seed={seed} error=ENOSPC"
-        );
-        let script: Script = script.parse().unwrap();
-        let report = for_each_crash_point(
-            CrashTest::new(400, seed),
-            |device| {
-                let device: Arc<MemoryDevice> = device;
-                let device = FaultDevice::new(device, &script);
-                history(seed, Arc::new(device), false)
-            },
-            check,
-        );
-        println!("wal with ENOSPC, seed {seed}: {report}");
-        assert!(report.tried > 50);
-    }
+    power_loss(
+        11..15,
+        "random write * chance=1/6 seed=SEED error=ENOSPC; \
+         random allocate * chance=1/2 seed=SEED error=ENOSPC",
+    );
+}
+
+#[test]
+fn power_loss_at_every_point_with_syncs_that_fail_now_and_then() {
+    power_loss(
+        21..25,
+        "random sync * chance=1/12 seed=SEED; random sync_dir * chance=1/12 seed=SEED; \
+         random rename * chance=1/12 seed=SEED",
+    );
 }

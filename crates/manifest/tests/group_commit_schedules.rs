@@ -1,0 +1,68 @@
+//! Group commit and a change of files under many schedules: whenever `sync` returns, power loss at that
+//! moment leaves the edit.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-manifest --test group_commit_schedules`
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::sync::Mutex;
+use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+use frondb_manifest::Manifest;
+use support::{create, edit, encode, open, state};
+
+/// What is found after power loss now.
+fn durable_state(memory: &MemoryDevice) -> Vec<u64> {
+    let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+    state(&open(&device).unwrap().1)
+}
+
+/// An engine's state, which changes in the order of the edits.
+type Engine = shuttle::sync::Arc<(Manifest, Mutex<Vec<u64>>)>;
+
+/// Changes the state by an edit, and looks whether it is durable.
+fn change(engine: &Engine, memory: &MemoryDevice, number: u64) {
+    let mut state = engine.1.lock();
+    let ticket = engine.0.append(&edit(number)).unwrap();
+    state.push(number);
+    drop(state);
+    engine.0.sync(ticket).unwrap();
+    assert!(durable_state(memory).contains(&number), "acknowledged, but not on disk");
+}
+
+fn rotate(engine: &Engine) {
+    let state = engine.1.lock();
+    let captured = state.clone();
+    let mut writer = engine.0.begin_snapshot().unwrap();
+    drop(state);
+    writer.write(&encode(&captured)).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_sync_that_returns_is_a_sync_that_happened_also_while_files_change() {
+    shuttle::check_random(
+        || {
+            let memory = MemoryDevice::new();
+            let device: SharedDevice = Arc::new(memory.clone());
+            let manifest = create(&device).unwrap();
+            let engine: Engine = shuttle::sync::Arc::new((manifest, Mutex::new(Vec::new())));
+            let mut threads: Vec<_> = (0..2)
+                .map(|thread| {
+                    let (engine, memory) = (engine.clone(), memory.clone());
+                    shuttle::thread::spawn(move || {
+                        (0..3).for_each(|n| change(&engine, &memory, thread * 10 + n));
+                    })
+                })
+                .collect();
+            let rotating = engine.clone();
+            threads.push(shuttle::thread::spawn(move || (0..2).for_each(|_| rotate(&rotating))));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(durable_state(&memory), *engine.1.lock(), "the order of the edits");
+        },
+        1000,
+    );
+}
