@@ -10,6 +10,7 @@
 //! | [`workspace`] | finds the crates and their files |
 //! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
+//! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands, measures them, sums up |
 //! | [`install`] | installs what is missing, or says how |
 //! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`] | the commands |
@@ -21,6 +22,7 @@ mod bench;
 mod fuzz;
 mod install;
 mod layers;
+mod pages;
 mod sanitize;
 mod shuttle;
 mod step;
@@ -41,6 +43,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=
   fuzz       TARGET= SECONDS=
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
+  pages      write docs/operating/options.md and status.md from the source
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&rest),
         "fuzz" => fuzz::run(&rest),
         "fuzz-targets" => fuzz::write_targets(),
+        "pages" => pages::write(),
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),

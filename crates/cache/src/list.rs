@@ -2,7 +2,7 @@
 //! middle when its run is dropped, and moving between queues allocates nothing.
 //!
 //! ```text
-//!   head (newest) ⇄ ... ⇄ tail (oldest)          NONE marks the ends
+//!   head (newest) = ... = tail (oldest)          NONE marks the ends
 //! ```
 
 /// No entry.

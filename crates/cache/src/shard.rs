@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!                    not in the ghost            read again while there
-//!   a miss inserts ────────────────▶ small (10 %) ────────────────▶ main (90 %)
-//!                  │                   │ not                          │  ▲ read since it was last
-//!                  │                   ▼                              │  │ here: once more round
-//!                  │                 ghost (keys only)                ├──┘
-//!                  └── in the ghost, or metadata ──▶ main             ▼ else evicted
+//!   a miss inserts ----------------> small (10 %) ----------------> main (90 %)
+//!                  |                   | not                          |  ^ read since it was last
+//!                  |                   v                              |  | here: once more round
+//!                  |                 ghost (keys only)                +--+
+//!                  +-- in the ghost, or metadata --> main             v else evicted
 //! ```
 //!
 //! A hit adds one to a counter of the entry (at most 3) and moves nothing, which is why hits share

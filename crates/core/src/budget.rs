@@ -5,9 +5,9 @@
 //! size of its own that could be set wrong against another's.
 //!
 //! ```text
-//!   memtable ─┐ reserve / grow                  over total
-//!   merge    ─┼──────────────▶ used (an atomic) ──────────▶ pressure callbacks, in the order
-//!   cache    ─┘ shrink / drop                               they were registered; the cache first
+//!   memtable -+ reserve / grow                  over total
+//!   merge    -+--------------> used (an atomic) ----------> pressure callbacks, in the order
+//!   cache    -+ shrink / drop                               they were registered; the cache first
 //! ```
 //!
 //! Reserving never fails and never waits: memory that a commit needs must be had, and it is the

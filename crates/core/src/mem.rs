@@ -8,9 +8,9 @@
 //! its class, and what lies idle beyond a bound goes back to the kernel page by page.
 //!
 //! ```text
-//!   Buf / Bytes ──▶ Block ──▶ < 1 KiB        ordinary heap
-//!                         ├─▶ 1 KiB..4 MiB   class, slab of <= 64 blocks (mapped; a bitmap)
-//!                         └─▶ > 4 MiB        a mapping of its own
+//!   Buf / Bytes --> Block --> < 1 KiB        ordinary heap
+//!                         +-> 1 KiB..4 MiB   class, slab of <= 64 blocks (mapped; a bitmap)
+//!                         +-> > 4 MiB        a mapping of its own
 //! ```
 //!
 //! | file | role |

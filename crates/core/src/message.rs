@@ -1,9 +1,9 @@
 //! Messages: what a commit sends into a tree, and how several of one key become one.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::SeqNo;
+use crate::sync::Arc;
 
 /// What a point message does to its key. The numbers are on disk: do not change them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -72,7 +72,8 @@ pub trait UpdateFn: Send + Sync {
 
     /// The new value from the existing one (`None`: the key is absent) and one operand. An error
     /// leaves the operands as they are and is reported to the reader.
-    fn apply(&self, key: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String>;
+    fn apply(&self, key: &[u8], existing: Option<&[u8]>, operand: &[u8])
+    -> Result<Vec<u8>, String>;
 
     /// One operand that does what `older` and then `newer` do; `None` if they cannot be combined.
     fn combine(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>>;

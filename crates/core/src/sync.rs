@@ -17,4 +17,7 @@ mod imp {
 #[path = "sync/scheduled.rs"]
 mod imp;
 
+// Set once and then only read: there is nothing for a scheduler to interleave.
+pub use std::sync::OnceLock;
+
 pub use imp::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

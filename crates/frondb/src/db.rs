@@ -1,10 +1,10 @@
 //! [`Db`]: an open database.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{Durability, Engine, EngineStats, Recovery, Snapshot};

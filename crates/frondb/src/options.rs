@@ -1,11 +1,12 @@
 //! Options of a database and of a tree. The defaults need no tuning; the three that may be worth
 //! a thought are memory, durability and compression.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use frondb_block::Codec;
 use frondb_core::message::UpdateFn;
+use frondb_core::sync::Arc;
 use frondb_engine::{EngineOptions, UpdateFns};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::SyncMode;
@@ -20,7 +21,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let memory_bytes = (frondb_device::memory_bytes() / 4).max(EngineOptions::MEMORY_BYTES_MIN);
-        let engine = EngineOptions { memory_bytes, ..EngineOptions::default() };
+        // One that flushes and one that merges, and on larger machines half of the cores.
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let background_threads = (cores / 2).max(2);
+        let engine = EngineOptions { memory_bytes, background_threads, ..EngineOptions::default() };
         Self { engine, log_dir: None }
     }
 }

@@ -1,8 +1,7 @@
 //! [`Tree`]: one ordered index of a database.
 
-use std::sync::Arc;
-
 use frondb_core::Result;
+use frondb_core::sync::Arc;
 use frondb_engine::{Durability, Engine, RangeEstimate, Snapshot, TreeStats};
 
 use crate::cursor::{Cursor, CursorOptions};

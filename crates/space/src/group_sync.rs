@@ -16,9 +16,7 @@
 //! A failed sync poisons for ever (design 8): the kernel may have dropped the pages that it could
 //! not write and marked them clean, so a second sync that succeeds proves nothing.
 
-use std::sync::OnceLock;
-
-use frondb_core::sync::{Condvar, Mutex};
+use frondb_core::sync::{Condvar, Mutex, OnceLock};
 use frondb_core::{Error, ErrorKind, Result};
 
 /// See the module's head.

@@ -23,6 +23,8 @@ mod file_space;
 mod files;
 mod format;
 mod free;
+#[doc(hidden)]
+pub mod fuzz;
 mod group_sync;
 mod options;
 mod ranges;
@@ -33,9 +35,3 @@ pub use extent::{Class, Extent};
 pub use options::SpaceOptions;
 pub use reclaim::{Reclaim, TailMove};
 pub use space::{Space, Stats};
-
-#[doc(hidden)]
-pub mod fuzz {
-    //! Entry points for fuzzing the decoder.
-    pub use crate::format::fuzz_extent as extent;
-}

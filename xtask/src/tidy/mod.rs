@@ -7,6 +7,7 @@
 //! | [`names`] | no synonym of the glossary's nouns in names |
 //! | [`decoders`] | a fuzz target for every decoder |
 //! | [`links`] | every link in a document leads somewhere |
+//! | [`pages`] | pages that are written from the source are up to date |
 
 mod decoders;
 mod links;
@@ -14,8 +15,8 @@ mod names;
 mod shims;
 mod source;
 
-use crate::Result;
 use crate::workspace::{SourceFile, root, rust_files_below};
+use crate::{Result, pages};
 
 pub(crate) use decoders::collect as fuzz_entries;
 pub(crate) use source::code_of_line;
@@ -32,6 +33,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     }
     findings.extend(decoders::check()?);
     findings.extend(links::check()?);
+    findings.extend(pages::check()?);
     Ok(findings)
 }
 

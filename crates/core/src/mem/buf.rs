@@ -6,10 +6,10 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use super::allocator::Block;
 use crate::limits::PAGE_BYTES;
+use crate::sync::Arc;
 
 /// A unique, writable buffer of fixed size.
 ///

@@ -1,0 +1,330 @@
+//! Pages for operators that are written from the source: docs/operating/options.md from the
+//! builders of `Options` and `TreeOptions`, docs/operating/status.md from the structs of figures.
+//!
+//! `cargo xtask pages` writes them; [`check`], a part of tidy, demands that they are what would be
+//! written, and that a default named in a builder's comment is the one in the code.
+//!
+//! ```text
+//!   /// Disk space kept ready ... Default 32 MiB.        reserve_bytes: 32 << 20,
+//!   pub fn reserve_bytes(mut self, bytes: u64) ...  <->  (EngineOptions::default)
+//!            |
+//!            v
+//!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Default 32 MiB. |
+//! ```
+//! The source is read line by line as rustfmt leaves it; nothing here parses Rust.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::Result;
+use crate::workspace::{read, root};
+
+const BUILDERS: &str = "crates/frondb/src/options.rs";
+const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
+const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
+const STATS: &str = "crates/engine/src/stats.rs";
+const RECOVERY: &str = "crates/engine/src/recovery.rs";
+
+const OPTIONS_HEAD: &str = "\
+# Options
+
+Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
+
+The defaults need no tuning. Three options may be worth a thought: memory, durability and compression. An option out of
+its range is refused with the kind `Invalid` and the range.
+";
+const STATUS_HEAD: &str = "\
+# Status
+
+Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
+
+`Db::stats()` and `frondb stats` give these figures; reading them costs next to nothing. The names are the same in the
+struct, in the text and in the JSON. Counters count since the database was opened.
+";
+
+/// Writes the pages.
+pub(crate) fn write() -> Result {
+    for (path, text) in pages()? {
+        fs::write(root().join(path), text).map_err(|e| format!("cannot write {path}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Pages that are not what would be written, and comments that name another default than the code.
+pub(crate) fn check() -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for (path, text) in pages()? {
+        if read(&root().join(path)).ok() != Some(text) {
+            findings.push(format!("{path}: differs from the source: run `cargo xtask pages`"));
+        }
+    }
+    let builders = read(&root().join(BUILDERS))?;
+    let chosen = defaults(&builders, "Options");
+    let mut of_parts = defaults(&read(&root().join(ENGINE_OPTIONS))?, "EngineOptions");
+    of_parts.extend(defaults(&read(&root().join(TRUNK_OPTIONS))?, "TrunkOptions"));
+    for scope in ["impl Options {", "impl TreeOptions {"] {
+        for item in items(&builders, scope) {
+            findings.extend(wrong_default(&item, &chosen, &of_parts));
+        }
+    }
+    Ok(findings)
+}
+
+/// Path and text of each page.
+fn pages() -> Result<[(&'static str, String); 2]> {
+    let source = |path: &str| read(&root().join(path));
+    let (builders, trunk) = (source(BUILDERS)?, source(TRUNK_OPTIONS)?);
+    let (stats, recovery) = (source(STATS)?, source(RECOVERY)?);
+
+    let mut options = OPTIONS_HEAD.to_owned();
+    let is_option = |item: &Item| item.code.contains("(mut self");
+    let (database, _) = split(items(&builders, "impl Options {"), is_option);
+    let (tree, presets) = split(items(&builders, "impl TreeOptions {"), is_option);
+    section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
+    section(
+        &mut options,
+        "A tree: `TreeOptions`, fixed when it is made",
+        ("start from", "for"),
+        &presets,
+    );
+    table(&mut options, ("option", "what it does"), &tree);
+    let shape = with_defaults(items(&trunk, "pub struct TrunkOptions {"), &trunk);
+    section(
+        &mut options,
+        "A tree's shape: `TreeOptions::shape`, for experts",
+        ("field", "what it is"),
+        &shape,
+    );
+
+    let mut status = STATUS_HEAD.to_owned();
+    let columns = ("figure", "what it is");
+    section(&mut status, "The database: `Stats`", columns, &items(&stats, "engine_stats! {"));
+    section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
+    let recovered = items(&recovery, "pub struct Recovery {");
+    section(&mut status, "What an open found: `Recovery`", columns, &recovered);
+    Ok([("docs/operating/options.md", options), ("docs/operating/status.md", status)])
+}
+
+/// A documented item of a scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    /// Its comment as one line, without links.
+    doc: String,
+    /// Its first line of code, trimmed.
+    code: String,
+    /// The lines up to the next item's comment.
+    body: String,
+}
+
+impl Item {
+    /// How it is shown: a builder with its arguments, a field by its name.
+    fn name(&self) -> String {
+        let code = self.code.trim_start_matches("pub ");
+        if let Some((name, arguments)) = code.strip_prefix("fn ").and_then(|c| c.split_once('(')) {
+            let arguments = arguments.split_once(") ->").map_or(arguments, |(a, _)| a);
+            let arguments = arguments.strip_prefix("mut self").unwrap_or(arguments);
+            return format!("{name}({})", arguments.trim_start_matches(", "));
+        }
+        code.split([':', ',']).next().unwrap_or_default().to_owned()
+    }
+}
+
+/// The documented items between the line `start` and the brace that closes it.
+fn items(source: &str, start: &str) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut doc = String::new();
+    let lines = source.lines().skip_while(|line| *line != start).skip(1);
+    for line in lines.take_while(|line| *line != "}") {
+        let line = line.trim();
+        if let Some(text) = line.strip_prefix("///") {
+            // A heading such as "# Errors" ends what a table has room for.
+            doc.push(' ');
+            doc.push_str(text.trim());
+        } else if !doc.is_empty() && !line.starts_with("#[") {
+            let text = std::mem::take(&mut doc);
+            let text = text.split(" # ").next().unwrap_or_default().trim().to_owned();
+            let item = Item { doc: without_links(&text), code: line.into(), body: String::new() };
+            items.push(item);
+        } else if let Some(item) = items.last_mut().filter(|_| doc.is_empty()) {
+            item.body.push_str(line);
+            item.body.push('\n');
+        }
+    }
+    items
+}
+
+/// ``[`Name`](path)`` and ``[`Name`]`` become `` `Name` ``.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((name, after)) = link.split_once("`]") else { break };
+        out.push_str(before);
+        out.push_str(&format!("`{name}`"));
+        rest = after;
+        if let Some((_, behind)) = rest.strip_prefix('(').and_then(|r| r.split_once(')')) {
+            rest = behind;
+        }
+    }
+    out + rest
+}
+
+fn split(items: Vec<Item>, first: impl Fn(&Item) -> bool) -> (Vec<Item>, Vec<Item>) {
+    items.into_iter().partition(first)
+}
+
+fn section(page: &mut String, title: &str, columns: (&str, &str), items: &[Item]) {
+    page.push_str(&format!("\n## {title}\n"));
+    table(page, columns, items);
+}
+
+fn table(page: &mut String, columns: (&str, &str), items: &[Item]) {
+    page.push_str(&format!("\n| {} | {} |\n|---|---|\n", columns.0, columns.1));
+    for item in items {
+        page.push_str(&format!("| `{}` | {} |\n", item.name(), item.doc));
+    }
+}
+
+/// Adds "Default ..." to fields whose comments do not say it.
+fn with_defaults(mut fields: Vec<Item>, source: &str) -> Vec<Item> {
+    let values = defaults(source, "TrunkOptions");
+    for field in &mut fields {
+        if let Some(value) = values.get(&field.name()) {
+            field.doc.push_str(&format!(" Default {value}."));
+        }
+    }
+    fields
+}
+
+/// Fields of `impl Default for NAME` with their values as people write them.
+fn defaults(source: &str, name: &str) -> BTreeMap<String, String> {
+    let start = format!("impl Default for {name} {{");
+    let lines = source.lines().skip_while(|line| *line != start).take_while(|line| *line != "}");
+    // One field a line, or all of them behind one brace.
+    let fields =
+        lines.flat_map(|line| line.split_once('{').map_or(line, |(_, list)| list).split(','));
+    let mut values = BTreeMap::new();
+    for field in fields {
+        let field = field.trim().trim_end_matches(" }");
+        if field.starts_with("..") || field.contains(';') || field.is_empty() {
+            continue;
+        }
+        let (name, value) = field.split_once(": ").unwrap_or((field, "computed"));
+        values.insert(name.to_owned(), value_text(name, value));
+    }
+    values
+}
+
+/// A value as a comment says it: sizes with their unit, codecs in words, names as code.
+fn value_text(name: &str, value: &str) -> String {
+    if let Some(level) = value.strip_prefix("Codec::Zstd(").and_then(|v| v.strip_suffix(')')) {
+        return format!("zstd level {level}");
+    }
+    let Some(number) = number(value) else {
+        let known = value == "true" || value == "false";
+        return if known { value.to_owned() } else { format!("`{value}`") };
+    };
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.iter().find(|(shift, _)| number >> shift << shift == number && number > 0);
+    match unit {
+        Some((shift, unit)) if name.contains("bytes") => format!("{} {unit}", number >> shift),
+        _ => number.to_string(),
+    }
+}
+
+/// The value of a number, a product or a shift.
+fn number(text: &str) -> Option<u64> {
+    let plain = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
+    if let Some((a, b)) = text.split_once("<<") {
+        return plain(a)?.checked_shl(u32::try_from(plain(b)?).ok()?);
+    }
+    match text.split_once('*') {
+        Some((a, b)) => plain(a)?.checked_mul(plain(b)?),
+        None => plain(text),
+    }
+}
+
+/// A builder whose comment does not name the default of the field it sets. A default that `chosen`
+/// computes cannot be compared.
+fn wrong_default(
+    item: &Item,
+    chosen: &BTreeMap<String, String>,
+    of_parts: &BTreeMap<String, String>,
+) -> Option<String> {
+    let set = item.body.lines().find_map(|line| {
+        let (left, _) = line.split_once(" = ")?;
+        left.strip_prefix("self.")?.split_once('.').map(|(_, field)| field.to_owned())
+    })?;
+    let value = of_parts.get(&set).filter(|_| !chosen.contains_key(&set))?;
+    let bare = value.trim_matches('`');
+    let said = item.doc.replace('`', "").to_lowercase();
+    let wanted = [format!("default {bare}"), format!("{bare}, the default")];
+    let name = item.name();
+    (!wanted.iter().any(|wanted| said.contains(&wanted.to_lowercase()))).then(|| {
+        format!("{BUILDERS}: {name}: the code's default is {value}; its comment must say so")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "\
+impl Default for Options {
+    fn default() -> Self {
+        let b = 1;
+        Self { a_bytes: 32 << 20, b, ..Other::default() }
+    }
+}
+
+impl Options {
+    /// How much [`there`](crate::there) is, bytes.
+    /// Default 32 MiB.
+    ///
+    /// # Errors
+    /// None.
+    #[must_use]
+    pub fn a(mut self, bytes: u64) -> Self {
+        self.engine.a_bytes = bytes;
+        self
+    }
+}
+";
+
+    #[test]
+    fn items_have_comments_names_and_bodies() {
+        let found = items(SOURCE, "impl Options {");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].doc, "How much `there` is, bytes. Default 32 MiB.");
+        assert_eq!(found[0].name(), "a(bytes: u64)");
+        let field = Item { doc: String::new(), code: "pub b: u64,".into(), body: String::new() };
+        assert_eq!(field.name(), "b");
+    }
+
+    #[test]
+    fn a_default_that_the_comment_does_not_name_is_found() {
+        let values = defaults(SOURCE, "Options");
+        assert_eq!(values["a_bytes"], "32 MiB");
+        assert_eq!(values["b"], "`computed`");
+        let mut item = items(SOURCE, "impl Options {").remove(0);
+        let none = BTreeMap::new();
+        assert_eq!(wrong_default(&item, &none, &values), None);
+        item.doc = "Default 16 MiB.".into();
+        assert!(wrong_default(&item, &none, &values).is_some_and(|f| f.contains("32 MiB")));
+        assert_eq!(wrong_default(&item, &values, &values), None, "chosen elsewhere");
+    }
+
+    #[test]
+    fn values_read_like_comments() {
+        for (name, value, text) in [
+            ("x_bytes", "8 * 1024", "8 KiB"),
+            ("x_bytes", "1000", "1000"),
+            ("count", "1024", "1024"),
+            ("codec", "Codec::Zstd(1)", "zstd level 1"),
+            ("on", "true", "true"),
+            ("mode", "Mode::Always", "`Mode::Always`"),
+        ] {
+            assert_eq!(value_text(name, value), text);
+        }
+    }
+}
