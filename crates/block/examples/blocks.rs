@@ -1,4 +1,5 @@
-//! Prints size and speed of blocks: `cargo run --release -p frondb-block --example blocks`.
+//! Prints size and speed of blocks: `cargo run --release -p frondb-block --example blocks --
+//! [shape]`.
 //!
 //! The entries are those of iiBench: rows by primary key, and one secondary index; and rows with
 //! keys and values of varied lengths. Times are processor time a single thread took, in ns an
@@ -146,7 +147,11 @@ fn main() -> Result<()> {
         ("secondary", secondary(&mut prng)),
         ("varied", varied(&mut prng)),
     ];
+    let only = std::env::args().nth(1);
     for (name, entries) in &shapes {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         for codec in [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(6)] {
             measure(name, entries, codec, 16 * 1024)?;
         }

@@ -1,6 +1,6 @@
 //! Collecting the hashes of a run.
 
-use crate::policy::FilterKind;
+use crate::kind::FilterKind;
 use crate::{bloom, fuse};
 
 /// Collects hashes and makes a filter of them. Takes eight bytes a distinct neighbour.

@@ -1,10 +1,11 @@
 //! Layer 1: filters, which say for sure that a run does not hold a key.
 //!
-//! A [`FilterPolicy`] says what of a key is hashed, a [`FilterKind`] how the hashes are kept: a
-//! blocked Bloom filter for runs that live for minutes (cheap to build), a binary fuse filter for
-//! bases (smaller and exacter, dearer to build). A run's writer pushes hashes into a
-//! [`FilterBuilder`] while it writes; its reader opens the bytes as a [`FilterReader`]. The choice
-//! is behind this interface so that another structure can take its place.
+//! Callers hash what they want to ask for, a key or its prefix, to 64 bits. A [`FilterKind`] says
+//! how the hashes are kept: a blocked Bloom filter for runs that live for minutes (cheap to
+//! build), a binary fuse filter for bases (smaller and exacter, dearer to build). A run's writer
+//! pushes hashes into a [`FilterBuilder`] while it writes; its reader opens the bytes as a
+//! [`FilterReader`]. The choice is behind this interface so that another structure can take its
+//! place.
 //!
 //! Bytes are validated when opened: a filter from a hostile file answers wrongly, but never reads
 //! outside.
@@ -13,12 +14,12 @@ mod bloom;
 mod builder;
 pub mod format;
 mod fuse;
-mod policy;
+mod kind;
 mod reader;
 
 #[doc(hidden)]
 pub mod fuzz;
 
 pub use builder::FilterBuilder;
-pub use policy::{FilterKind, FilterPolicy};
+pub use kind::FilterKind;
 pub use reader::FilterReader;
