@@ -1,5 +1,6 @@
 //! Pages for operators that are written from the source: docs/operating/options.md from the
-//! builders of `Options` and `TreeOptions`, docs/operating/status.md from the structs of figures.
+//! builders of `Options` and `TreeOptions`, docs/operating/status.md from the structs of figures, and
+//! the example in README.md from the library's own, which is compiled and run as a test.
 //!
 //! `cargo xtask pages` writes them; [`check`], a part of tidy, demands that they are what would be
 //! written, and that a default named in a builder's comment is the one in the code.
@@ -19,6 +20,7 @@ use std::fs;
 use crate::Result;
 use crate::workspace::{read, root};
 
+const LIBRARY: &str = "crates/frondb/src/lib.rs";
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
@@ -71,7 +73,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
 }
 
 /// Path and text of each page.
-fn pages() -> Result<[(&'static str, String); 2]> {
+fn pages() -> Result<[(&'static str, String); 3]> {
     let source = |path: &str| read(&root().join(path));
     let (builders, trunk) = (source(BUILDERS)?, source(TRUNK_OPTIONS)?);
     let (stats, recovery) = (source(STATS)?, source(RECOVERY)?);
@@ -102,7 +104,30 @@ fn pages() -> Result<[(&'static str, String); 2]> {
     section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
     let recovered = items(&recovery, "pub struct Recovery {");
     section(&mut status, "What an open found: `Recovery`", columns, &recovered);
-    Ok([("docs/operating/options.md", options), ("docs/operating/status.md", status)])
+    let readme = with_example(&source("README.md")?, &source(LIBRARY)?)?;
+    Ok([
+        ("docs/operating/options.md", options),
+        ("docs/operating/status.md", status),
+        ("README.md", readme),
+    ])
+}
+
+/// `page` with its block of Rust replaced by the first example of the library's head; lines that
+/// are hidden in the documentation are left out.
+fn with_example(page: &str, library: &str) -> Result<String> {
+    let fence = |line: &&str| line.starts_with("//! ```");
+    let lines = library.lines().skip_while(|line| !fence(line)).skip(1);
+    let example: String = lines
+        .take_while(|line| !fence(line))
+        .map(|line| line.trim_start_matches("//!").strip_prefix(' ').unwrap_or_default())
+        .filter(|line| !line.starts_with("# "))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let block = page.split_once("```rust\n").and_then(|(before, rest)| {
+        let (_, after) = rest.split_once("```\n")?;
+        Some(format!("{before}```rust\n{example}```\n{after}"))
+    });
+    block.ok_or_else(|| "README.md has no block of Rust".to_owned())
 }
 
 /// A documented item of a scope.
@@ -312,6 +337,16 @@ impl Options {
         item.doc = "Default 16 MiB.".into();
         assert!(wrong_default(&item, &none, &values).is_some_and(|f| f.contains("32 MiB")));
         assert_eq!(wrong_default(&item, &values, &values), None, "chosen elsewhere");
+    }
+
+    #[test]
+    fn the_example_is_the_librarys_without_hidden_lines() {
+        let library =
+            "//! Head.\n//!\n//! ```\n//! use x;\n//!\n//! # fn main() {\n//! y()\n//! ```\n";
+        let page = "Look:\n```rust\nold\n```\nThat was it.\n";
+        let expected = "Look:\n```rust\nuse x;\n\ny()\n```\nThat was it.\n";
+        assert_eq!(with_example(page, library), Ok(expected.to_owned()));
+        assert!(with_example("no block", library).is_err());
     }
 
     #[test]
