@@ -114,7 +114,7 @@ fn one_builder_makes_block_after_block() {
     let mut builder = BlockBuilder::new(BlockOptions::default());
     let mut chunk = Chunk::new();
     for round in 0..40 {
-        let shape = (KEYS[round % KEYS.len()], VALUES[round % 4]);
+        let shape = (KEYS[round % KEYS.len()], VALUES[round % 5]);
         let messages = messages(&mut prng, 1 + round * 7, shape.0, shape.1);
         for (key, seq, kind, value) in &messages {
             builder.add(key, *seq, *kind, value);
