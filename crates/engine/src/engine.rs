@@ -33,6 +33,9 @@ pub(crate) const LOCK_FILE: &str = "LOCK";
 /// Name of the log's directory in the database directory.
 pub(crate) const LOG_DIR: &str = "wal";
 
+/// Range deletes in a memtable above which it is frozen: readers look at each set as a whole.
+const RANGE_DELETES_MAX: usize = 1000;
+
 /// How long a wait for background work lasts before the engine's health is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -475,7 +478,8 @@ impl Shared {
             let memtable = &tree.version().active.memtable;
             let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
             let stretch = memtable.delete_stretch() > DELETE_STRETCH;
-            if early || stretch {
+            let many = memtable.range_deletes().len() > RANGE_DELETES_MAX;
+            if early || stretch || many {
                 if stretch {
                     self.wait_cleaned(tree);
                 }

@@ -66,7 +66,7 @@ impl FlushJob {
         // After the freeze: a snapshot taken from now on sees all that is in the memtable.
         let snapshots = env.snapshots.list();
         let memtable = &slot.memtable;
-        let deletes = RangeDeletes::new(memtable.range_deletes().iter().cloned());
+        let deletes = memtable.range_deletes().clone();
         let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
         let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
         let context = tree.context(trunk, env);

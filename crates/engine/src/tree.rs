@@ -234,6 +234,8 @@ impl TreeCore {
         if version.active.is_empty() {
             return false;
         }
+        // Nothing more is inserted: merges of its arrays that are under way would be for nothing.
+        version.active.memtable.seal();
         version.active.count_in(&env.frozen_bytes);
         let mut frozen = Vec::with_capacity(version.frozen.len() + 1);
         frozen.push(Arc::clone(&version.active));
