@@ -11,6 +11,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
+use frondb_wal::SyncMode;
 
 use crate::checkpoint::{log_is_long, rotate_manifest, trim_log, unpin_log};
 use crate::engine::Shared;
@@ -48,7 +49,7 @@ impl Shared {
         if self.env.full().is_some() {
             return Some(RETRY_EVERY);
         }
-        if let frondb_wal::SyncMode::EveryMillis(millis) = self.env.options.sync
+        if let SyncMode::EveryMillis(millis) = self.env.options.sync
             && self.env.wal.durable_lsn() < self.env.wal.end_lsn()
         {
             return Some(Duration::from_millis(millis));
@@ -59,9 +60,7 @@ impl Shared {
     /// Nothing was due for a while.
     fn quiet(&self) {
         self.try_space();
-        if let Err(error) = self.env.wal.tick() {
-            self.fail(&error);
-        }
+        self.tick();
         if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
             if self.work.set_idle(true) {
                 // What only the end of a snapshot made possible is found now.
@@ -73,6 +72,15 @@ impl Shared {
             if due.jobs == 0 && due.running == 0 {
                 self.tidy();
             }
+        }
+    }
+
+    /// Syncs the log if the mode says that it is time to.
+    pub(crate) fn tick(&self) {
+        if matches!(self.env.options.sync, SyncMode::EveryMillis(_))
+            && let Err(error) = self.env.wal.tick()
+        {
+            self.fail(&error);
         }
     }
 
@@ -131,7 +139,7 @@ impl Shared {
             Task::Plan(tree, planned) => {
                 let key = (tree.id, planned.node);
                 match MergeJob::begin(&self.env, &tree, planned) {
-                    Ok(Some(Begun::Job(job))) => self.drive(Box::new(Running::Merge(job))),
+                    Ok(Some(Begun::Job(job))) => self.drive(Running::Merge(job)),
                     Ok(Some(Begun::Done(installed))) => {
                         self.settle(&tree, installed);
                         self.work.end_plan(key.0, key.1);
@@ -156,7 +164,7 @@ impl Shared {
 
     fn begin_flush(&self, tree: &Arc<TreeCore>) {
         match FlushJob::begin(&self.env, tree) {
-            Ok(Some(job)) => self.drive(Box::new(Running::Flush(job))),
+            Ok(Some(job)) => self.drive(Running::Flush(Box::new(job))),
             Ok(None) => self.work.end_flush(tree, false),
             Err(error) => {
                 self.fail(&error);
@@ -165,16 +173,17 @@ impl Shared {
         }
     }
 
-    fn drive(&self, mut job: Box<Running>) {
+    fn drive(&self, mut job: Running) {
         loop {
             match job.step() {
-                Ok(true) => return self.install(*job),
+                Ok(true) => return self.install(job),
                 Ok(false) => {
+                    self.tick();
                     if self.work.stepped(job.rank()) {
                         return self.work.park(job);
                     }
                 }
-                Err(error) => return self.give_up(*job, &error),
+                Err(error) => return self.give_up(job, &error),
             }
         }
     }

@@ -156,6 +156,7 @@ impl Cursor {
 
     /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.value = None;
         if !self.valid {

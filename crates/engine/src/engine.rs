@@ -11,6 +11,8 @@ use frondb_core::{Error, ErrorKind, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_trunk::plan::DELETE_STRETCH;
 
+use frondb_wal::SyncMode;
+
 use crate::background::{LEND_BYTES, worker};
 use crate::batch::Batch;
 use crate::catalog::Catalog;
@@ -187,6 +189,10 @@ impl Engine {
         Counters::add(&counters.user_bytes, batch.bytes() as u64);
         shared.env.last_commit.store(shared.env.now().0, Ordering::Relaxed);
         shared.touched();
+        if let SyncMode::EveryMillis(_) = shared.env.options.sync {
+            // A worker that sleeps without end must learn that there is something to sync.
+            if shared.is_manual() { shared.tick() } else { shared.work.wake() }
+        }
         shared.freeze_if_full(&committed.trees);
         make_durable(&shared.env, committed.end, durability)
     }

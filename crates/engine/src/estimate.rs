@@ -4,7 +4,7 @@
 use frondb_core::Result;
 use frondb_trunk::Node;
 
-use crate::tree::TreeCore;
+use crate::tree::{TreeCore, Version};
 
 /// An estimate of what a key range holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,22 +15,66 @@ pub struct RangeEstimate {
     pub disk_bytes: u64,
 }
 
+/// Range deletes of memtables that an estimate looks at; more are taken for nothing.
+const RANGE_DELETES_MAX: usize = 256;
+
 /// Estimates `[lo, hi)`.
 pub(crate) fn estimate(tree: &TreeCore, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
     let version = tree.version();
+    let mut sum = count(&version, lo, hi)?;
+    // What range deletes hide that did not reach the trunk yet. Later puts into their ranges are
+    // taken for hidden too: this is an estimate.
+    for (lo, hi) in hidden_ranges(&version, lo, hi) {
+        let hidden = count(&version, &lo, hi.as_deref())?;
+        sum.entries = sum.entries.saturating_sub(hidden.entries);
+        sum.deletes = sum.deletes.saturating_sub(hidden.deletes);
+    }
+    // A delete takes itself and the entry it meets away.
+    let entries = sum.entries.saturating_sub(sum.deletes * 2);
+    Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
+}
+
+fn count(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<Sum> {
     let mut sum = Sum::default();
     add(&version.trunk.root, lo, hi, &mut sum)?;
     for memtable in version.memtables() {
         let below = |key: &[u8]| memtable.approximate_rank(key);
         let end = hi.map_or_else(|| memtable.len(), below);
         let messages = end.saturating_sub(below(lo));
-        let deletes = memtable.deletes() * messages / memtable.len().max(1);
         sum.entries += messages;
-        sum.deletes += deletes;
+        sum.deletes += share(memtable.deletes(), messages, memtable.len());
     }
-    // A delete takes itself and the entry it meets away.
-    let entries = sum.entries.saturating_sub(sum.deletes * 2);
-    Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
+    Ok(sum)
+}
+
+type KeyRange = (Vec<u8>, Option<Vec<u8>>);
+
+/// The memtables' range deletes within `[lo, hi)`, as disjoint ranges.
+fn hidden_ranges(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Vec<KeyRange> {
+    let mut ranges: Vec<KeyRange> = Vec::new();
+    for memtable in version.memtables() {
+        for rd in memtable.range_deletes().clip(lo, hi).iter().take(RANGE_DELETES_MAX) {
+            ranges.push((rd.lo.to_vec(), rd.hi.as_ref().map(|hi| hi.to_vec())));
+        }
+    }
+    ranges.sort();
+    let mut disjoint: Vec<KeyRange> = Vec::new();
+    for (lo, hi) in ranges {
+        match disjoint.last_mut() {
+            Some((_, None)) => break,
+            Some((_, Some(end))) if lo <= *end => match hi {
+                Some(hi) if hi <= *end => {}
+                Some(hi) => *end = hi,
+                None => {
+                    if let Some(last) = disjoint.last_mut() {
+                        last.1 = None;
+                    }
+                }
+            },
+            _ => disjoint.push((lo, hi)),
+        }
+    }
+    disjoint
 }
 
 #[derive(Default)]

@@ -141,18 +141,12 @@ impl EngineOptions {
 }
 
 /// Options of one tree, fixed when it is made.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeOptions {
     /// Shape and encoding.
     pub trunk: TrunkOptions,
     /// Name and version of the update function, if it has one.
     pub update_fn: Option<(String, u32)>,
-}
-
-impl Default for TreeOptions {
-    fn default() -> Self {
-        Self { trunk: TrunkOptions::default(), update_fn: None }
-    }
 }
 
 impl TreeOptions {

@@ -26,7 +26,7 @@ use crate::work::{RANK_FLUSH, Work};
 /// A job under way.
 pub(crate) enum Running {
     /// Of a memtable.
-    Flush(FlushJob),
+    Flush(Box<FlushJob>),
     /// Of a node.
     Merge(Box<MergeJob>),
 }

@@ -29,7 +29,7 @@ pub(crate) enum Task {
     /// Begin what was planned for a node.
     Plan(Arc<TreeCore>, Planned),
     /// Go on with a job.
-    Resume(Box<Running>),
+    Resume(Running),
     /// Look after the space, the log and the manifest.
     Chores,
 }
@@ -40,7 +40,7 @@ struct State {
     /// By rank, then tree and node.
     plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
     ranks: HashMap<(TreeId, NodeId), u8>,
-    parked: Vec<Box<Running>>,
+    parked: Vec<Running>,
     /// Nodes and trees that a job under way works on.
     busy_nodes: HashSet<(TreeId, NodeId)>,
     busy_flushes: BTreeSet<TreeId>,
@@ -157,7 +157,7 @@ impl Work {
     }
 
     /// A job goes back to the queue.
-    pub(crate) fn park(&self, job: Box<Running>) {
+    pub(crate) fn park(&self, job: Running) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.parked.push(job);
@@ -241,7 +241,7 @@ impl Work {
     }
 
     /// Takes back the jobs that were parked, for dropping them.
-    pub(crate) fn take_parked(&self) -> Vec<Box<Running>> {
+    pub(crate) fn take_parked(&self) -> Vec<Running> {
         std::mem::take(&mut self.state.lock().parked)
     }
 

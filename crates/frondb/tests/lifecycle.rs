@@ -1,6 +1,8 @@
 //! A database from its first open to its last: what was committed is there after every way of
 //! ending.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use frondb::{Batch, CursorOptions, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 

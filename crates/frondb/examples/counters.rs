@@ -1,0 +1,47 @@
+//! Upserts without reading: counters that are added to by messages, folded on their way down.
+//!
+//! `cargo run --release -p frondb --example counters`
+
+use frondb::{Batch, Db, Durability, Options, Result, TreeOptions, UpdateFn};
+
+/// Adds a signed 64-bit operand to a counter; an absent one counts as 0.
+struct Add;
+
+fn number(bytes: &[u8]) -> Option<i64> {
+    Some(i64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+impl UpdateFn for Add {
+    fn name(&self) -> &str {
+        "add-i64"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        let old = existing.map_or(Some(0), number).ok_or("the value is no counter")?;
+        let more = number(operand).ok_or("the operand is no number")?;
+        Ok(old.wrapping_add(more).to_le_bytes().to_vec())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some(number(older)?.wrapping_add(number(newer)?).to_le_bytes().to_vec())
+    }
+}
+
+#[allow(clippy::print_stdout)]
+fn main() -> Result<()> {
+    let dir = std::env::temp_dir().join(format!("frondb-counters-{}", std::process::id()));
+    let db = Db::open(&dir, Options::default().create_new(true).update_fn(Add))?;
+    let hits = db.create_tree("hits", TreeOptions::new().update_fn("add-i64", 1))?;
+    let mut batch = Batch::new();
+    for i in 0..100_000u64 {
+        let page = format!("/page/{}", i * i % 1_000);
+        batch.update(&hits, page.as_bytes(), &1i64.to_le_bytes());
+    }
+    db.write(&batch, Durability::Sync)?;
+    let count = hits.get(b"/page/0")?.as_deref().and_then(number);
+    println!("hits of /page/0: {count:?}");
+    db.close()?;
+    let removed = std::fs::remove_dir_all(&dir);
+    println!("removed {}: {}", dir.display(), removed.is_ok());
+    Ok(())
+}
