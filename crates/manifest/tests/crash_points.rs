@@ -1,4 +1,4 @@
-//! Power loss at every write and sync of a history of edits and snapshots: every acknowledged edit is
+//! Rule 9: power loss at every write and sync of a history of edits and snapshots: every acknowledged edit is
 //! there, nothing was invented, the order is that of the appends. Then power is lost again during
 //! recovery.
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use frondb_core::ErrorKind;
 use frondb_device::faults::Script;
-use frondb_device::{Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_device::{CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, encode, log, open, options, rotate, state};
 
@@ -129,8 +129,9 @@ fn a_failed_sync_poisons_the_manifest_for_good() {
         "fail write SUPER",
         "fail sync_dir *",
     ] {
-        let memory = Arc::new(MemoryDevice::new());
-        let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+        let memory = MemoryDevice::new();
+        let inner: SharedDevice = Arc::new(memory.clone());
+        let faults = Arc::new(FaultDevice::new(inner, &Script::default()));
         let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
         let manifest = create(&device).unwrap();
         faults.set_script(&script.parse().unwrap());
@@ -142,7 +143,36 @@ fn a_failed_sync_poisons_the_manifest_for_good() {
         drop(manifest);
         let (manifest, recovered) = open(&device).unwrap();
         assert_eq!(state(&recovered), [1], "{script}");
+        // What was found is durable, whatever had reached the disk before.
+        let lost: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+        assert_eq!(state(&open(&lost).unwrap().1), [1], "{script}");
         log(&manifest, &edit(3)).unwrap();
+        let lost: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+        assert_eq!(state(&open(&lost).unwrap().1), [1, 3], "{script}");
+    }
+}
+
+#[test]
+fn a_creation_that_failed_half_way_is_repeated_or_goes_on() {
+    for (operation, nth) in ["write", "sync", "sync_dir", "rename", "open"]
+        .into_iter()
+        .flat_map(|operation| (1..5).map(move |nth| (operation, nth)))
+    {
+        let memory = MemoryDevice::new();
+        let script = format!("fail {operation} * nth={nth}").parse().unwrap();
+        let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &script));
+        let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+        let manifest = create(&device).or_else(|_| match open(&device) {
+            Ok((manifest, _)) => Ok(manifest),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NotFound, "{operation} {nth}: {error}");
+                create(&device)
+            }
+        });
+        faults.set_script(&Script::default());
+        log(&manifest.unwrap(), &edit(1)).unwrap();
+        let lost: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+        assert_eq!(state(&open(&lost).unwrap().1), [1], "{operation} {nth}");
     }
 }
 
@@ -180,6 +210,7 @@ fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
     assert!(error.message().contains("use a newer FronDB"), "{error}");
 }
 
+/// Rule 25.
 #[test]
 fn edits_go_on_from_the_reserve_when_the_disk_is_full() {
     let memory = Arc::new(MemoryDevice::new());

@@ -23,13 +23,23 @@ fn durable_state(memory: &MemoryDevice) -> Vec<u64> {
 /// An engine's state, which changes in the order of the edits.
 type Engine = shuttle::sync::Arc<(Manifest, Mutex<Vec<u64>>)>;
 
+/// Loses power at any moment: the manifest opens, and holds what was acknowledged before.
+fn observe(memory: &MemoryDevice, acknowledged: &Mutex<Vec<u64>>) {
+    for _ in 0..4 {
+        let before = acknowledged.lock().clone();
+        let found = durable_state(memory);
+        assert!(before.iter().all(|number| found.contains(number)), "{before:?} {found:?}");
+    }
+}
+
 /// Changes the state by an edit, and looks whether it is durable.
-fn change(engine: &Engine, memory: &MemoryDevice, number: u64) {
+fn change(engine: &Engine, memory: &MemoryDevice, acknowledged: &Mutex<Vec<u64>>, number: u64) {
     let mut state = engine.1.lock();
     let ticket = engine.0.append(&edit(number)).unwrap();
     state.push(number);
     drop(state);
     engine.0.sync(ticket).unwrap();
+    acknowledged.lock().push(number);
     assert!(durable_state(memory).contains(&number), "acknowledged, but not on disk");
 }
 
@@ -43,21 +53,27 @@ fn rotate(engine: &Engine) {
 }
 
 #[test]
-fn a_sync_that_returns_is_a_sync_that_happened_also_while_files_change() {
+fn shuttle_a_sync_that_returns_is_a_sync_that_happened_also_while_files_change() {
     shuttle::check_random(
         || {
             let memory = MemoryDevice::new();
             let device: SharedDevice = Arc::new(memory.clone());
             let manifest = create(&device).unwrap();
             let engine: Engine = shuttle::sync::Arc::new((manifest, Mutex::new(Vec::new())));
+            let acknowledged = shuttle::sync::Arc::new(Mutex::new(Vec::new()));
             let mut threads: Vec<_> = (0..2)
                 .map(|thread| {
                     let (engine, memory) = (engine.clone(), memory.clone());
+                    let acknowledged = acknowledged.clone();
                     shuttle::thread::spawn(move || {
-                        (0..3).for_each(|n| change(&engine, &memory, thread * 10 + n));
+                        for n in 0..3 {
+                            change(&engine, &memory, &acknowledged, thread * 10 + n);
+                        }
                     })
                 })
                 .collect();
+            let observed = memory.clone();
+            threads.push(shuttle::thread::spawn(move || observe(&observed, &acknowledged)));
             let rotating = engine.clone();
             threads.push(shuttle::thread::spawn(move || (0..2).for_each(|_| rotate(&rotating))));
             threads.into_iter().for_each(|thread| thread.join().unwrap());

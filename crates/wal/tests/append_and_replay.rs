@@ -61,6 +61,7 @@ fn a_start_in_the_middle_replays_the_rest() {
     assert!(records.is_empty());
 }
 
+/// Rule 25.
 #[test]
 fn recycled_files_are_used_again_and_idle_ones_go() {
     let device = memory();

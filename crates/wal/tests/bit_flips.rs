@@ -1,4 +1,4 @@
-//! Every bit of a small log, flipped: the damage is reported as Corruption with its place, or, where
+//! Rule 9: every bit of a small log, flipped: the damage is reported as Corruption with its place, or, where
 //! nothing proves that it had been durable, as a torn tail that was cut off. It is never silent, and
 //! what is replayed is what was appended.
 

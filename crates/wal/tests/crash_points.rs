@@ -1,4 +1,4 @@
-//! Power loss at every write and sync of a history that appends, writes, syncs, rolls, recycles,
+//! Rules 8, 9 and 11: power loss at every write and sync of a history that appends, writes, syncs, rolls, recycles,
 //! fails to write and reopens: what was acknowledged is there, what is there was appended, in order
 //! and without a gap, and what was reported as failed is not there. Then power is lost again during
 //! recovery.

@@ -36,6 +36,16 @@ fn commit(wal: &Wal, memory: &MemoryDevice, thread: u64) -> Result<(), ErrorKind
     Ok(())
 }
 
+/// Loses power at any moment: the log opens, with everything that was durable before.
+fn observe(wal: &Wal, memory: &MemoryDevice) {
+    for _ in 0..4 {
+        let durable = wal.durable_lsn();
+        let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
+        let (_, found, _) = recover(&device, &small(), Lsn(0), durable).unwrap();
+        assert!(found.end_lsn() >= durable);
+    }
+}
+
 fn schedule(script: &str) -> Vec<Result<(), ErrorKind>> {
     let memory = MemoryDevice::new();
     let script: Script = script.parse().unwrap();
@@ -50,11 +60,15 @@ fn schedule(script: &str) -> Vec<Result<(), ErrorKind>> {
             shuttle::thread::spawn(move || commit(&wal, &memory, thread))
         })
         .collect();
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let (observed, seen) = (wal.clone(), memory.clone());
+    let observer = shuttle::thread::spawn(move || observe(&observed, &seen));
+    let results = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    observer.join().unwrap();
+    results
 }
 
 #[test]
-fn a_sync_that_returns_is_a_sync_that_happened() {
+fn shuttle_a_sync_that_returns_is_a_sync_that_happened() {
     shuttle::check_random(
         || {
             let results = schedule("");
@@ -65,7 +79,7 @@ fn a_sync_that_returns_is_a_sync_that_happened() {
 }
 
 #[test]
-fn a_failed_sync_poisons_everyone_who_was_not_done() {
+fn shuttle_a_failed_sync_poisons_everyone_who_was_not_done() {
     shuttle::check_random(
         || {
             let results = schedule("fail sync wal nth=2");
@@ -78,7 +92,7 @@ fn a_failed_sync_poisons_everyone_who_was_not_done() {
 }
 
 #[test]
-fn a_failed_write_fails_exactly_the_records_it_had() {
+fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
     shuttle::check_random(
         || {
             let memory = MemoryDevice::new();
