@@ -2,6 +2,7 @@
 //! there, nothing was invented, the order is that of the appends. Then power is lost again during
 //! recovery.
 
+#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

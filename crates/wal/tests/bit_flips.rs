@@ -2,6 +2,7 @@
 //! nothing proves that it had been durable, as a torn tail that was cut off. It is never silent, and
 //! what is replayed is what was appended.
 
+#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;

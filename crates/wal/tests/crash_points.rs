@@ -3,6 +3,7 @@
 //! and without a gap, and what was reported as failed is not there. Then power is lost again during
 //! recovery.
 
+#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod support;
