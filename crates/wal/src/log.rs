@@ -275,13 +275,13 @@ impl Wal {
         self.state.lock().live_bytes()
     }
 
-    /// Whether space for [`WalOptions::reserve_bytes`] or half of it is taken ahead. When it is
-    /// not, the disk is full but for what is left, which should be kept for deletes.
+    /// Whether space was there the last time the log took some ahead
+    /// ([`WalOptions::reserve_bytes`]), or a spare is left. When not, the disk is full, and what is
+    /// left should be kept for records that free space.
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         let state = self.state.lock();
-        let wanted = self.options.reserve_bytes / 2;
-        state.reserve_left >= wanted || !state.spares.is_empty() || state.live.is_empty()
+        !state.short || !state.spares.is_empty()
     }
 
     /// Counters and sizes.

@@ -18,23 +18,25 @@ pub(crate) struct Segment {
     pub(crate) file: SharedFile,
     /// File offset up to which space is taken.
     reserved_to: u64,
+    /// Whether no space could be taken ahead the last time.
+    pub(crate) short: bool,
     /// File offset up to which the operating system was asked to write.
     writeback_to: u64,
 }
 
 impl Segment {
-    pub(crate) fn new(header: SegmentHeader, file: SharedFile, reserved_to: u64) -> Self {
-        Self { header, file, reserved_to, writeback_to: 0 }
+    pub(crate) fn new(
+        header: SegmentHeader,
+        file: SharedFile,
+        reserved_to: u64,
+        short: bool,
+    ) -> Self {
+        Self { header, file, reserved_to, short, writeback_to: 0 }
     }
 
     /// Where `lsn` lies in the file.
     pub(crate) fn offset(&self, lsn: Lsn) -> u64 {
         HEADER_BYTES + lsn.get().saturating_sub(self.header.first.get())
-    }
-
-    /// Bytes of space taken behind `lsn`.
-    pub(crate) fn reserve_left(&self, lsn: Lsn) -> u64 {
-        self.reserved_to.saturating_sub(self.offset(lsn))
     }
 
     /// Writes records whose first is `at`, and an end mark behind them.
@@ -59,11 +61,11 @@ impl Segment {
         }
         let most = HEADER_BYTES + options.segment_bytes;
         let to = (end + options.reserve_bytes).min(most.max(end));
-        // On a full disk the write itself decides; the reserve is then what is used up.
-        if to > self.reserved_to
-            && self.file.allocate(self.reserved_to, to - self.reserved_to).is_ok()
-        {
-            self.reserved_to = to;
+        if to > self.reserved_to {
+            // On a full disk the write itself decides; the reserve is then what is used up.
+            let took = self.file.allocate(self.reserved_to, to - self.reserved_to);
+            self.short = took.is_err();
+            self.reserved_to = if took.is_ok() { to } else { self.reserved_to };
         }
     }
 

@@ -43,8 +43,8 @@ pub(crate) struct State {
     current: Option<Segment>,
     /// The same file, for who syncs it.
     pub(crate) current_file: Option<SharedFile>,
-    /// Bytes of space taken behind `written`.
-    pub(crate) reserve_left: u64,
+    /// Whether no space could be taken ahead, or not even for a record, the last time.
+    pub(crate) short: bool,
     /// All segments with a file, oldest first. The last one stays for ever: its number is the
     /// highest.
     pub(crate) live: VecDeque<SegmentHeader>,
@@ -103,7 +103,7 @@ impl State {
             last_generation,
             current: None,
             current_file: None,
-            reserve_left: 0,
+            short: false,
             live,
             spares,
             writing: false,

@@ -4,7 +4,7 @@ use frondb_core::sync::MutexGuard;
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_device::SharedFile;
 
-use crate::format::SegmentHeader;
+use crate::format::{HEADER_BYTES, SegmentHeader};
 use crate::log::Wal;
 use crate::segment::Segment;
 use crate::state::{Batch, State};
@@ -30,8 +30,8 @@ impl Wal {
                 state.give_up(&error);
             }
         }
-        state.reserve_left =
-            segment.as_ref().map_or(0, |segment| segment.reserve_left(state.written));
+        // Without a segment the last write failed.
+        state.short = segment.as_ref().is_none_or(|segment| segment.short);
         state.end_batch(batch.bytes, segment);
         drop(state);
         self.progress.notify_all();
@@ -77,7 +77,9 @@ impl Wal {
         state.current_file = Some(SharedFile::clone(&file));
         state.stats.segments += 1;
         state.stats.segments_recycled += u64::from(header.used_before);
-        *segment = Some(Segment::new(header, file, reserved_to));
+        let short = !header.used_before && reserved_to <= HEADER_BYTES;
+        let short = short && self.options.reserve_bytes > 0;
+        *segment = Some(Segment::new(header, file, reserved_to, short));
         Ok(())
     }
 

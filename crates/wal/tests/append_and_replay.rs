@@ -164,6 +164,41 @@ fn commits_that_wait_together_share_a_sync() {
     assert_eq!(wal.stats().writes, 1);
 }
 
+/// Rule 25.
+#[test]
+fn records_go_on_from_the_reserve_when_the_disk_is_full() {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let options = WalOptions { segment_bytes: 1 << 20, reserve_bytes: 64 << 10, ..small() };
+    let wal = fresh(&device, &options).unwrap();
+    let commit = |number| {
+        let end = wal.append(&[&payload(number, 100)])?.end;
+        wal.commit_to(end)
+    };
+    assert!(wal.has_reserve(), "nothing failed yet");
+    commit(0).unwrap();
+    assert!(wal.has_reserve());
+    memory.set_capacity(0);
+    let mut logged = 1;
+    let error = loop {
+        match commit(logged) {
+            Ok(()) => logged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert!(logged > 300, "only {logged} records");
+    assert!(!wal.has_reserve());
+    // Space comes back, and so do commits, with nothing lost and nothing that failed.
+    memory.set_capacity(1 << 20);
+    commit(1000).unwrap();
+    assert!(wal.has_reserve());
+    wal.close().unwrap();
+    let (records, ..) = recover(&device, &options, Lsn(0), Lsn(0)).unwrap();
+    let expected: Vec<_> = (0..logged).chain([1000]).map(|n| payload(n, 100)).collect();
+    assert_eq!(records, expected);
+}
+
 #[test]
 fn another_databases_log_and_bad_options_are_refused() {
     let device = memory();
