@@ -11,11 +11,11 @@ use frondb_manifest::Ticket;
 use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
-use frondb_trunk::cut::{node_targets, one_target};
-use frondb_trunk::install::{Change, Made, Place, Surgeon};
-use frondb_trunk::job::{Job, view_input};
+use frondb_trunk::Node;
+use frondb_trunk::install::{Change, Made, Surgeon};
+use frondb_trunk::job::Job;
 use frondb_trunk::plan::{Plan, Planned, Summary, plan_node};
-use frondb_trunk::{Node, View};
+use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
 use crate::flush::{FlushJob, ask_clean};
@@ -181,40 +181,19 @@ impl MergeJob {
         planned: Planned,
     ) -> Result<Self> {
         let snapshots = env.snapshots.list();
-        let context = tree.context(&version.trunk, env);
-        let deletes = (*node.range_deletes).clone();
-        let views: Vec<&View> = match planned.plan {
-            Plan::MergeRuns(n) => node.runs.iter().take(n).collect(),
-            Plan::FlushNode => node.runs.iter().collect(),
-            _ => node.views().collect(),
-        };
-        let whole_leaf = node.is_leaf() && views.len() == node.views().count();
-        let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-        let writes = writes.unwrap_or(0).saturating_add(1);
-        let input =
-            view_input(views.iter().copied(), deletes.clone(), Arc::clone(&snapshots), whole_leaf)?;
-        let (lo, hi) = (&node.lo, node.hi.as_ref());
-        let targets = match planned.plan {
-            Plan::FlushNode => node_targets(node, context.leaf_target()),
-            Plan::Rewrite(_, pieces) => {
-                let piece = (input.raw_bytes / pieces.max(1)).max(1) + 1;
-                one_target(lo, hi, Place::Base, if pieces > 1 { piece } else { u64::MAX })
-            }
-            _ => one_target(lo, hi, Place::Slice, u64::MAX),
-        };
-        let runs: Vec<Arc<Run>> = views.iter().map(|view| Arc::clone(&view.run)).collect();
-        let claimed = runs.iter().map(|run| run.meta().id).collect();
-        let run_entries = node.runs.iter().map(View::entries).sum();
+        let leaf_target = tree.context(&version.trunk, env).leaf_target();
         let job_env = env.job_env(tree, planned.frees_space());
         let reserved = job_env.reserved;
-        let job = Job::new(job_env, input, targets, writes)?;
+        let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
+        let Prepared { job, claimed, runs, consumed, run_entries } =
+            prepare(job_env, trunk, node, planned.plan, leaf_target, listed)?;
         Ok(Self {
             tree: Arc::clone(tree),
             planned,
             job,
             claimed,
             runs,
-            consumed: deletes,
+            consumed,
             snapshots,
             run_entries,
             reserved,
