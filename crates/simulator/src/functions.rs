@@ -1,0 +1,83 @@
+//! Update functions that histories use. The model calls the same code, one operand at a time and
+//! in order, so it sees no difference between folded and unfolded operands.
+
+use frondb::UpdateFn;
+
+/// Appends the operand to the value. Operands can be combined.
+#[derive(Clone, Copy, Debug)]
+pub struct Append;
+
+impl UpdateFn for Append {
+    fn name(&self) -> &str {
+        "append"
+    }
+
+    fn apply(
+        &self,
+        _key: &[u8],
+        existing: Option<&[u8]>,
+        operand: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        Ok([existing.unwrap_or_default(), operand].concat())
+    }
+
+    fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+/// Hashes the operand into the value's eight bytes, so that order matters; operands cannot be
+/// combined and pile up until they meet a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix;
+
+impl UpdateFn for Mix {
+    fn name(&self) -> &str {
+        "mix"
+    }
+
+    fn version(&self) -> u32 {
+        3
+    }
+
+    fn apply(
+        &self,
+        key: &[u8],
+        existing: Option<&[u8]>,
+        operand: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in key.iter().chain(existing.unwrap_or_default()).chain(operand) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(hash.to_le_bytes().to_vec())
+    }
+
+    fn combine(&self, _key: &[u8], _older: &[u8], _newer: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// What a tree of a history does with updates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// The tree takes no updates.
+    None,
+    /// [`Append`].
+    Append,
+    /// [`Mix`].
+    Mix,
+}
+
+impl Function {
+    /// The value after an update, as the model computes it.
+    #[must_use]
+    pub fn apply(self, key: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
+        let result = match self {
+            Self::None => Ok(existing.unwrap_or_default().to_vec()),
+            Self::Append => Append.apply(key, existing, operand),
+            Self::Mix => Mix.apply(key, existing, operand),
+        };
+        result.unwrap_or_default()
+    }
+}

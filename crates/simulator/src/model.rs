@@ -1,0 +1,161 @@
+//! What a database should hold: one sorted map a tree, shared by the snapshots that see it.
+//!
+//! Maps are behind `Arc` and copied when they change while somebody else holds them, so a snapshot,
+//! a cursor or a state to recover costs nothing until then.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::functions::Function;
+use crate::history::Message;
+
+/// A tree for the length of a history, whatever its name.
+pub type TreeNumber = u32;
+
+/// A key or a value: shared, and short in messages.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Bytes(Arc<[u8]>);
+
+impl Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len() {
+            0..=24 => write!(f, "\"{}\"", self.escape_ascii()),
+            n => write!(f, "\"{}\"... of {n}", self[..12].escape_ascii()),
+        }
+    }
+}
+
+/// What one tree holds.
+pub type Contents = Arc<BTreeMap<Bytes, Bytes>>;
+
+/// What all trees hold at one moment. Trees that were dropped stay until a later state forgets
+/// them; the catalog says which exist.
+pub type State = BTreeMap<TreeNumber, Contents>;
+
+/// Names of the trees that exist.
+pub type Catalog = BTreeMap<String, TreeNumber>;
+
+/// The database as it should be now.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Contents by tree.
+    pub state: State,
+    /// Names.
+    pub catalog: Catalog,
+    /// Update functions by tree.
+    pub functions: BTreeMap<TreeNumber, Function>,
+}
+
+impl Model {
+    /// What a tree holds.
+    #[must_use]
+    pub fn contents(&self, tree: TreeNumber) -> Contents {
+        self.state.get(&tree).cloned().unwrap_or_default()
+    }
+
+    /// Applies messages in their order.
+    pub fn write<'a>(&mut self, messages: impl IntoIterator<Item = &'a (TreeNumber, Message)>) {
+        for (tree, message) in messages {
+            let function = self.functions.get(tree).copied().unwrap_or(Function::None);
+            let map = Arc::make_mut(self.state.entry(*tree).or_default());
+            apply(map, function, message);
+        }
+    }
+}
+
+fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, message: &Message) {
+    match message {
+        Message::Put(key, value) => {
+            map.insert(key.clone(), value.clone());
+        }
+        Message::Delete(key) => {
+            map.remove(key);
+        }
+        Message::Update(key, operand) => {
+            let value = function.apply(key, map.get(key).map(|value| &**value), operand);
+            map.insert(key.clone(), value.into());
+        }
+        Message::DeleteRange(lo, hi) => {
+            map.retain(|key, _| key < lo || hi.as_ref().is_some_and(|hi| key >= hi));
+        }
+    }
+}
+
+/// A cursor as it should behave: over the contents of one moment, within bounds.
+#[derive(Clone, Debug)]
+pub struct ModelCursor {
+    contents: Contents,
+    lower: Option<Bytes>,
+    upper: Option<Bytes>,
+    place: Place,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Place {
+    /// Never positioned: `next` goes to the first entry, `prev` to the last.
+    Unset,
+    At(Bytes),
+    /// Moved past an end; stays there until it is positioned again.
+    Beyond,
+}
+
+/// A move of a cursor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// To the first entry.
+    First,
+    /// To the last.
+    Last,
+    /// To the next.
+    Next,
+    /// To the one before.
+    Prev,
+    /// To the first that is not below.
+    Seek(Bytes),
+    /// To the last that is not above.
+    SeekForPrev(Bytes),
+}
+
+impl ModelCursor {
+    /// A cursor that is not positioned.
+    #[must_use]
+    pub fn new(contents: Contents, lower: Option<Bytes>, upper: Option<Bytes>) -> Self {
+        Self { contents, lower, upper, place: Place::Unset }
+    }
+
+    /// Moves; the entry it is at then.
+    pub fn go(&mut self, to: &Move) -> Option<(Bytes, Bytes)> {
+        let inside = |key: &Bytes| {
+            self.lower.as_ref().is_none_or(|lower| key >= lower)
+                && self.upper.as_ref().is_none_or(|upper| key < upper)
+        };
+        let mut entries = self.contents.iter().filter(|(key, _)| inside(key));
+        let found = match (to, &self.place) {
+            (Move::First, _) | (Move::Next, Place::Unset) => entries.next(),
+            (Move::Last, _) | (Move::Prev, Place::Unset) => entries.next_back(),
+            (Move::Next | Move::Prev, Place::Beyond) => None,
+            (Move::Next, Place::At(at)) => entries.find(|(key, _)| *key > at),
+            (Move::Prev, Place::At(at)) => entries.rfind(|(key, _)| *key < at),
+            (Move::Seek(to), _) => entries.find(|(key, _)| *key >= to),
+            (Move::SeekForPrev(to), _) => entries.rfind(|(key, _)| *key <= to),
+        };
+        let found = found.map(|(key, value)| (key.clone(), value.clone()));
+        self.place = found.as_ref().map_or(Place::Beyond, |(key, _)| Place::At(key.clone()));
+        found
+    }
+}

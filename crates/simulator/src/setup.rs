@@ -1,0 +1,139 @@
+//! The options under which a history is carried out. None of them may change an answer.
+
+use frondb::{Codec, FilterPolicy, Options, SyncMode, TreeOptions};
+use frondb_core::prng::Prng;
+
+use crate::functions::{Append, Function, Mix};
+
+/// Options of the database and of all its trees.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Memory budget, bytes.
+    pub memory_bytes: u64,
+    /// Write buffer, bytes; 0 for the default.
+    pub write_buffer_bytes: u64,
+    /// Background threads; 0 makes the whole run deterministic.
+    pub threads: usize,
+    /// Compress the log.
+    pub wal_compression: bool,
+    /// What a synced commit waits for. Anything but `Always` loses more in a crash.
+    pub sync: SyncMode,
+    /// Codec of bases.
+    pub codec: Codec,
+    /// Filters.
+    pub filter: FilterPolicy,
+    /// Key and value bytes of a block, of bases and runs.
+    pub block_bytes: (usize, usize),
+    /// Children of inner nodes.
+    pub fanout: usize,
+    /// Smallest and largest leaf target, bytes.
+    pub leaf_bytes: (u64, u64),
+    /// Smallest slice, bytes.
+    pub slice_bytes_min: u64,
+    /// Writes of a message before the base.
+    pub writes_before_base: u8,
+}
+
+impl Setup {
+    /// Small everything, so that few rows make leaves split and inner nodes buffer: leaves of
+    /// 8 KiB, fan-out 2, a write buffer of 64 KiB.
+    #[must_use]
+    pub fn tiny() -> Self {
+        Self {
+            memory_bytes: 4 << 20,
+            write_buffer_bytes: 64 << 10,
+            threads: 0,
+            wal_compression: false,
+            sync: SyncMode::Always,
+            codec: Codec::Lz4,
+            filter: FilterPolicy::Full,
+            block_bytes: (1 << 10, 2 << 10),
+            fanout: 2,
+            leaf_bytes: (8 << 10, 8 << 10),
+            slice_bytes_min: 512,
+            writes_before_base: 2,
+        }
+    }
+
+    /// As [`tiny`](Self::tiny), but leaves of 4 KiB that want slices as large: trees grow inner
+    /// nodes from 20 KiB on.
+    #[must_use]
+    pub fn tall() -> Self {
+        let leaf_bytes = (4 << 10, 4 << 10);
+        Self { slice_bytes_min: 4 << 10, leaf_bytes, write_buffer_bytes: 32 << 10, ..Self::tiny() }
+    }
+
+    /// Anything that a history fits in, by seed.
+    #[must_use]
+    pub fn random(prng: &mut Prng) -> Self {
+        let codecs = [
+            Codec::None,
+            Codec::Lz4,
+            Codec::Zstd(1),
+            Codec::Zstd(7),
+            Codec::Zlib(6),
+            Codec::AGGRESSIVE,
+        ];
+        let filters = [
+            FilterPolicy::None,
+            FilterPolicy::Full,
+            FilterPolicy::Runs,
+            FilterPolicy::Prefix(2),
+            FilterPolicy::Prefix(9),
+        ];
+        let pick = |prng: &mut Prng, of: &[u64]| of[prng.index(of.len())];
+        let leaf_min = pick(prng, &[4, 8, 16, 64, 512]) << 10;
+        Self {
+            memory_bytes: pick(prng, &[4, 8, 64]) << 20,
+            write_buffer_bytes: pick(prng, &[16 << 10, 64 << 10, 256 << 10, 0]),
+            threads: 0,
+            wal_compression: prng.chance(1, 2),
+            sync: SyncMode::Always,
+            codec: codecs[prng.index(codecs.len())],
+            filter: filters[prng.index(filters.len())],
+            block_bytes: (
+                pick(prng, &[256, 1 << 10, 16 << 10]) as usize,
+                pick(prng, &[256, 4 << 10, 32 << 10]) as usize,
+            ),
+            fanout: pick(prng, &[2, 3, 4, 16]) as usize,
+            leaf_bytes: (leaf_min, leaf_min * pick(prng, &[1, 4, 32])),
+            slice_bytes_min: pick(prng, &[256, 512, 4096, 64 << 10]),
+            writes_before_base: pick(prng, &[1, 2, 3, 4]) as u8,
+        }
+    }
+
+    /// Options to open the database with.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options::new()
+            .memory_bytes(self.memory_bytes)
+            .write_buffer_bytes(self.write_buffer_bytes)
+            .background_threads(self.threads)
+            .log_compression(self.wal_compression)
+            .sync(self.sync)
+            .reserve_bytes(0)
+            .update_fn(Append)
+            .update_fn(Mix)
+    }
+
+    /// Options to make a tree with.
+    #[must_use]
+    pub fn tree_options(&self, function: Function) -> TreeOptions {
+        let options = TreeOptions::new()
+            .codec(self.codec)
+            .filter(self.filter)
+            .fanout(self.fanout)
+            .block_bytes(self.block_bytes.0)
+            .shape(|shape| {
+                shape.run_block_bytes = self.block_bytes.1;
+                (shape.leaf_bytes_min, shape.leaf_bytes_max) = self.leaf_bytes;
+                shape.slice_bytes_min = self.slice_bytes_min;
+                shape.writes_before_base = self.writes_before_base;
+            });
+        match function {
+            Function::None => options,
+            Function::Append => options.update_fn("append", 1),
+            Function::Mix => options.update_fn("mix", 3),
+        }
+    }
+}
