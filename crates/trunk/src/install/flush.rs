@@ -18,6 +18,8 @@ struct Arrival<'a> {
     /// In key order.
     made: &'a [Made],
     deletes: &'a RangeDeletes,
+    /// Whether more will be appended at the right end.
+    appends: bool,
     /// The oldest live snapshot when the job began: what it sees must stay.
     oldest: Option<SeqNo>,
 }
@@ -47,7 +49,8 @@ impl Surgeon<'_> {
     ) {
         let (append, slices): (Vec<Made>, Vec<Made>) =
             made.iter().cloned().partition(|made| self.is_right_of_all(made));
-        let arrival = Arrival { made: &slices, deletes, oldest: keep_hidden };
+        let appends = !append.is_empty();
+        let arrival = Arrival { made: &slices, deletes, appends, oldest: keep_hidden };
         let root = Arc::clone(&self.trunk.root);
         if root.is_leaf() {
             if let Some(nodes) = self.push(&root, &arrival) {
@@ -77,7 +80,7 @@ impl Surgeon<'_> {
         keep_hidden: Option<SeqNo>,
     ) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
-        let arrival = Arrival { made, deletes, oldest: keep_hidden };
+        let arrival = Arrival { made, deletes, appends: false, oldest: keep_hidden };
         let children = self.push_below(&node, &arrival);
         let children = children.unwrap_or_else(|| node.children().to_vec());
         let runs = without(&node.runs, claimed);
@@ -119,11 +122,12 @@ impl Surgeon<'_> {
             // The only messages that a range delete can hide now are those that arrive with it,
             // kept for a snapshot.
             let kept = deletes.iter().filter(|rd| arrival.oldest.is_some_and(|s| s < rd.seq));
-            deletes = match touching {
-                [] => RangeDeletes::empty(),
-                _ => RangeDeletes::new(kept.cloned()),
-            };
-            if !touching.is_empty() && touching.iter().all(|made| made.place == Place::Base) {
+            let arrives = !touching.is_empty() || arrival.appends && hi.is_none();
+            deletes =
+                if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
+            // Leaves may have got a parent since the job began.
+            let all_base = touching.iter().all(|made| made.place == Place::Base);
+            if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
             }
         }
@@ -180,9 +184,9 @@ impl Surgeon<'_> {
                 Body::Leaf { base: cut_all(leaf.base(), &leaf.lo, Some(&lo), 1) },
                 Arc::clone(&leaf.heat),
             );
-            // Range deletes of the old leaf are older than all that is in the new one.
-            let body = Body::Leaf { base: vec![view] };
-            let (id, deletes) = (self.new_id(), Arc::default());
+            // Range deletes that came in the same flush may hide what it kept for a snapshot.
+            let deletes = Arc::new(leaf.range_deletes.clip(&lo, None));
+            let (id, body) = (self.new_id(), Body::Leaf { base: vec![view] });
             let right = Node::new(id, lo, None, Vec::new(), deletes, body, Arc::default());
             self.replace(&leaf, vec![left, right]);
         } else {

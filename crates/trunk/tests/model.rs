@@ -1,0 +1,573 @@
+//! Random histories against a model: commits, flushes, every kind of plan begun and installed in
+//! random order with others in between, snapshots taken and released. After each step a trunk's
+//! readers must see what the model says, at every live snapshot and in both directions.
+//!
+//! There is no engine, so nothing keeps two jobs off the same node: what rule 1 promises (a job
+//! replaces exactly its inputs, or is thrown away) is tested harder than an engine would.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
+use frondb_testkit::seed;
+use frondb_trunk::install::Place;
+use frondb_trunk::plan::{Plan, Reason, Summary, plan_node};
+use frondb_trunk::{FilterPolicy, Node, Trunk, TrunkOptions};
+use support::lab::{Flushing, describe, get, scan, tiny};
+use support::model::{Model, State, apply, apply_range};
+use support::{Entry, InFlight, Lab, Tags};
+
+/// How often things happened, over all histories: a test that never meets a case proves nothing.
+type Counts = BTreeMap<&'static str, u64>;
+
+/// A memtable that was frozen, and what readers see when it is flushed.
+struct Frozen {
+    entries: Vec<Entry>,
+    deletes: Vec<RangeDelete>,
+    state: State,
+    seq: SeqNo,
+}
+
+/// A reader that holds an older trunk.
+struct Pin {
+    trunk: Trunk,
+    snapshot: SeqNo,
+    state: State,
+}
+
+/// What kind of history.
+#[derive(Clone, Copy, Debug)]
+struct Taste {
+    /// Keys that are written at random.
+    keys: u64,
+    /// Of a hundred commits: appended at the right end, updates, references, range deletes.
+    appends: u64,
+    updates: u64,
+    refs: u64,
+    range_deletes: u64,
+    /// Commits until a memtable is frozen.
+    batch: u64,
+    /// Plans that the planner did not ask for.
+    forced: bool,
+}
+
+struct History {
+    prng: Prng,
+    taste: Taste,
+    lab: Lab,
+    model: Model,
+    /// Keys at the right end are numbers above those written at random.
+    appended: u64,
+    entries: Vec<Entry>,
+    deletes: Vec<RangeDelete>,
+    frozen: VecDeque<Frozen>,
+    flushing: Option<(Flushing, State, SeqNo)>,
+    /// What the trunk holds.
+    flushed: (State, SeqNo),
+    jobs: Vec<InFlight>,
+    pins: Vec<Pin>,
+    refs_written: u64,
+    refs_dropped: HashSet<Vec<u8>>,
+    counts: Counts,
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("k{number:06}").into_bytes()
+}
+
+impl History {
+    fn new(seed: u64) -> Self {
+        let mut prng = Prng::new(seed);
+        let taste = Taste {
+            keys: *prng.pick(&[20, 150, 400]).unwrap(),
+            appends: *prng.pick(&[0, 20, 60, 95]).unwrap(),
+            updates: *prng.pick(&[0, 0, 30]).unwrap(),
+            refs: *prng.pick(&[0, 0, 0, 5]).unwrap(),
+            range_deletes: *prng.pick(&[0, 2, 2, 10, 40]).unwrap(),
+            batch: *prng.pick(&[15, 60, 120]).unwrap(),
+            forced: prng.chance(3, 4),
+        };
+        let policies =
+            [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, FilterPolicy::Prefix(4)];
+        let leaf_bytes_min = *prng.pick(&[600, 600, 4000]).unwrap();
+        let options = TrunkOptions {
+            leaf_bytes_min,
+            leaf_bytes_max: 3 * leaf_bytes_min,
+            fanout: *prng.pick(&[2, 3, 5]).unwrap(),
+            slice_bytes_min: *prng.pick(&[100, 400, 900]).unwrap(),
+            filter: *prng.pick(&policies).unwrap(),
+            writes_before_base: *prng.pick(&[1, 2, 3]).unwrap(),
+            growth_percent: *prng.pick(&[50, 100, 400]).unwrap(),
+            ..tiny()
+        };
+        let update = (taste.updates > 0).then(|| Arc::new(Tags) as _);
+        Self {
+            lab: Lab::new(options, update),
+            prng,
+            taste,
+            model: Model::default(),
+            appended: taste.keys,
+            entries: Vec::new(),
+            deletes: Vec::new(),
+            frozen: VecDeque::new(),
+            flushing: None,
+            flushed: (State::new(), SeqNo::MIN),
+            jobs: Vec::new(),
+            pins: Vec::new(),
+            refs_written: 0,
+            refs_dropped: HashSet::new(),
+            counts: Counts::new(),
+        }
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_insert(0) += 1;
+    }
+
+    // --- Commits ---
+
+    fn random_key(&mut self) -> Vec<u8> {
+        let recent = self.appended > self.taste.keys && self.prng.chance(1, 3);
+        let number = match recent {
+            // Rows that were appended are read and written again while they are young.
+            true => self.appended - 1 - self.prng.below((self.appended - self.taste.keys).min(30)),
+            false if self.taste.appends > 50 => self.prng.below(self.appended),
+            false => self.prng.below(self.taste.keys),
+        };
+        key(number)
+    }
+
+    fn commit(&mut self) {
+        let roll = self.prng.below(100);
+        if roll < self.taste.range_deletes {
+            return self.commit_range_delete();
+        }
+        let seq = self.model.next_seq();
+        let appends = self.prng.chance(self.taste.appends, 100);
+        let key = if appends {
+            self.appended += 1;
+            key(self.appended - 1)
+        } else {
+            self.random_key()
+        };
+        let mut value = seq.get().to_string().into_bytes();
+        value.resize(value.len() + self.prng.index(12), b'.');
+        let roll = self.prng.below(100);
+        let kind = if appends {
+            MessageKind::Put
+        } else if roll < self.taste.refs {
+            self.refs_written += 1;
+            MessageKind::PutRef
+        } else if roll < self.taste.refs + self.taste.updates {
+            MessageKind::Update
+        } else if roll >= 75 {
+            value.clear();
+            MessageKind::Delete
+        } else {
+            MessageKind::Put
+        };
+        let entry = Entry { key, seq, kind, value };
+        apply(&mut self.model.now, &entry);
+        self.entries.push(entry);
+    }
+
+    fn commit_range_delete(&mut self) {
+        let seq = self.model.next_seq();
+        let end = self.appended + 5;
+        let (lo, hi) = match self.prng.below(10) {
+            // From the left, as old rows go.
+            0..4 => (0, Some(self.prng.below(end))),
+            4..9 => {
+                let lo = self.prng.below(end);
+                (lo, Some(lo + self.prng.below(20)))
+            }
+            _ => (self.prng.below(end), None),
+        };
+        let delete = RangeDelete {
+            lo: if lo == 0 { Box::default() } else { key(lo).into() },
+            hi: hi.map(|hi| key(hi).into()),
+            seq,
+        };
+        apply_range(&mut self.model.now, &delete);
+        self.deletes.push(delete);
+    }
+
+    fn freeze(&mut self) {
+        if !self.entries.is_empty() || !self.deletes.is_empty() {
+            self.frozen.push_back(Frozen {
+                entries: std::mem::take(&mut self.entries),
+                deletes: std::mem::take(&mut self.deletes),
+                state: self.model.now.clone(),
+                seq: self.model.seq,
+            });
+        }
+    }
+
+    // --- Flushes and jobs ---
+
+    fn begin_flush(&mut self) {
+        if self.flushing.is_some() {
+            return;
+        }
+        let Some(Frozen { entries, deletes, state, seq }) = self.frozen.pop_front() else {
+            return;
+        };
+        let live = self.model.live();
+        self.flushing = Some((self.lab.begin_flush(entries, deletes, &live), state, seq));
+    }
+
+    fn install_flush(&mut self) {
+        let Some((flushing, state, seq)) = self.flushing.take() else { return };
+        let leaves = self.lab.leaves().len();
+        let result = self.lab.install_flush(flushing);
+        if result.made.iter().any(|made| made.place == Place::Append) {
+            self.count("append");
+        }
+        if result.made.iter().any(|made| made.place == Place::Base) {
+            self.count("base from flush");
+        }
+        if self.lab.leaves().len() < leaves {
+            self.count("leaves dropped by a range delete");
+        }
+        self.flushed = (state, seq);
+        self.note_refs(result.dropped_refs);
+    }
+
+    fn begin_plan(&mut self) {
+        let nodes = self.lab.nodes();
+        let root = self.lab.trunk.root.id;
+        let live = self.model.live();
+        let context = self.lab.context(live.first().copied());
+        let summary = |node: &Node| Summary::of(node, node.id == root);
+        let (node, plan) = if self.taste.forced && self.prng.chance(1, 8) {
+            let node = self.prng.pick(&nodes).unwrap();
+            let Some(plan) = self.forced_plan(&summary(node)) else { return };
+            (Arc::clone(node), plan)
+        } else {
+            let planned = nodes.iter().filter_map(|node| {
+                let planned = plan_node(&summary(node), &context)?;
+                assert_eq!(planned.node, node.id);
+                Some((Arc::clone(node), planned.plan))
+            });
+            // What is done in idle time would leave nothing to the other kinds.
+            let idle = self.prng.chance(1, 6);
+            let planned = planned.filter(|(_, plan)| idle || name_of(*plan) != "idle");
+            let planned: Vec<_> = planned.collect();
+            let Some((node, plan)) = self.prng.pick(&planned).cloned() else { return };
+            self.count(name_of(plan));
+            (node, plan)
+        };
+        match plan {
+            Plan::Regroup => {
+                let fanout = self.lab.env.options.fanout;
+                let height = self.lab.trunk.height();
+                if self.lab.change(&[], |surgeon| surgeon.regroup(node.id, fanout))
+                    && self.lab.trunk.height() < height
+                {
+                    self.count("a level less");
+                }
+            }
+            Plan::Join(i) => {
+                let (a, b) = (node.children()[i].id, node.children()[i + 1].id);
+                if !node.children()[i].is_leaf() {
+                    self.count("inner nodes joined");
+                }
+                assert!(self.lab.change(&[], |surgeon| surgeon.join(node.id, a, b)));
+            }
+            _ => self.jobs.extend(self.lab.begin(node.id, plan, &live)),
+        }
+    }
+
+    /// A plan that is possible, wanted or not.
+    fn forced_plan(&mut self, node: &Summary) -> Option<Plan> {
+        let runs = node.runs.len();
+        if node.children.is_empty() {
+            let pieces = 1 + self.prng.below(4);
+            return match self.prng.below(2) {
+                0 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
+                _ => Some(Plan::Rewrite(Reason::Idle, pieces)),
+            };
+        }
+        let last = node.children.len() - 1;
+        match self.prng.below(6) {
+            0 => Some(Plan::Regroup),
+            1 if last > 0 => Some(Plan::Join(self.prng.index(last))).filter(|plan| {
+                let Plan::Join(i) = *plan else { return false };
+                (node.children[i].children == 0) == (node.children[i + 1].children == 0)
+            }),
+            _ if node.is_root => None,
+            _ => Some(Plan::FlushNode),
+        }
+    }
+
+    fn install_job(&mut self) {
+        if self.jobs.is_empty() {
+            return;
+        }
+        let at = self.prng.index(self.jobs.len());
+        let job = self.jobs.swap_remove(at);
+        if self.prng.chance(1, 15) {
+            return self.count("job dropped");
+        }
+        let is_rewrite = matches!(job.plan, Plan::Rewrite(..));
+        let leaves = self.lab.leaves().len();
+        match self.lab.install(job) {
+            None => self.count("thrown away"),
+            Some(result) => {
+                if is_rewrite && self.lab.leaves().len() > leaves {
+                    self.count("leaf split");
+                }
+                self.note_refs(result.dropped_refs);
+            }
+        }
+    }
+
+    /// What an installed job says nobody needs any more.
+    fn note_refs(&mut self, dropped: Vec<Box<[u8]>>) {
+        self.refs_dropped.extend(dropped.into_iter().map(Vec::from));
+    }
+
+    // --- Checks ---
+
+    /// Snapshots that the trunk can answer, with what they see.
+    fn readable(&self) -> Vec<(SeqNo, State)> {
+        let seen = self.model.snapshots.iter().filter(|(seq, _)| **seq <= self.flushed.1);
+        let mut all: Vec<_> = seen.map(|(seq, state)| (*seq, state.clone())).collect();
+        all.push((SeqNo::MAX, self.flushed.0.clone()));
+        all
+    }
+
+    fn check(&mut self) {
+        let readable = self.readable();
+        for round in 0..2 {
+            let (snapshot, state) = match round {
+                0 => readable.last().unwrap(),
+                _ => self.prng.pick(&readable).unwrap(),
+            };
+            check_scans(&mut self.prng, &self.lab.trunk, &self.lab, *snapshot, state);
+        }
+        for (snapshot, state) in &readable {
+            for _ in 0..20 {
+                let key = key(self.prng.below(self.appended + 2));
+                let found = self.lab.get(&key, *snapshot);
+                assert_eq!(found.as_ref(), state.get(&key), "{key:?} at {snapshot}");
+            }
+            for reference in state.values().filter(|value| value.starts_with(b"<")) {
+                let end = reference.iter().position(|&b| b == b'>').unwrap();
+                let dropped = self.refs_dropped.contains(&reference[1..end]);
+                assert!(!dropped, "the value of a visible reference was freed: {reference:?}");
+            }
+        }
+        for node in self.lab.leaves() {
+            node.heat.add_scan_debt(100);
+        }
+    }
+
+    fn pin(&mut self) {
+        if let Some(at) = (self.pins.len() > 2).then(|| self.prng.index(self.pins.len())) {
+            let pin = self.pins.swap_remove(at);
+            check_scans(&mut self.prng, &pin.trunk, &self.lab, pin.snapshot, &pin.state);
+        }
+        let (snapshot, state) = self.prng.pick(&self.readable()).unwrap().clone();
+        self.pins.push(Pin { trunk: self.lab.trunk.clone(), snapshot, state });
+    }
+
+    fn step(&mut self) {
+        match self.prng.below(20) {
+            0..4 => {
+                for _ in 0..1 + self.prng.below(self.taste.batch) {
+                    self.commit();
+                    if self.prng.chance(1, 150) {
+                        self.model.take_snapshot();
+                    }
+                }
+                if self.prng.chance(2, 3) {
+                    self.freeze();
+                }
+            }
+            4..7 => self.begin_flush(),
+            7..10 => self.install_flush(),
+            10..14 if self.jobs.len() < 4 => self.begin_plan(),
+            10..17 => self.install_job(),
+            17 if self.prng.chance(1, 2) => self.model.take_snapshot(),
+            17 | 18 => {
+                let live = self.model.live();
+                if let Some(gone) = self.prng.pick(&live) {
+                    self.model.snapshots.remove(gone);
+                }
+            }
+            _ => self.pin(),
+        }
+        if self.prng.chance(1, 100) {
+            self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_clean();
+        }
+    }
+
+    fn run(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.step();
+            if self.prng.chance(1, 4) {
+                self.check();
+            }
+            let height = self.lab.trunk.height();
+            if height >= 4 {
+                self.count("height 4");
+            }
+        }
+        self.finish();
+    }
+
+    /// Everything comes down and is folded: what is left on disk is what readers see.
+    fn finish(&mut self) {
+        self.freeze();
+        while self.flushing.is_some() || !self.frozen.is_empty() {
+            self.install_flush();
+            self.begin_flush();
+        }
+        self.check();
+        self.jobs.clear();
+        self.pins.clear();
+        self.model.snapshots.clear();
+        let buffers = |node: &Arc<Node>| {
+            !node.is_leaf() && !(node.runs.is_empty() && node.range_deletes.is_empty())
+        };
+        while let Some(node) = self.lab.nodes().into_iter().find(buffers) {
+            let result = self.lab.run(node.id, Plan::FlushNode, &[]);
+            self.note_refs(result.dropped_refs);
+        }
+        for leaf in self.lab.leaves() {
+            let result = self.lab.run(leaf.id, Plan::Rewrite(Reason::Idle, 1), &[]);
+            self.note_refs(result.dropped_refs);
+        }
+        self.check();
+        let (mut entries, mut others) = (0, 0);
+        for run in self.lab.runs.values() {
+            entries += run.meta().entries;
+            others += run.meta().deletes + run.meta().updates;
+        }
+        let plain = self.taste.refs == 0 || self.taste.updates == 0;
+        if plain {
+            assert_eq!(others, 0, "deletes and updates that nobody needs");
+            assert_eq!(entries, self.flushed.0.len() as u64);
+        }
+        if self.taste.updates == 0 {
+            let live = self.flushed.0.values().filter(|value| value.starts_with(b"<")).count();
+            let dropped = self.refs_dropped.len() as u64;
+            assert_eq!(self.refs_written, dropped + live as u64, "references are freed once");
+        }
+        assert_eq!(self.lab.leaked_bytes(), 0);
+    }
+}
+
+fn check_scans(prng: &mut Prng, trunk: &Trunk, lab: &Lab, snapshot: SeqNo, state: &State) {
+    let (a, b) = (key(prng.below(500)), key(prng.below(500)));
+    let (lo, hi) = (a.clone().min(b.clone()), a.max(b));
+    for (lo, hi) in [(Vec::new(), None), (lo, Some(hi))] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let found = scan(trunk, &lab.env, direction, &lo, hi.as_deref(), snapshot);
+            let inside =
+                state.range(lo.clone()..).filter(|(k, _)| hi.as_ref().is_none_or(|h| *k < h));
+            let mut expected: Vec<_> = inside.map(|(k, v)| (k.clone(), v.clone())).collect();
+            if direction == Direction::Backward {
+                expected.reverse();
+            }
+            assert_same(&found, &expected, &format!("{direction:?} at {snapshot}"), trunk);
+        }
+    }
+    for _ in 0..5 {
+        let key = key(prng.below(500));
+        assert_eq!(get(trunk, &lab.env, &key, snapshot).as_ref(), state.get(&key));
+    }
+}
+
+/// Says where two lists differ first, and what the trunk holds.
+fn assert_same(
+    found: &[(Vec<u8>, Vec<u8>)],
+    expected: &[(Vec<u8>, Vec<u8>)],
+    what: &str,
+    trunk: &Trunk,
+) {
+    if found == expected {
+        return;
+    }
+    let at = found.iter().zip(expected).take_while(|(a, b)| a == b).count();
+    let text = |list: &[(Vec<u8>, Vec<u8>)]| {
+        list.get(at).map(|(key, value)| {
+            (String::from_utf8_lossy(key).into_owned(), String::from_utf8_lossy(value).into_owned())
+        })
+    };
+    let (a, b) = (text(found), text(expected));
+    panic!("{what}: entry {at} is {a:?}, expected {b:?}\n{}", describe(trunk));
+}
+
+fn name_of(plan: Plan) -> &'static str {
+    match plan {
+        Plan::FlushNode => "flush node",
+        Plan::MergeRuns(_) => "merge runs",
+        Plan::Regroup => "regroup",
+        Plan::Join(_) => "join",
+        Plan::Rewrite(reason, _) => match reason {
+            Reason::Clean => "clean",
+            Reason::Runs => "runs",
+            Reason::RangeDeletes => "range deletes",
+            Reason::Growth => "growth",
+            Reason::Garbage => "garbage",
+            Reason::ScanDebt => "scan debt",
+            Reason::Idle => "idle",
+        },
+    }
+}
+
+/// Everything that must have happened somewhere.
+const EXPECTED: [&str; 22] = [
+    "flush node",
+    "merge runs",
+    "regroup",
+    "join",
+    "clean",
+    "runs",
+    "range deletes",
+    "growth",
+    "garbage",
+    "scan debt",
+    "idle",
+    "append",
+    "base from flush",
+    "leaves dropped by a range delete",
+    "a level less",
+    "inner nodes joined",
+    "thrown away",
+    "job dropped",
+    "leaf split",
+    "height 4",
+    "refs",
+    "updates",
+];
+
+#[test]
+fn readers_see_what_the_model_says_whatever_is_under_way() {
+    let first = seed::from_env("FRONDB_TRUNK_SEED", 1u64);
+    let rounds = seed::from_env("FRONDB_TRUNK_ROUNDS", 40u64);
+    let steps = seed::from_env("FRONDB_TRUNK_STEPS", 500u64);
+    let mut counts = Counts::new();
+    for seed in first..first + rounds {
+        let mut history = History::new(seed);
+        println!("FRONDB_TRUNK_SEED={seed} FRONDB_TRUNK_ROUNDS=1: {:?}", history.taste);
+        history.run(steps);
+        for (what, count) in &history.counts {
+            *counts.entry(what).or_insert(0) += count;
+        }
+        *counts.entry("refs").or_insert(0) += history.refs_dropped.len() as u64;
+        *counts.entry("updates").or_insert(0) += u64::from(history.taste.updates > 0);
+    }
+    println!("{counts:#?}");
+    if rounds >= 40 {
+        let missing: Vec<_> = EXPECTED.iter().filter(|what| !counts.contains_key(**what)).collect();
+        assert!(missing.is_empty(), "never happened: {missing:?}");
+    }
+}
