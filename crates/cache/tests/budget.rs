@@ -1,4 +1,5 @@
-//! The cache takes what the other parts leave, gives it back under pressure, and counts exactly.
+//! The cache takes what the other parts leave, gives it back under pressure, and counts exactly:
+//! its side of rule 24.
 #![cfg(not(shuttle))]
 
 use std::sync::Barrier;

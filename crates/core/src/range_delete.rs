@@ -297,6 +297,7 @@ impl RangeDeleteCursor {
     }
 }
 
+/// A range delete hides what is older than itself, and nothing else (rule 14).
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! A fold keeps exactly what live snapshots would read, and no more.
+//! A fold keeps exactly what live snapshots would read, and no more: rules 12, 13 and 16.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

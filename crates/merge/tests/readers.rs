@@ -1,4 +1,5 @@
-//! A merge, a visible merge and a lookup show what the history says, in both directions.
+//! A merge, a visible merge and a lookup show what the history says, in both directions:
+//! no message twice and no older one before a newer one (rule 2).
 
 mod history;
 

@@ -148,6 +148,7 @@ fn a_lookup_ends_when_it_was_told_to() {
     assert_eq!(seen, [40, 39, 38]);
 }
 
+/// The end of rule 17.
 #[test]
 fn an_oversized_entry_has_a_block_of_its_own() {
     let fixture = Fixture::new();
