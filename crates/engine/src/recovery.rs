@@ -435,3 +435,7 @@ fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;
