@@ -175,7 +175,14 @@ fn open_manifest(
 
 /// A directory with other files in it is not made a database by accident.
 fn check_empty(device: &SharedDevice) -> Result<()> {
-    let ours = |name: &String| name == crate::engine::LOCK_FILE || name == crate::engine::LOG_DIR;
+    // Power may fail while a database is made. The manifest makes sure that what is there was
+    // never in force.
+    let ours = |name: &String| {
+        name == crate::engine::LOCK_FILE
+            || name == crate::engine::LOG_DIR
+            || name == "SUPER.new"
+            || name.starts_with("MANIFEST-")
+    };
     match device.list("")?.into_iter().find(|name| !ours(name)) {
         None => Ok(()),
         Some(name) => Err(Error::invalid(format!(
