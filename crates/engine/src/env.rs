@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frondb_core::budget::Budget;
+use frondb_core::budget::{Budget, Reservation};
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock};
@@ -63,6 +63,8 @@ pub struct Env {
     /// Counters.
     pub(crate) counters: Counters,
     health: Health,
+    /// What the allocator adds to what the parts charge.
+    _allocator: Reservation,
 }
 
 #[derive(Default)]
@@ -76,6 +78,7 @@ struct Health {
 
 /// The parts an [`Env`] is made of.
 pub(crate) struct EnvParts {
+    pub(crate) allocator: Reservation,
     pub(crate) device: SharedDevice,
     pub(crate) clock: SharedClock,
     pub(crate) options: EngineOptions,
@@ -113,6 +116,7 @@ impl Env {
             last_commit: AtomicU64::new(0),
             counters: Counters::default(),
             health: Health::default(),
+            _allocator: parts.allocator,
         }
     }
 
