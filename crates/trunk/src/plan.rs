@@ -134,8 +134,8 @@ pub struct Summary {
     pub held_by: u64,
     /// See `Heat`.
     pub held_range_deletes: usize,
-    /// Whether a leaf's range deletes hide all that it holds.
-    pub covered: bool,
+    /// Whether a leaf's range deletes hide all of a view.
+    pub hides_view: bool,
     /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
     /// empty for a leaf.
     pub children: Vec<ChildSummary>,
@@ -232,7 +232,7 @@ impl Summary {
             overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
             held_by: node.heat.held_by.load(Ordering::Relaxed),
             held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
-            covered: is_covered(node),
+            hides_view: hides_view(node),
             children: node
                 .children()
                 .iter()
@@ -265,15 +265,11 @@ impl Summary {
     }
 }
 
-/// Whether a leaf's own range deletes hide all of it. Not of an inner node: its range deletes
-/// drop what they hide wholly when they arrive.
-fn is_covered(node: &Node) -> bool {
-    let newest = node.views().map(|view| view.run.meta().max_seq).max();
-    let (lo, hi) = (&node.lo, node.hi.as_deref());
-    node.is_leaf()
-        && !node.range_deletes.is_empty()
-        && node.range_deletes.covers_wholly(lo, hi, SeqNo::MAX) > newest
-        && newest.is_some()
+/// Whether a leaf's own range deletes hide all of a view. They drop such views when they arrive,
+/// unless a snapshot or a value in extents of its own needs them then.
+fn hides_view(node: &Node) -> bool {
+    let deletes = &node.range_deletes;
+    node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))
 }
 
 /// What this node needs now, if anything.
@@ -358,7 +354,7 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    if node.covered && !held || garbage_percent(node, held) > o.garbage_percent {
+    if node.hides_view && !held || garbage_percent(node, held) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {

@@ -45,7 +45,7 @@ fn check(node: &Node, height: usize) -> Result<()> {
     let ascending = node
         .base()
         .windows(2)
-        .all(|pair| !overlap(&pair[0], &pair[1]) && first_of(&pair[0]) < first_of(&pair[1]));
+        .all(|pair| !overlap(&pair[0], &pair[1]) && pair[0].first_key() < pair[1].first_key());
     if !ascending {
         return Err(broken(node, "base views overlap or are out of order"));
     }
@@ -77,15 +77,10 @@ fn check(node: &Node, height: usize) -> Result<()> {
 /// Whether two views can show the same key.
 fn overlap(a: &View, b: &View) -> bool {
     let ends_below = |a: &View, b: &View| {
-        let first = first_of(b);
+        let first = b.first_key();
         *a.run.meta().last_key < *first || a.hi.as_ref().is_some_and(|hi| **hi <= *first)
     };
     !ends_below(a, b) && !ends_below(b, a)
-}
-
-/// No key that a view shows is below this one.
-fn first_of(view: &View) -> &[u8] {
-    std::cmp::max(&*view.lo, &*view.run.meta().first_key)
 }
 
 fn broken(node: &Node, what: &str) -> Error {

@@ -1,7 +1,8 @@
 //! A view: the part of a run that a node holds (rule 1).
 
+use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Direction, Result};
+use frondb_core::{Direction, Result, SeqNo};
 use frondb_run::{ReadMode, Run, RunCursor};
 
 use crate::node::Key;
@@ -69,6 +70,29 @@ impl View {
         let meta = self.run.meta();
         *self.lo <= *meta.last_key
             && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi && self.lo < *hi)
+    }
+
+    /// No key that the view shows is below this one.
+    #[must_use]
+    pub fn first_key(&self) -> &[u8] {
+        std::cmp::max(&*self.lo, &*self.run.meta().first_key)
+    }
+
+    /// Whether range deletes hide all that the view shows from a reader at `snapshot` and all
+    /// later ones.
+    #[must_use]
+    pub fn is_hidden_by(&self, deletes: &RangeDeletes, snapshot: SeqNo) -> bool {
+        if deletes.is_empty() {
+            return false;
+        }
+        let meta = self.run.meta();
+        let end = match &self.hi {
+            Some(hi) if **hi <= *meta.last_key => hi.to_vec(),
+            // The smallest key above the last one.
+            _ => [&*meta.last_key, &[0]].concat(),
+        };
+        let hidden_below = deletes.covers_wholly(self.first_key(), Some(&end), snapshot);
+        hidden_below.is_some_and(|seq| meta.max_seq < seq)
     }
 
     /// Whether `key` lies within the view's bounds.

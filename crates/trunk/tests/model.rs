@@ -434,7 +434,7 @@ impl History {
         self.pins.clear();
         self.model.snapshots.clear();
         let buffers = |node: &Arc<Node>| {
-            !node.is_leaf() && !(node.runs.is_empty() && node.range_deletes.is_empty())
+            !node.is_leaf() && (!node.runs.is_empty() || !node.range_deletes.is_empty())
         };
         while let Some(node) = self.lab.nodes().into_iter().find(buffers) {
             let result = self.lab.run(node.id, Plan::FlushNode, &[]);

@@ -198,40 +198,50 @@ impl Surgeon<'_> {
         }
     }
 
-    /// Drops what `deletes` hide wholly from everyone: the node's data, or that of subtrees below
-    /// it (rule 14). `deletes` are all range deletes on the path, this node's included. Returns
-    /// the node without that data, its own range deletes gone too if nothing is left; `None` if
-    /// nothing is hidden wholly. The caller records the node itself.
+    /// Drops what `deletes` hide wholly from everyone (rule 14): views, of this node and of those
+    /// below it, and subtrees at once. `deletes` are all range deletes on the path, this node's
+    /// included; they stay. `None` if nothing is hidden wholly. The caller records the node
+    /// itself.
     ///
-    /// A subtree with values in extents of their own stays: the merge that drops their references
-    /// frees them (rule 17).
+    /// Runs with values in extents of their own stay: the merge that drops their references frees
+    /// them (rule 17).
     fn prune(
         &mut self,
         node: &Arc<Node>,
         deletes: &RangeDeletes,
         oldest: Option<SeqNo>,
     ) -> Option<Arc<Node>> {
+        if node.holds_no_message() {
+            return None;
+        }
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
         // Hidden from the oldest snapshot is hidden from all later ones.
         let reader = oldest.unwrap_or(SeqNo::MAX);
         let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
         if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {
-            return (!node.holds_no_message()).then(|| self.emptied(node, lo, hi));
+            return Some(self.emptied(node, lo, hi));
         }
+        let stays = |view: &&View| view.run.meta().refs > 0 || !view.is_hidden_by(&deletes, reader);
+        let shown = |views: &[View]| views.iter().filter(stays).cloned().collect::<Vec<View>>();
         let mut changed = false;
-        let mut children = node.children().to_vec();
-        for child in &mut children {
-            if let Some(new) = self.prune(child, &deletes, oldest) {
-                self.record(child, std::slice::from_ref(&new));
-                *child = new;
-                changed = true;
+        let body = match &node.body {
+            Body::Leaf { base } => Body::Leaf { base: shown(base) },
+            Body::Inner { children } => {
+                let mut children = children.clone();
+                for child in &mut children {
+                    if let Some(new) = self.prune(child, &deletes, oldest) {
+                        self.record(child, std::slice::from_ref(&new));
+                        *child = new;
+                        changed = true;
+                    }
+                }
+                Body::Inner { children }
             }
-        }
-        changed.then(|| {
-            let own = Arc::clone(&node.range_deletes);
-            node.with(node.runs.clone(), own, Body::Inner { children })
-        })
+        };
+        let new = node.with(shown(&node.runs), Arc::clone(&node.range_deletes), body);
+        changed |= new.views().count() < node.views().count();
+        changed.then_some(new)
     }
 
     /// The node without any data, of the same height, over `[lo, hi)`. The caller records it.

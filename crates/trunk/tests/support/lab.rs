@@ -238,7 +238,7 @@ impl Lab {
         for (run, delta) in &change.views {
             assert_ne!(*delta, 0, "{run:?} without a change is not told");
             let count = self.views.entry(*run).or_insert(0);
-            *count = u32::try_from(i64::from(*count) + delta).expect("no negative count");
+            *count = u32::try_from(i64::from(*count) + delta).unwrap();
         }
         self.views.retain(|_, count| *count > 0);
         assert_eq!(self.views, true_views, "counts of views");
@@ -305,9 +305,19 @@ impl Lab {
     }
 }
 
+/// Finishes a job. Its runs are in key order, in ranges that do not meet.
 fn run(mut job: Job) -> JobResult {
     while !job.step().unwrap() {}
-    job.finish().unwrap()
+    let result = job.finish().unwrap();
+    for made in &result.made {
+        let meta = made.run.meta();
+        assert!(*made.lo <= *meta.first_key);
+        assert!(made.hi.as_ref().is_none_or(|hi| *meta.last_key < **hi));
+    }
+    for pair in result.made.windows(2) {
+        assert!(pair[0].hi.as_ref().is_some_and(|hi| *hi <= pair[1].lo));
+    }
+    result
 }
 
 fn nodes_of(trunk: &Trunk) -> Vec<Arc<Node>> {
@@ -398,7 +408,7 @@ pub(crate) fn describe(trunk: &Trunk) -> String {
 
 fn describe_node(node: &Node, depth: usize, out: &mut String) {
     use std::fmt::Write;
-    let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+    let text = |key: &[u8]| key.escape_ascii().to_string();
     let bounds = |lo: &[u8], hi: Option<&[u8]>| {
         format!("[{} .. {})", text(lo), hi.map_or_else(|| "end".into(), text))
     };

@@ -1,0 +1,172 @@
+//! Interprets `testdata/plan`.
+//!
+//! ```text
+//! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
+//! tree raw=MiB flush=MiB height= snapshot=      prints the context's numbers
+//! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
+//!      debt=KiB overlap=% clean held= kept=     prints the plan
+//! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) ...
+//! ```
+
+use std::collections::HashMap;
+
+use frondb_core::{NodeId, RunId, SeqNo};
+use frondb_trunk::TrunkOptions;
+use frondb_trunk::plan::{ChildSummary, Context, RunSummary, Summary, plan_node};
+
+type Args = HashMap<String, Vec<String>>;
+
+/// Bytes of a message in these scripts.
+const MESSAGE_BYTES: u64 = 128;
+
+pub(crate) struct PlanScript {
+    context: Context,
+}
+
+impl Default for PlanScript {
+    fn default() -> Self {
+        Self {
+            context: Context {
+                options: TrunkOptions::default(),
+                tree_raw_bytes: 1 << 30,
+                flush_raw_bytes: 64 << 20,
+                height: 2,
+                oldest_snapshot: None,
+            },
+        }
+    }
+}
+
+impl PlanScript {
+    pub(crate) fn run(&mut self, directive: &str, args: &Args, input: &str) -> String {
+        match directive {
+            "options" => self.options(args),
+            "tree" => self.tree(args),
+            "plan" => input.lines().map(|line| self.plan(line)).collect(),
+            other => panic!("unknown directive {other}"),
+        }
+    }
+
+    fn options(&mut self, args: &Args) -> String {
+        let options = &mut self.context.options;
+        *options = TrunkOptions::default();
+        for (name, values) in args {
+            let number = values[0].parse::<u64>().unwrap();
+            match &**name {
+                "leaf-min-mib" => options.leaf_bytes_min = number << 20,
+                "leaf-max-mib" => options.leaf_bytes_max = number << 20,
+                "slice-kib" => options.slice_bytes_min = number << 10,
+                "fanout" => options.fanout = number as usize,
+                "writes" => options.writes_before_base = number as u8,
+                "growth" => options.growth_percent = number,
+                "garbage" => options.garbage_percent = number,
+                other => panic!("unknown option {other}"),
+            }
+        }
+        String::new()
+    }
+
+    fn tree(&mut self, args: &Args) -> String {
+        let context = &mut self.context;
+        context.oldest_snapshot = None;
+        for (name, values) in args {
+            let number = values[0].parse::<u64>().unwrap();
+            match &**name {
+                "raw-mib" => context.tree_raw_bytes = number << 20,
+                "flush-mib" => context.flush_raw_bytes = number << 20,
+                "height" => context.height = number as usize,
+                "snapshot" => context.oldest_snapshot = Some(SeqNo(number)),
+                other => panic!("unknown number {other}"),
+            }
+        }
+        format!(
+            "leaf target {} KiB, root children at most {}\n",
+            context.leaf_target() >> 10,
+            context.root_children_max()
+        )
+    }
+
+    /// One node a line: `leaf` or `inner`, then words `name=value` or `name`.
+    fn plan(&self, line: &str) -> String {
+        let mut words = line.split_whitespace();
+        let kind = words.next().unwrap();
+        let mut node = Summary {
+            id: NodeId(1),
+            base_views: usize::from(kind == "leaf"),
+            ..Summary::default()
+        };
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let number = || value.parse::<u64>().unwrap();
+            match name {
+                "root" => node.is_root = true,
+                "id" => node.id = NodeId(number()),
+                "base" => node.base = sized(value),
+                "views" => node.base_views = number() as usize,
+                "runs" => node.runs = runs(value),
+                "deletes" => node.range_deletes = number() as usize,
+                "hides-view" => node.hides_view = true,
+                "debt-kib" => node.scan_debt = number() << 10,
+                "overlap" => node.overlap_percent = number(),
+                "clean" => node.clean = true,
+                "held-by" => node.held_by = number() + 1,
+                "kept" => node.held_range_deletes = number() as usize,
+                "children" => node.children = children(value),
+                other => panic!("unknown word {other}"),
+            }
+        }
+        match plan_node(&node, &self.context) {
+            None => format!("{line}: nothing\n"),
+            Some(planned) => {
+                let debt = if planned.is_debt() { ", debt" } else { "" };
+                let (plan, rank) = (planned.plan, planned.rank);
+                let work = planned.work_bytes >> 10;
+                format!("{line}: {plan:?}, rank {rank}, reads {work} KiB{debt}\n")
+            }
+        }
+    }
+}
+
+/// `KiB/deletes%`.
+fn sized(text: &str) -> RunSummary {
+    let (kib, percent) = text.split_once('/').unwrap_or((text, "0"));
+    let raw_bytes = kib.parse::<u64>().unwrap() << 10;
+    let entries = raw_bytes / MESSAGE_BYTES;
+    let deletes = entries * percent.parse::<u64>().unwrap() / 100;
+    RunSummary { raw_bytes, entries, deletes, ..RunSummary::default() }
+}
+
+/// `KiB/deletes%@writes*count#id`, newest first, with commas.
+fn runs(text: &str) -> Vec<RunSummary> {
+    let mut runs = Vec::new();
+    for part in text.split(',') {
+        let (part, id) = part.split_once('#').unwrap_or((part, ""));
+        let (part, count) = part.split_once('*').unwrap_or((part, "1"));
+        let (part, writes) = part.split_once('@').unwrap_or((part, "1"));
+        for _ in 0..count.parse::<usize>().unwrap() {
+            let own = 1000 + runs.len() as u64;
+            let id = RunId(if id.is_empty() { own } else { id.parse().unwrap() });
+            runs.push(RunSummary { id, writes: writes.parse().unwrap(), ..sized(part) });
+        }
+    }
+    runs
+}
+
+/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas.
+fn children(text: &str) -> Vec<ChildSummary> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (part, count) = part.split_once('*').unwrap_or((part, "1"));
+        let mut numbers = part.trim_start_matches('i').split('/').map(|n| n.parse().unwrap());
+        let first: u64 = numbers.next().unwrap();
+        let inner = part.starts_with('i');
+        let child = ChildSummary {
+            raw_bytes: if inner { 1 << 30 } else { first << 10 },
+            children: if inner { first as usize } else { 0 },
+            runs: numbers.next().unwrap_or(0) as usize,
+            range_deletes: numbers.next().unwrap_or(0) as usize,
+        };
+        all.extend(std::iter::repeat_n(child, count.parse().unwrap()));
+    }
+    all
+}
