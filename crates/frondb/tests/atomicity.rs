@@ -1,8 +1,6 @@
 //! Rule 6: a batch over two trees stays whole through power loss although it was not synced and
 //! although only one of the trees was flushed, because data and log are synced before the edit
 //! that makes a flush count.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
