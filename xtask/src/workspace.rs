@@ -90,11 +90,18 @@ pub(crate) fn rust_files_below(folder: &Path) -> Result<Vec<SourceFile>> {
     files_below(folder, "rs")
 }
 
+/// The scripts of a crate's text-script tests, sorted by path.
+pub(crate) fn scripts_of(member: &Member) -> Result<Vec<SourceFile>> {
+    let folder = member.path.join("tests/testdata");
+    if folder.is_dir() { files_below(&folder, "") } else { Ok(Vec::new()) }
+}
+
 /// All Markdown files of the checkout, sorted by path.
 pub(crate) fn markdown_files() -> Result<Vec<SourceFile>> {
     files_below(root(), "md")
 }
 
+/// Files with an extension; any of them if it is empty.
 fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(folder, extension, &mut files)?;
@@ -112,7 +119,7 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<SourceFile>) -> Resul
             if !name.starts_with('.') && !skipped.contains(&name.as_str()) {
                 collect(&path, extension, files)?;
             }
-        } else if path.extension().is_some_and(|e| e == extension) {
+        } else if extension.is_empty() || path.extension().is_some_and(|e| e == extension) {
             let relative = path.strip_prefix(root()).unwrap_or(&path);
             let text = read(&path)?;
             files.push(SourceFile { path: relative.to_string_lossy().into_owned(), text });

@@ -6,12 +6,14 @@
 //! | [`shims`] | time, threads, locks and files only through the crates that own them |
 //! | [`names`] | no synonym of the glossary's nouns in names |
 //! | [`decoders`] | a fuzz target for every decoder |
+//! | [`rules`] | a test for every rule of docs/design/rules.md |
 //! | [`links`] | every link in a document leads somewhere |
 //! | [`pages`] | pages that are written from the source are up to date |
 
 mod decoders;
 mod links;
 mod names;
+mod rules;
 mod shims;
 mod source;
 
@@ -31,6 +33,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
         findings.extend(shims::check(file));
         findings.extend(names::check(file, &synonyms));
     }
+    findings.extend(rules::check(&files)?);
     findings.extend(decoders::check()?);
     findings.extend(links::check()?);
     findings.extend(pages::check()?);
