@@ -1,5 +1,6 @@
 //! Random histories against the model. `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets how
 //! many are tried, `FRONDB_SHRINK` makes a failing history small.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
