@@ -422,6 +422,37 @@ impl History {
         self.finish();
     }
 
+    /// Does all that the planner asks for, idle work too. It must come to an end, whatever snapshots
+    /// live: work that gives rise to the same work would keep an engine busy for ever.
+    fn settle(&mut self) {
+        let live = self.model.live();
+        let mut left = 50 + 6 * self.lab.nodes().len();
+        loop {
+            let context = self.lab.context(live.first().copied());
+            let root = self.lab.trunk.root.id;
+            let planned = self.lab.nodes().into_iter().find_map(|node| {
+                plan_node(&Summary::of(&node, node.id == root), &context).map(|p| (node, p.plan))
+            });
+            let Some((node, plan)) = planned else { return };
+            assert!(left > 0, "{plan:?} again and again\n{}", describe(&self.lab.trunk));
+            left -= 1;
+            match plan {
+                Plan::Regroup => {
+                    let fanout = self.lab.env.options.fanout;
+                    assert!(self.lab.change(&[], |surgeon| surgeon.regroup(node.id, fanout)));
+                }
+                Plan::Join(i) => {
+                    let (a, b) = (node.children()[i].id, node.children()[i + 1].id);
+                    assert!(self.lab.change(&[], |surgeon| surgeon.join(node.id, a, b)));
+                }
+                _ => {
+                    let result = self.lab.run(node.id, plan, &live);
+                    self.note_refs(result.dropped_refs);
+                }
+            }
+        }
+    }
+
     /// Everything comes down and is folded: what is left on disk is what readers see.
     fn finish(&mut self) {
         self.freeze();
@@ -432,7 +463,11 @@ impl History {
         self.check();
         self.jobs.clear();
         self.pins.clear();
+        self.settle();
+        self.check();
         self.model.snapshots.clear();
+        self.settle();
+        self.check();
         let buffers = |node: &Arc<Node>| {
             !node.is_leaf() && (!node.runs.is_empty() || !node.range_deletes.is_empty())
         };
