@@ -79,9 +79,10 @@ fn relog(env: &Env, tree: &TreeCore) -> Result<()> {
         return Ok(());
     }
     let (head, body) = encode_relog(tree.id, &slot.memtable)?;
+    let durable = env.wal.durable_lsn();
     let appended = env.wal.append(&[&head, &body])?;
     env.wal.write_to(appended.end)?;
-    slot.logged_again(appended.start, appended.end);
+    slot.logged_again(appended.start, appended.end, durable);
     env.applied.store(appended.end.get(), Ordering::Release);
     Counters::add(&env.counters.relogs, 1);
     Ok(())

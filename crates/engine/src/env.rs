@@ -149,9 +149,10 @@ impl Env {
     pub(crate) fn log_start(&self) -> Lsn {
         // Read before the trees: a record behind this is not noted in its memtable yet.
         let mut start = self.applied.load(Ordering::Acquire);
+        let durable = self.wal.durable_lsn();
         for tree in self.trees.read().values() {
             for slot in tree.version().slots() {
-                if let Some(lsn) = slot.first_lsn() {
+                if let Some(lsn) = slot.needed_from(durable) {
                     start = start.min(lsn.get());
                 }
             }

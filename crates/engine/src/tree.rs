@@ -38,6 +38,15 @@ pub(crate) struct MemSlot {
     first_lsn: AtomicU64,
     /// End of the last such record.
     last_lsn: AtomicU64,
+    /// It was logged again, and the old records are needed until the new one is durable.
+    relogged: Mutex<Option<Relogged>>,
+}
+
+/// Where a memtable's log began before it was logged again, and where the new record ends.
+#[derive(Clone, Copy)]
+struct Relogged {
+    old: Lsn,
+    end: Lsn,
 }
 
 impl MemSlot {
@@ -54,6 +63,7 @@ impl MemSlot {
             counted: Mutex::new(None),
             first_lsn: AtomicU64::new(u64::MAX),
             last_lsn: AtomicU64::new(0),
+            relogged: Mutex::new(None),
         })
     }
 
@@ -63,10 +73,24 @@ impl MemSlot {
         self.last_lsn.fetch_max(end.get(), Ordering::AcqRel);
     }
 
-    /// The memtable was logged again as a whole at `[start, end)`.
-    pub(crate) fn logged_again(&self, start: Lsn, end: Lsn) {
+    /// The memtable was logged again as a whole at `[start, end)`; the log was durable up to
+    /// `durable` before. The old records stay needed until the new one is durable: a power failure
+    /// could take it, and what it repeats may have been promised.
+    pub(crate) fn logged_again(&self, start: Lsn, end: Lsn, durable: Lsn) {
+        if let Some(old) = self.needed_from(durable) {
+            *self.relogged.lock() = Some(Relogged { old, end });
+        }
         self.first_lsn.store(start.get(), Ordering::Release);
         self.last_lsn.store(end.get(), Ordering::Release);
+    }
+
+    /// Where the log begins that recovery would need for it, if the log is durable up to
+    /// `durable`.
+    pub(crate) fn needed_from(&self, durable: Lsn) -> Option<Lsn> {
+        match *self.relogged.lock() {
+            Some(relogged) if relogged.end > durable => Some(relogged.old),
+            _ => self.first_lsn(),
+        }
     }
 
     /// Where the log that holds its messages begins, if it has any.
