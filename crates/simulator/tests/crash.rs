@@ -1,0 +1,127 @@
+//! Power loss at every write and sync point of histories with flushes, merges, splits, inner
+//! nodes, tree creation, renames and drops, large values, manifest and log rotation.
+//!
+//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point; `FRONDB_SEED` picks
+//! one; a failure says how to replay its point.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frondb_device::{CrashMode, MemoryDevice};
+use frondb_simulator::crash::Check;
+use frondb_simulator::simulation::Coverage;
+use frondb_simulator::{History, Known, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::{
+    CrashReport, CrashTest, crash_while_running, for_each_crash_point, for_each_crash_point_from,
+    seed,
+};
+
+/// Small enough for thousands of recoveries, large enough for inner nodes.
+fn profile() -> Profile {
+    Profile { keys: 300, bulk: 120, ..Profile::crash() }
+}
+
+fn setup(seed: u64) -> Setup {
+    let setup = if seed.is_multiple_of(3) { Setup::tiny() } else { Setup::tall() };
+    Setup { wal_compression: seed % 4 == 1, ..setup }
+}
+
+fn run(device: &MemoryDevice, history: &History, setup: &Setup, known: &Arc<Known>) -> Coverage {
+    let simulation = Simulation::new(device.clone(), setup.clone(), Arc::clone(known));
+    let Ok(mut simulation) = simulation else { return Coverage::default() };
+    let _ = simulation.run(history);
+    simulation.coverage()
+}
+
+fn add(sum: &mut CrashReport, report: CrashReport) {
+    sum.points += report.points;
+    sum.tried += report.tried;
+    sum.checks += report.checks;
+}
+
+/// The main test: one history a seed, crashed while it stands still in each call.
+#[test]
+fn every_crash_point_recovers_an_allowed_state() {
+    let mut sum = CrashReport::default();
+    let mut coverage = Coverage::default();
+    let seeds = seed::from_env("FRONDB_CRASH_SEEDS", 4);
+    let only = seed::from_env("FRONDB_SEED", u64::MAX);
+    let seeds = if only == u64::MAX { 0..seeds } else { only..only + 1 };
+    let recoveries = Arc::new(AtomicU64::new(0));
+    for seed in seeds {
+        let history = History::new(seed, 130, &profile());
+        let setup = setup(seed);
+        coverage.add(&run(&MemoryDevice::new(), &history, &setup, &Arc::default()));
+        let (checked, again) = (setup.clone(), Arc::clone(&recoveries));
+        let report = crash_while_running(
+            CrashTest::new(u64::MAX, seed),
+            || Arc::new(Known::default()),
+            |device, known| {
+                run(&device, &history, &setup, known);
+            },
+            move |crash, known| {
+                // Every so often the recovery is crashed as well, at each of its own points.
+                if crash.point % 64 == seed && crash.mode == CrashMode::LoseUnsynced {
+                    let tried = crash_recovery(&crash.device, &checked, known, crash.point);
+                    again.fetch_add(tried, Ordering::Relaxed);
+                }
+                let all = crash.mode
+                    == [CrashMode::LoseUnsynced, CrashMode::KeepAll]
+                        [(crash.point % 8 / 4) as usize]
+                    && crash.point % 4 == 0;
+                check_recovered(
+                    &crash.device,
+                    &checked,
+                    known,
+                    if all { Check::All } else { Check::Once },
+                );
+            },
+        );
+        println!("seed {seed}: {report}");
+        add(&mut sum, report);
+    }
+    let again = recoveries.load(Ordering::Relaxed);
+    println!("{sum}, and {again} points of recoveries; {coverage:?}");
+    if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
+        assert!(sum.tried >= 2000, "only {} crash points", sum.tried);
+        assert!(coverage.height_max >= 3 && coverage.node_flushes > 0, "{coverage:?}");
+        assert!(coverage.merges > 0 && coverage.rewrites > 0 && coverage.relogs > 0);
+        assert!(coverage.manifest_rotations > 0 && coverage.replayed > 0, "{coverage:?}");
+    }
+}
+
+/// Loses power at every point of the recovery of `device` and of a first commit after it.
+fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &Known, point: u64) -> u64 {
+    let test = CrashTest { only: None, lotteries: 0, points_max: 16, seed: point };
+    let start = || device.crash(CrashMode::KeepAll);
+    let history = |device: Arc<MemoryDevice>| {
+        let clock = frondb_simulator::simulation::clock();
+        if let Ok(db) = frondb_simulator::simulation::open(&device, setup, &(clock as _)) {
+            let _ = db.checkpoint();
+        }
+    };
+    let check = |crash: frondb_testkit::Crash, (): &()| {
+        check_recovered(&crash.device, setup, known, Check::Once);
+    };
+    for_each_crash_point_from(test, start, history, check).tried
+}
+
+/// The device stops for good in the middle of a call: the engine's own code must come back from it
+/// with an error, and what it wrote before must recover.
+#[test]
+fn the_engine_unwinds_from_a_device_that_stops() {
+    let seed = seed::from_env("FRONDB_SEED", 7);
+    let history = History::new(seed, 130, &profile());
+    let setup = setup(seed);
+    let report = for_each_crash_point(
+        CrashTest::new(40, seed),
+        |device| {
+            let known = Arc::new(Known::default());
+            run(&device, &history, &setup, &known);
+            known
+        },
+        |crash, known| check_recovered(&crash.device, &setup, known, Check::All),
+    );
+    println!("seed {seed}: {report}");
+}
