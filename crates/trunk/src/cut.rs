@@ -54,8 +54,7 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
 }
 
 /// The targets of an inner node's flush: one slice a child.
-#[must_use]
-pub fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
+pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
     let targets = node.children().iter().map(|child| Target {
         lo: Arc::clone(&child.lo),
         hi: child.hi.clone(),
@@ -66,7 +65,11 @@ pub fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
 }
 
 /// The one target of a job on the range `[lo, hi)`.
-#[must_use]
-pub fn one_target(lo: &Key, hi: Option<&Key>, place: Place, piece_bytes: u64) -> Vec<Target> {
+pub(crate) fn one_target(
+    lo: &Key,
+    hi: Option<&Key>,
+    place: Place,
+    piece_bytes: u64,
+) -> Vec<Target> {
     vec![Target { lo: Arc::clone(lo), hi: hi.cloned(), place, piece_bytes }]
 }

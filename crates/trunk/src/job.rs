@@ -331,7 +331,7 @@ impl Job {
 ///
 /// # Errors
 /// `Corruption` or a device error of a run's block index.
-pub fn view_input<'a>(
+pub(crate) fn view_input<'a>(
     views: impl Iterator<Item = &'a View>,
     range_deletes: RangeDeletes,
     snapshots: Arc<[SeqNo]>,
