@@ -31,9 +31,6 @@ pub const STEP_BYTES: u64 = 256 * 1024;
 /// Memory that a source of a job takes, about: a window of encoded blocks and the same decoded.
 const SOURCE_BYTES: u64 = 768 * 1024;
 
-/// Messages between looks at how much a step has written.
-const STEP_ENTRIES: usize = 4096;
-
 /// What all jobs of a tree share.
 #[derive(Clone)]
 pub struct JobEnv {
@@ -191,22 +188,17 @@ impl Job {
     /// `NoSpace`, `Corruption` of an input, or a device error. The job is then to be dropped.
     pub fn step(&mut self) -> Result<bool> {
         self.stats.steps += 1;
-        let before = self.stats.raw_bytes_out;
-        while !self.done && self.stats.raw_bytes_out - before < STEP_BYTES {
-            self.advance()?;
+        let end = self.stats.raw_bytes_out + STEP_BYTES;
+        if let Some(mut output) = self.output.take() {
+            let result = self.advance(&mut output, end);
+            self.output = Some(output);
+            result?;
         }
         Ok(self.done)
     }
 
-    fn advance(&mut self) -> Result<()> {
-        let Some(mut output) = self.output.take() else { return Ok(()) };
-        let result = self.advance_into(&mut output);
-        self.output = Some(output);
-        result
-    }
-
-    fn advance_into(&mut self, output: &mut Output) -> Result<()> {
-        for _ in 0..STEP_ENTRIES {
+    fn advance(&mut self, output: &mut Output, end: u64) -> Result<()> {
+        while !self.done && self.stats.raw_bytes_out < end {
             if !self.merge.next()? {
                 self.end_run(output)?;
                 self.done = true;

@@ -310,8 +310,9 @@ impl History {
             return;
         }
         let at = self.prng.index(self.jobs.len());
-        let job = self.jobs.swap_remove(at);
+        let mut job = self.jobs.swap_remove(at);
         if self.prng.chance(1, 15) {
+            job.prepared.job.step().unwrap();
             return self.count("job dropped");
         }
         let is_rewrite = matches!(job.plan, Plan::Rewrite(..));

@@ -60,6 +60,7 @@ pub(crate) struct Flushing {
 }
 
 pub(crate) struct Lab {
+    pub(crate) device: MemoryDevice,
     pub(crate) env: JobEnv,
     pub(crate) trunk: Trunk,
     /// Key and value bytes that a flush brings.
@@ -77,7 +78,7 @@ impl Lab {
         let device = MemoryDevice::new();
         let space_options =
             SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
-        let space = Space::open(Arc::new(device), space_options, []).unwrap();
+        let space = Space::open(Arc::new(device.clone()), space_options, []).unwrap();
         let budget = Budget::new(16 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
         let run_env = Arc::new(RunEnv { space, cache, budget, stats: RunStats::default() });
@@ -85,6 +86,7 @@ impl Lab {
         let env = JobEnv { tree: TREE, options, run_env, run_ids, update, reserved: false };
         let root = Node::empty_leaf(NodeId(0), Arc::from([]), None);
         Self {
+            device,
             env,
             images: HashMap::from([(root.id, NodeImage::of(&root))]),
             trunk: Trunk { tree: TREE, root },
