@@ -132,6 +132,8 @@ impl Catalog {
         names.remove(name);
         env.manifest.sync(ticket).map_err(|error| failed(env, error))?;
         for slot in version.slots() {
+            // Cursors may hold it for long, and no flush will come for it: writers must not wait.
+            slot.count_in(&env.pinned_bytes);
             for value in slot.take_values() {
                 slot.orphan(value);
             }

@@ -116,6 +116,7 @@ fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)>
 
 /// Replaces the manifest's log by a snapshot if it has grown long. Returns whether it did.
 pub(crate) fn rotate_manifest(env: &Env, force: bool) -> Result<bool> {
+    let _rotation = env.rotation.lock();
     let long = env.manifest.log_bytes() > MANIFEST_LOG_BYTES.max(env.manifest.snapshot_bytes());
     if !long && !force {
         return Ok(false);

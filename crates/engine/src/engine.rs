@@ -464,10 +464,18 @@ impl Shared {
         while self.debt().memtable_bytes >= self.env.options.write_buffer_bytes() * 2 {
             self.freeze_if_full(&[]);
             let limit = self.env.options.write_buffer_bytes() * 2;
-            self.work.wait_until(LOOK_EVERY, &mut |_| self.memtable_bytes() < limit);
+            let mut nothing_due = false;
+            self.work.wait_until(LOOK_EVERY, &mut |due| {
+                nothing_due = due.debt_jobs == 0 && due.running == 0;
+                nothing_due || self.memtable_bytes() < limit
+            });
             self.env.check()?;
             if let Some(full) = self.env.full() {
                 return Err(full);
+            }
+            if nothing_due {
+                // What is left is not ours to flush; waiting would not end.
+                return Ok(());
             }
         }
         Ok(())

@@ -39,6 +39,9 @@ pub struct Env {
     /// Edits are appended with this held for reading, so that a snapshot of the manifest's state
     /// is taken, with it held for writing, between edits.
     pub(crate) gate: RwLock<()>,
+    /// Held by who writes a snapshot of the manifest: a worker and a user may want to at once.
+    /// Taken before `gate`.
+    pub(crate) rotation: Mutex<()>,
     /// SeqNos.
     pub(crate) oracle: Arc<SeqOracle>,
     /// Live snapshots.
@@ -107,6 +110,7 @@ impl Env {
             wal: parts.wal,
             manifest: parts.manifest,
             gate: RwLock::new(()),
+            rotation: Mutex::new(()),
             run_ids: Arc::new(AtomicU64::new(ids.run)),
             node_ids: AtomicU64::new(ids.node),
             tree_ids: AtomicU32::new(ids.tree),

@@ -1,0 +1,202 @@
+//! One flipped bit anywhere in a database: it is found, and named by file and offset, by whoever
+//! reads it; or it lies where nothing is; or it cuts the log's tail, which is reported. Never a
+//! wrong answer, never a panic, and never more than the damaged block lost.
+//!
+//! `FRONDB_SEED` chooses other bits, `FRONDB_FLIPS` how many a file.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frondb::{Db, Error, ErrorKind, Result};
+use frondb_core::prng::Prng;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_simulator::crash::{Found, read_all};
+use frondb_simulator::history::Message;
+use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation};
+use frondb_testkit::seed;
+
+/// What a flip led to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Outcome {
+    /// The database did not open, and said where the damage is.
+    Refused,
+    /// It opened, and reads that need the damaged block failed; all others were right.
+    BlockLost,
+    /// The log or the manifest was cut there, and that was reported.
+    Trimmed,
+    /// Every answer was right: nothing lies there, or it is kept twice.
+    Harmless,
+}
+
+/// A database with everything in it, closed or not.
+fn database(close: bool) -> (MemoryDevice, Setup, Arc<Known>) {
+    let device = MemoryDevice::new();
+    let setup = Setup::tall();
+    let profile =
+        Profile { reopen_in: 0, large_in: 60, reads_percent: 0, keys: 200, ..Profile::general() };
+    let known = Arc::new(Known::default());
+    let mut history = History::new(5, 90, &profile);
+    if !close {
+        // Something for the log to hold: any tree takes it, whatever its function.
+        let more = History::new(6, 200, &profile).ops.into_iter().filter_map(|op| match op {
+            Op::Write { mut messages, sync } => {
+                messages.retain(|(_, message)| !matches!(message, Message::Update(..)));
+                Some(Op::Write { messages, sync })
+            }
+            _ => None,
+        });
+        history.ops.extend(more.take(10));
+    }
+    let mut simulation =
+        Simulation::new(device.clone(), setup.clone(), Arc::clone(&known)).unwrap();
+    simulation.run(&history).unwrap();
+    if close {
+        simulation.db().close().unwrap();
+    }
+    drop(simulation);
+    (device, setup, known)
+}
+
+fn files(device: &MemoryDevice) -> Vec<String> {
+    let mut files = Vec::new();
+    for name in device.list("").unwrap() {
+        match device.list(&name) {
+            Ok(below) => files.extend(below.into_iter().map(|file| format!("{name}/{file}"))),
+            Err(_) => files.push(name),
+        }
+    }
+    files
+}
+
+fn flip(device: &MemoryDevice, file: &str, offset: u64, bit: u64) {
+    let file = device.open(file, OpenOptions::WRITE).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(offset, &mut byte).unwrap();
+    file.write_at(offset, &[byte[0] ^ (1 << bit)]).unwrap();
+    file.sync().unwrap();
+}
+
+/// The damage must be named: a corruption with its file.
+fn assert_names(error: &Error, file: &str) {
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    let place = error.place().unwrap();
+    let name = file.rsplit('/').next().unwrap();
+    assert!(place.file.contains(name) || place.file.contains("SUPER"), "{error}: not in {file}");
+}
+
+/// Reads key by key what the undamaged database holds.
+fn read_by_key(db: &Db, whole: &Found, file: &str) -> Result<usize> {
+    let mut lost = 0;
+    for (name, entries) in whole {
+        let tree = db.open_tree(name)?;
+        for (key, value) in entries {
+            match tree.get(key) {
+                Ok(found) => assert!(found.as_ref() == Some(value), "a wrong answer"),
+                Err(error) => {
+                    assert_names(&error, file);
+                    lost += 1;
+                }
+            }
+        }
+    }
+    Ok(lost)
+}
+
+fn outcome(
+    device: &MemoryDevice,
+    setup: &Setup,
+    whole: &Found,
+    known: &Known,
+    file: &str,
+) -> Outcome {
+    let db = match open(device, setup, &(clock() as _)) {
+        Ok(db) => db,
+        Err(error) => {
+            assert_names(&error, file);
+            return Outcome::Refused;
+        }
+    };
+    let recovery = db.recovery().clone();
+    let trimmed = recovery.log_tail.is_some() || recovery.manifest_tail.is_some();
+    match read_all(&db) {
+        Ok(found) if found == *whole => Outcome::Harmless,
+        Ok(found) => {
+            assert!(trimmed, "other contents and no tail reported");
+            known.check(&found);
+            Outcome::Trimmed
+        }
+        Err(error) => {
+            assert_names(&error, file);
+            let all: usize = whole.values().map(Vec::len).sum();
+            let lost = read_by_key(&db, whole, file).unwrap();
+            assert!(lost < all / 2, "{lost} of {all} entries are unreadable");
+            let report = db.verify(&mut |_, _, _| true).unwrap();
+            if !file.starts_with("data") || lost > 1 {
+                assert!(!report.faults.is_empty(), "verify found nothing");
+            }
+            Outcome::BlockLost
+        }
+    }
+}
+
+fn sweep(close: bool) -> BTreeMap<(String, Outcome), u64> {
+    let seed = seed::from_env("FRONDB_SEED", 1);
+    let flips = seed::from_env("FRONDB_FLIPS", 250);
+    let (device, setup, known) = database(close);
+    let copy = || device.crash(CrashMode::KeepAll);
+    let whole = read_all(&open(&copy(), &setup, &(clock() as _)).unwrap()).unwrap();
+    let mut outcomes = BTreeMap::new();
+    let mut prng = Prng::new(seed);
+    for file in files(&device) {
+        let bytes = device.open(&file, OpenOptions::READ).unwrap().len().unwrap();
+        // Every bit of the first bytes, where headers are, and a sample of the rest.
+        let head = (0..bytes.min(24)).flat_map(|offset| (0..8).map(move |bit| (offset, bit)));
+        let mut places: Vec<(u64, u64)> = head.collect();
+        for _ in 0..if bytes > 0 { flips } else { 0 } {
+            places.push((prng.below(bytes), prng.below(8)));
+        }
+        for (offset, bit) in places {
+            let device = copy();
+            flip(&device, &file, offset, bit);
+            let at = At(&file, offset, bit);
+            let outcome = outcome(&device, &setup, &whole, &known, &file);
+            drop(at);
+            let kind = file.trim_matches(|c: char| c.is_ascii_digit() || c == '-').to_owned();
+            *outcomes.entry((kind, outcome)).or_insert(0) += 1;
+        }
+    }
+    outcomes
+}
+
+/// Says which flip it was if there is a panic.
+struct At<'a>(&'a str, u64, u64);
+
+impl Drop for At<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("bit {} of byte {} of {}", self.2, self.1, self.0);
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_closed_database_is_found() {
+    let outcomes = sweep(true);
+    println!("{outcomes:#?}");
+    let count = |file: &str, outcome| {
+        let key = |(name, found): &(String, Outcome)| name.contains(file) && *found == outcome;
+        outcomes.iter().filter(|(k, _)| key(k)).map(|(_, n)| n).sum::<u64>()
+    };
+    assert!(count("MANIFEST", Outcome::Refused) > 0);
+    assert!(count("data", Outcome::BlockLost) > 0);
+}
+
+#[test]
+fn a_flipped_bit_in_a_log_is_found_or_cuts_its_tail() {
+    let outcomes = sweep(false);
+    println!("{outcomes:#?}");
+    let of = |outcome| outcomes.iter().any(|((file, o), _)| file.contains("wal") && *o == outcome);
+    assert!(of(Outcome::Refused) && of(Outcome::Trimmed));
+}

@@ -1,0 +1,186 @@
+//! `kill -9` in the middle of everything, on a real file system: a child process writes rows and
+//! index entries, says through a pipe what was acknowledged, and is killed; the parent opens what
+//! is left. All that was acknowledged is there, also what was not synced; what was in flight is
+//! there as a whole or not at all; the index has exactly the entries of the rows.
+//!
+//! `FRONDB_KILL_ROUNDS` sets the rounds, `FRONDB_SEED` the rows and when the child dies.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use frondb::{Batch, Db, Durability, Tree};
+use frondb_core::prng::Prng;
+use frondb_simulator::Setup;
+use frondb_simulator::functions::Function;
+use frondb_testkit::{TempDir, seed};
+
+/// In the child: the directory, the seed and the number of the first commit to make.
+const CHILD: &str = "FRONDB_KILL_CHILD";
+
+const ROWS: u64 = 3000;
+
+/// Small, so that there is always a flush or a merge under way.
+fn setup() -> Setup {
+    Setup { threads: 2, write_buffer_bytes: 64 << 10, ..Setup::tall() }
+}
+
+/// Rows by number.
+type Rows = BTreeMap<u64, u64>;
+
+/// What commit `n` changes: rows put and rows deleted. A pure function, so that parent and child
+/// agree without talking.
+fn changes(seed: u64, n: u64) -> Vec<(u64, Option<u64>)> {
+    let mut prng = Prng::new(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let count = 1 + prng.below(40);
+    (0..count)
+        .map(|_| {
+            let row = prng.below(ROWS);
+            (row, prng.chance(3, 4).then(|| prng.below(1 << 40)))
+        })
+        .collect()
+}
+
+fn apply(rows: &mut Rows, changes: &[(u64, Option<u64>)]) {
+    for &(row, value) in changes {
+        match value {
+            Some(value) => rows.insert(row, value),
+            None => rows.remove(&row),
+        };
+    }
+}
+
+fn entry(value: u64, row: u64) -> Vec<u8> {
+    [value.to_be_bytes(), row.to_be_bytes()].concat()
+}
+
+fn open(path: &Path) -> (Db, Tree, Tree) {
+    let db = Db::open(path, setup().options()).unwrap();
+    if db.list_trees().is_empty() {
+        db.create_tree("rows", setup().tree_options(Function::None)).unwrap();
+    }
+    if db.list_trees().len() == 1 {
+        db.create_tree("values", setup().tree_options(Function::None)).unwrap();
+    }
+    let (rows, values) = (db.open_tree("rows").unwrap(), db.open_tree("values").unwrap());
+    (db, rows, values)
+}
+
+/// The child: writes until it is killed.
+fn write_until_killed(path: &Path, seed: u64, first: u64) {
+    let mut model = Rows::new();
+    (0..first).for_each(|n| apply(&mut model, &changes(seed, n)));
+    let (db, rows, values) = open(path);
+    let mut out = std::io::stdout();
+    for n in first.. {
+        let mut batch = Batch::new();
+        let changes = changes(seed, n);
+        for change in &changes {
+            let (row, value) = *change;
+            if let Some(old) = model.get(&row) {
+                batch.delete(&values, &entry(*old, row));
+            }
+            match value {
+                Some(value) => {
+                    batch.put(&rows, &row.to_be_bytes(), &value.to_be_bytes());
+                    batch.put(&values, &entry(value, row), b"");
+                }
+                None => batch.delete(&rows, &row.to_be_bytes()),
+            }
+            apply(&mut model, &[*change]);
+        }
+        let durability = if n % 5 == 0 { Durability::Sync } else { Durability::NoSync };
+        db.write(&batch, durability).unwrap();
+        writeln!(out, "ack {n}").unwrap();
+        out.flush().unwrap();
+        if n % 97 == 0 {
+            db.checkpoint().unwrap();
+        }
+    }
+}
+
+fn read(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = tree.cursor().unwrap();
+    let mut entries = Vec::new();
+    while cursor.next().unwrap() {
+        let key = cursor.key().to_vec();
+        entries.push((key, cursor.value().unwrap().to_vec()));
+    }
+    entries
+}
+
+/// How many commits the database holds, which is `acked` or one more.
+fn check(path: &Path, seed: u64, acked: u64) -> u64 {
+    let (db, rows, values) = open(path);
+    let (found_rows, found_values) = (read(&rows), read(&values));
+    let mut model = Rows::new();
+    (0..acked).for_each(|n| apply(&mut model, &changes(seed, n)));
+    let matches = |model: &Rows| {
+        let rows = model.iter().map(|(r, v)| (r.to_be_bytes().to_vec(), v.to_be_bytes().to_vec()));
+        let mut entries: Vec<_> = model.iter().map(|(r, v)| (entry(*v, *r), Vec::new())).collect();
+        entries.sort();
+        (found_rows.iter().cloned().eq(rows), found_values == entries)
+    };
+    let mut count = acked;
+    if matches(&model) != (true, true) {
+        let without = matches(&model);
+        apply(&mut model, &changes(seed, acked));
+        count += 1;
+        assert_eq!(
+            matches(&model),
+            (true, true),
+            "after {acked} acknowledged commits: (rows, index) agree with neither them ({without:?}) \
+             nor with one more; {} rows, {} entries",
+            found_rows.len(),
+            found_values.len()
+        );
+    }
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+    count
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    if let Ok(child) = std::env::var(CHILD) {
+        let mut words = child.splitn(3, ' ');
+        let mut number = || words.next().unwrap().parse::<u64>().unwrap();
+        let (seed, first) = (number(), number());
+        return write_until_killed(Path::new(words.next().unwrap()), seed, first);
+    }
+    let seed = seed::from_env("FRONDB_SEED", 1);
+    let rounds = seed::from_env("FRONDB_KILL_ROUNDS", 20);
+    let dir = TempDir::new("kill");
+    let mut prng = Prng::new(seed);
+    let mut commits = 0;
+    for round in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "what_was_acknowledged_survives_kill_9", "--nocapture"])
+            .env(CHILD, format!("{seed} {commits} {}", dir.path().display()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut acked = commits;
+        let mut read_ack = |acked: &mut u64| {
+            let Some(line) = lines.next() else { return false };
+            // The harness prints lines of its own.
+            if let Some(n) = line.unwrap().strip_prefix("ack ") {
+                *acked = n.parse::<u64>().unwrap() + 1;
+            }
+            true
+        };
+        let wanted = commits + 10 + prng.below(250);
+        while acked < wanted {
+            assert!(read_ack(&mut acked), "seed {seed}, round {round}: the child ended by itself");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        while read_ack(&mut acked) {}
+        commits = check(dir.path(), seed, acked);
+        println!("seed {seed}, round {round}: {acked} acknowledged, {commits} found");
+    }
+}
