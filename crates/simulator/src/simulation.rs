@@ -84,6 +84,8 @@ pub struct Coverage {
     pub manifest_rotations: u64,
     /// Records of the log replayed.
     pub replayed: u64,
+    /// Trees made, renamed and dropped.
+    pub catalog_changes: [u64; 3],
 }
 
 impl Coverage {
@@ -99,6 +101,9 @@ impl Coverage {
         self.relogs += other.relogs;
         self.manifest_rotations += other.manifest_rotations;
         self.replayed += other.replayed;
+        for (sum, other) in self.catalog_changes.iter_mut().zip(other.catalog_changes) {
+            *sum += other;
+        }
     }
 }
 
@@ -164,6 +169,7 @@ impl Simulation {
                 manifest_rotations: stats.manifest_rotations,
                 replayed: db.recovery().records,
                 height_max: 0,
+                catalog_changes: [0; 3],
             });
         }
         sum
@@ -360,6 +366,12 @@ impl Simulation {
         }
         self.model.catalog = next;
         self.known.catalog_changed();
+        let [created, renamed, dropped] = &mut self.coverage.catalog_changes;
+        match op {
+            Op::CreateTree { .. } => *created += 1,
+            Op::RenameTree { .. } => *renamed += 1,
+            _ => *dropped += 1,
+        }
         assert_eq!(self.db().list_trees(), self.model.catalog.keys().cloned().collect::<Vec<_>>());
         Ok(())
     }

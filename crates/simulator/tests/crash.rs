@@ -48,6 +48,7 @@ fn every_crash_point_recovers_an_allowed_state() {
     let seeds = seed::from_env("FRONDB_CRASH_SEEDS", 4);
     let only = seed::from_env("FRONDB_SEED", u64::MAX);
     let seeds = if only == u64::MAX { 0..seeds } else { only..only + 1 };
+    let histories = seeds.end - seeds.start;
     let recoveries = Arc::new(AtomicU64::new(0));
     for seed in seeds {
         let history = History::new(seed, 130, &profile());
@@ -62,7 +63,12 @@ fn every_crash_point_recovers_an_allowed_state() {
             },
             move |crash, known| {
                 // Every so often the recovery is crashed as well, at each of its own points.
-                if crash.point % 64 == seed && crash.mode == CrashMode::LoseUnsynced {
+                let modes = [
+                    matches!(crash.mode, CrashMode::LoseUnsynced),
+                    matches!(crash.mode, CrashMode::Random(_)),
+                    matches!(crash.mode, CrashMode::KeepAll),
+                ];
+                if crash.point % 40 == seed && modes[(crash.point / 40 % 3) as usize] {
                     let tried = crash_recovery(&crash.device, &checked, known, crash.point);
                     again.fetch_add(tried, Ordering::Relaxed);
                 }
@@ -82,9 +88,17 @@ fn every_crash_point_recovers_an_allowed_state() {
         add(&mut sum, report);
     }
     let again = recoveries.load(Ordering::Relaxed);
-    println!("{sum}, and {again} points of recoveries; {coverage:?}");
+    println!(
+        "{} distinct crash points in {} histories, {} recoveries checked, and {again} crash points \
+         of recoveries; {coverage:?}",
+        sum.tried, histories, sum.checks
+    );
     if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
         assert!(sum.tried >= 2000, "only {} crash points", sum.tried);
+        assert_eq!(sum.checks, sum.tried * 3, "all lost, all kept, and torn by lot");
+        assert!(again >= 500, "only {again} crash points of recoveries");
+        assert!(coverage.catalog_changes.iter().all(|n| *n > 2), "{coverage:?}");
+        assert!(coverage.leaves_max >= 8, "leaves split: {coverage:?}");
         assert!(coverage.height_max >= 3 && coverage.node_flushes > 0, "{coverage:?}");
         assert!(coverage.merges > 0 && coverage.rewrites > 0 && coverage.relogs > 0);
         assert!(coverage.manifest_rotations > 0 && coverage.replayed > 0, "{coverage:?}");

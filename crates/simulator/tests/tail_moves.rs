@@ -1,0 +1,109 @@
+//! Space comes back after a drop with no command given: what lies at the end of the data file is
+//! moved down and the file is cut. Power is lost at every call of that.
+//!
+//! Rule 7: the extents a run is moved from are reused or cut off only when the edit that names its
+//! new place is durable, so no crash point may lose a row.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use frondb::{Batch, Codec, Db, Durability, Options, Result, Tree, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_testkit::{CrashTest, for_each_crash_point_from};
+use std::sync::Arc;
+
+const VALUE: usize = 60 << 10;
+/// More than the free space that is kept at the end of a file (64 MiB) and half of what is used.
+const DROPPED_ROWS: u64 = 1600;
+const KEPT_ROWS: u64 = 40;
+
+fn open(device: MemoryDevice) -> Result<Db> {
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(Arc::new(device), None, options, clock, &ThreadExecutor::shared())
+}
+
+fn value(row: u64) -> Vec<u8> {
+    let mut value = vec![0; VALUE];
+    Prng::new(row).fill(&mut value);
+    value
+}
+
+fn fill(db: &Db, name: &str, rows: u64) -> Tree {
+    let tree = db.create_tree(name, TreeOptions::new().codec(Codec::None)).unwrap();
+    for row in 0..rows {
+        let mut batch = Batch::new();
+        batch.put(&tree, &row.to_be_bytes(), &value(row));
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+    db.checkpoint().unwrap();
+    tree
+}
+
+/// A data file with a hundred megabytes of a dropped tree and, behind them, one that stays.
+fn database() -> MemoryDevice {
+    let device = MemoryDevice::new();
+    let db = open(device.clone()).unwrap();
+    fill(&db, "dropped", DROPPED_ROWS);
+    fill(&db, "kept", KEPT_ROWS);
+    db.drop_tree("dropped").unwrap();
+    drop(db);
+    device
+}
+
+fn data_bytes(device: &MemoryDevice) -> u64 {
+    let files = device.list("").unwrap().into_iter().filter(|name| name.starts_with("data"));
+    files.map(|name| device.open(&name, OpenOptions::READ).unwrap().len().unwrap()).sum()
+}
+
+fn check(device: &MemoryDevice) {
+    let db = open(device.clone()).unwrap();
+    assert_eq!(db.list_trees(), ["kept"]);
+    let mut cursor = db.open_tree("kept").unwrap().cursor().unwrap();
+    for row in 0..KEPT_ROWS {
+        assert!(cursor.next().unwrap(), "row {row} is lost");
+        assert_eq!(cursor.key(), row.to_be_bytes());
+        assert!(cursor.value().unwrap() == value(row), "row {row} has another value");
+    }
+    assert!(!cursor.next().unwrap());
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+}
+
+/// What is crashed: recovery, and the tidying of a close.
+fn open_and_close(device: &MemoryDevice) {
+    if let Ok(db) = open(device.clone()) {
+        let _ = db.close();
+    }
+}
+
+#[test]
+fn no_row_is_lost_while_runs_move_down() {
+    let whole = database();
+    let before = data_bytes(&whole);
+    let start = || whole.crash(CrashMode::KeepAll);
+    let moved = start();
+    open_and_close(&moved);
+    check(&moved);
+    let after = data_bytes(&moved);
+    println!("{before} bytes of data files, {after} when closed");
+    assert!(before > 96 << 20, "{before} bytes");
+    assert!(after < 2 * KEPT_ROWS * VALUE as u64, "{after} bytes after closing");
+    let report = for_each_crash_point_from(
+        CrashTest::new(200, 1),
+        start,
+        |device| open_and_close(&device),
+        |crash, ()| {
+            check(&crash.device);
+            if crash.point % 8 == 0 {
+                // What was left undone is done the next time.
+                open_and_close(&crash.device);
+                assert_eq!(data_bytes(&crash.device), after);
+                check(&crash.device);
+            }
+        },
+    );
+    println!("{report}");
+    assert_eq!(report.tried, report.points + 1, "every point");
+}
