@@ -344,10 +344,12 @@ mod tests {
         let budget = Budget::new(100);
         let cache = Arc::new(Mutex::new(budget.reserve(Part::Cache, 90)));
         let calls = Arc::new(Mutex::new(Vec::new()));
-        let (yielding, log) = (Arc::clone(&cache), Arc::clone(&calls));
+        // Weak, as a real cache's is: the budget keeps the callback, and a reservation the budget.
+        let (yielding, log) = (Arc::downgrade(&cache), Arc::clone(&calls));
         budget.on_pressure(Box::new(move |over| {
             log.lock().push(("cache", over));
-            let mut held = yielding.lock();
+            let held = yielding.upgrade().expect("the cache is alive");
+            let mut held = held.lock();
             let give = over.min(held.bytes());
             held.shrink(give);
         }));

@@ -11,12 +11,9 @@ use frondb_core::{Chunk, Direction, MessageKind, RangeDelete, SeqNo, Source};
 use frondb_memtable::{Entry, Memtable};
 
 fn put(table: &Memtable, seq: u64, keys: &[&[u8]]) {
-    let entry = |(i, key): (usize, &&'static [u8])| -> Entry<'static> {
-        Entry { key, seq: SeqNo(seq + i as u64), kind: MessageKind::Put, value: b"v" }
-    };
-    let keys: Vec<&'static [u8]> = keys.iter().map(|key| &*key.to_vec().leak()).collect();
-    let batch: Vec<_> = keys.iter().enumerate().map(entry).collect();
-    table.insert_batch(&batch);
+    let entry =
+        |(i, &key)| Entry { key, seq: SeqNo(seq + i as u64), kind: MessageKind::Put, value: b"v" };
+    table.insert_batch(&keys.iter().enumerate().map(entry).collect::<Vec<_>>());
 }
 
 fn number(i: u64) -> [u8; 8] {
