@@ -181,6 +181,7 @@ pub(crate) fn tree_core(
         dropped: false.into(),
         flush_raw_bytes: 0.into(),
         sequential: false.into(),
+        stretch_looked: 0.into(),
         deletes_skipped: 0.into(),
     }))
 }

@@ -9,7 +9,6 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_trunk::plan::DELETE_STRETCH;
 
 use frondb_wal::SyncMode;
 
@@ -27,6 +26,7 @@ use crate::plans::plan_all;
 use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
 use crate::stats::{Counters, EngineStats, TreeStats};
+use crate::stretch;
 use crate::tree::{Tree, TreeCore};
 use crate::work::Work;
 
@@ -491,7 +491,7 @@ impl Shared {
         for tree in touched {
             let memtable = &tree.version().active.memtable;
             let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
-            let stretch = memtable.delete_stretch() > DELETE_STRETCH;
+            let stretch = stretch::is_due(tree);
             let many = memtable.range_deletes().len() > RANGE_DELETES_MAX;
             if early || stretch || many {
                 if stretch {
@@ -520,9 +520,7 @@ impl Shared {
             self.run_pending();
             return;
         }
-        while !tree.version().frozen.is_empty() || self.work.has_urgent(tree.id) {
-            let mut done = |_: &_| tree.version().frozen.is_empty();
-            self.work.wait_until(LOOK_EVERY, &mut done);
+        while !self.work.wait_cleaned(tree.id, LOOK_EVERY) {
             if self.env.check().is_err() || self.env.full().is_some() || tree.is_dropped() {
                 return;
             }

@@ -10,15 +10,15 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Result, SeqNo};
 use frondb_memtable::Memtable;
+use frondb_trunk::Trunk;
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Made, Place, Surgeon};
+use frondb_trunk::install::{Place, Surgeon};
 use frondb_trunk::job::{Job, JobInput};
-use frondb_trunk::plan::DELETE_STRETCH;
-use frondb_trunk::{Node, Trunk};
 
 use crate::env::Env;
 use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
+use crate::stretch;
 use crate::tree::{MemSlot, TreeCore};
 
 /// A memtable being flushed.
@@ -138,11 +138,7 @@ impl FlushJob {
         let mut surgeon = Surgeon::new(trunk, &mut next_id);
         surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = surgeon.finish();
-        if slot.memtable.delete_stretch() > DELETE_STRETCH {
-            let root = &change.trunk.root;
-            let receiver = |key: &[u8]| root.child_for(key).or(Some(root));
-            ask_clean(receiver, &result.made);
-        }
+        stretch::ask_after_flush(&change.trunk.root, &slot.memtable, &result.made);
 
         let flushed = slot.max_seq();
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
@@ -170,22 +166,6 @@ impl FlushJob {
         tree.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
         env.counters.add_flush(&result.stats);
         installed
-    }
-}
-
-/// A long stretch of deletes arrived: the nodes it reached are cleaned at once (rule 15), so that
-/// the first and last keys are found without stepping over it. An inner node is flushed, and then
-/// its children are asked the same.
-pub(crate) fn ask_clean<'a>(nodes: impl Fn(&[u8]) -> Option<&'a Arc<Node>>, made: &[Made]) {
-    for made in made {
-        let meta = made.run.meta();
-        if meta.deletes * 2 > meta.entries {
-            for key in [&meta.first_key, &meta.last_key] {
-                if let Some(node) = nodes(key) {
-                    node.heat.ask_clean();
-                }
-            }
-        }
     }
 }
 

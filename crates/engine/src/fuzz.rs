@@ -30,3 +30,62 @@ pub fn manifest_edit(data: &[u8]) {
         assert_eq!(decode_edit(&mut Reader::new(&out)).as_ref(), Ok(&edit));
     }
 }
+
+/// Manifest edits have theirs among the scripts of recovery, which know how to make them.
+#[cfg(test)]
+mod tests {
+    use frondb_core::MessageKind;
+    use frondb_core::prng::Prng;
+
+    use super::*;
+    use crate::format::{
+        encode_batch_head, encode_op, encode_range_delete, encode_relog_head, encode_section_head,
+    };
+
+    fn batch() -> Vec<u8> {
+        let mut section = Vec::new();
+        encode_op(&mut section, MessageKind::Put, b"key", b"value");
+        encode_op(&mut section, MessageKind::Delete, b"key", b"");
+        encode_range_delete(&mut section, b"a", Some(b"b"));
+        let mut out = Vec::new();
+        encode_batch_head(&mut out, SeqNo(u64::MAX - 2), 2);
+        for tree in [1, 2] {
+            encode_section_head(&mut out, TreeId(tree), 3, section.len());
+            out.extend_from_slice(&section);
+        }
+        out
+    }
+
+    fn relog() -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_relog_head(&mut out, TreeId(7), 2);
+        for seq in [3, 9] {
+            frondb_core::codec::put_varint(&mut out, seq);
+            encode_op(&mut out, MessageKind::Update, b"counter", b"+1");
+        }
+        out
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_log_records_panic() {
+        for sample in [batch(), relog()] {
+            assert!(decode_record(&sample, &mut Ignore).is_ok());
+            for seed in 0..10_000 {
+                let mut prng = Prng::new(seed);
+                let mut bytes = sample.clone();
+                for _ in 0..=prng.below(3) {
+                    let at = prng.index(bytes.len());
+                    match prng.below(3) {
+                        0 => bytes[at] ^= 1 << prng.below(8),
+                        1 => bytes[at] = prng.next_u32() as u8,
+                        _ => bytes.insert(at, 0xff),
+                    }
+                }
+                if prng.chance(1, 4) {
+                    bytes.truncate(prng.index(bytes.len()));
+                }
+                wal_record(&bytes);
+            }
+        }
+    }
+}

@@ -28,6 +28,7 @@ mod read;
 mod recovery;
 mod relocate;
 mod stats;
+mod stretch;
 mod tree;
 mod work;
 

@@ -18,8 +18,9 @@ use frondb_trunk::plan::{Plan, Planned, Summary, plan_node};
 use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
-use crate::flush::{FlushJob, ask_clean};
+use crate::flush::FlushJob;
 use crate::format::{Edit, encode_edit};
+use crate::stretch;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 use crate::work::{RANK_FLUSH, Work};
 
@@ -237,7 +238,7 @@ impl MergeJob {
             && let Some(node) = change.trunk.find(planned.node)
             && node.heat.clean.swap(0, Ordering::Relaxed) != 0
         {
-            ask_clean(|key| node.child_for(key), &result.made);
+            stretch::ask_after_node_flush(node, &result.made);
         }
         let mut edits = Vec::new();
         for extents in orphans_of(&result.dropped_refs)? {

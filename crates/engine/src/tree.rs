@@ -197,6 +197,8 @@ pub(crate) struct TreeCore {
     pub(crate) flush_raw_bytes: AtomicU64,
     /// The last flush went right of all data.
     pub(crate) sequential: AtomicBool,
+    /// Deletes the active memtable had when it was last looked through for a long stretch.
+    pub(crate) stretch_looked: AtomicU64,
     /// Messages stepped over by reads that were deletes; for rule 15's test and for status.
     pub(crate) deletes_skipped: AtomicU64,
 }

@@ -221,11 +221,16 @@ impl Work {
         changed
     }
 
-    /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it.
-    pub(crate) fn has_urgent(&self, tree: TreeId) -> bool {
-        let state = self.state.lock();
-        let range = (0, tree, NodeId::MIN)..=(0, tree, NodeId::MAX);
-        state.plans.range(range).next().is_some() || state.urgent.contains(&tree)
+    /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
+    /// which it was.
+    pub(crate) fn wait_cleaned(&self, tree: TreeId, patience: std::time::Duration) -> bool {
+        let mut state = self.state.lock();
+        while state.has_urgent(tree) {
+            if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Lets waiting workers look around.
@@ -277,6 +282,16 @@ pub(crate) enum Next {
 }
 
 impl State {
+    /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it, or may
+    /// be found to be when the flush that is due or under way has ended.
+    fn has_urgent(&self, tree: TreeId) -> bool {
+        let range = (0, tree, NodeId::MIN)..=(0, tree, NodeId::MAX);
+        self.flushes.contains_key(&tree)
+            || self.busy_flushes.contains(&tree)
+            || self.plans.range(range).next().is_some()
+            || self.urgent.contains(&tree)
+    }
+
     fn due(&self) -> Due {
         let debts = self.plans.values().filter(|(_, planned)| planned.is_debt());
         let (mut debt_jobs, mut debt_bytes) = (0, 0);

@@ -28,6 +28,9 @@ use crate::view::View;
 /// Output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
 
+/// Messages read after which a step ends, however few of them were written.
+pub const STEP_MESSAGES: u64 = 64 * 1024;
+
 /// Memory that a source of a job takes, about: a window of encoded blocks and the same decoded.
 const SOURCE_BYTES: u64 = 768 * 1024;
 
@@ -182,27 +185,29 @@ impl Job {
         Ok(job)
     }
 
-    /// Goes on for about [`STEP_BYTES`] of output; `true` when all is written.
+    /// Goes on for about [`STEP_BYTES`] of output, or [`STEP_MESSAGES`] of input where little is
+    /// left of it; `true` when all is written.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption` of an input, or a device error. The job is then to be dropped.
     pub fn step(&mut self) -> Result<bool> {
         self.stats.steps += 1;
-        let end = self.stats.raw_bytes_out + STEP_BYTES;
         if let Some(mut output) = self.output.take() {
-            let result = self.advance(&mut output, end);
+            let result = self.step_into(&mut output);
             self.output = Some(output);
             result?;
         }
         Ok(self.done)
     }
 
-    fn advance(&mut self, output: &mut Output, end: u64) -> Result<()> {
-        while !self.done && self.stats.raw_bytes_out < end {
+    fn step_into(&mut self, output: &mut Output) -> Result<()> {
+        let bytes_end = self.stats.raw_bytes_out + STEP_BYTES;
+        let messages_end = self.merge.stats().entries_in + STEP_MESSAGES;
+        while self.stats.raw_bytes_out < bytes_end && self.merge.stats().entries_in < messages_end {
             if !self.merge.next()? {
                 self.end_run(output)?;
                 self.done = true;
-                return Ok(());
+                break;
             }
             if self.merge.prefix() >= self.hi_prefix && self.is_beyond_target() {
                 self.end_run(output)?;

@@ -16,8 +16,10 @@ pub const RANGE_DELETES_MAX: usize = 64;
 /// Views that may make up a base: small appends are put together now and then.
 pub const BASE_VIEWS_MAX: usize = 16;
 
-/// Deletes in a row that make a leaf worth rewriting at once (rule 15).
-pub const DELETE_STRETCH: u64 = 64 * 1024;
+/// Deletes in a row that make a leaf worth rewriting at once (rule 15). A reader may meet two such
+/// stretches, one in a memtable and one that is being cleaned away, and under each delete the put
+/// that it hides: 128 Ki messages together.
+pub const DELETE_STRETCH: u64 = 32 * 1024;
 
 /// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
@@ -299,7 +301,7 @@ fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     let buffered = node.runs_raw_bytes();
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
     let runs_max = 4 * o.fanout.max(4);
-    if !node.runs.is_empty() && (buffered >= enough || node.runs.len() > runs_max)
+    if !node.runs.is_empty() && (node.clean || buffered >= enough || node.runs.len() > runs_max)
         || node.range_deletes > RANGE_DELETES_MAX
     {
         return Some(Plan::FlushNode);

@@ -1,0 +1,101 @@
+//! Rule 15: deleting from the left leaves no long stretch of deletes in the way of the first and
+//! the last key, with no command given; and it does not pay for that by writing other trees again
+//! and again, in which the same deletes are spread out.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
+use frondb_testkit::TempDir;
+
+const ROWS: u64 = 400_000;
+const BATCH_ROWS: u64 = 1_000;
+const LOOK_EVERY: u64 = 100_000;
+/// Deletes that a reader may step over, where each hides a put: 128 Ki messages.
+const DELETES_MAX: u64 = 64 << 10;
+
+fn row(id: u64) -> [u8; 8] {
+    id.to_be_bytes()
+}
+
+/// The row's key in the index: anywhere.
+fn entry(id: u64) -> [u8; 16] {
+    let scattered = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (u128::from(scattered) << 64 | u128::from(id)).to_be_bytes()
+}
+
+/// Deletes stepped over by finding the first key and the last one, which must be these.
+fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
+    let before = db.stats().deletes_stepped_over;
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(cursor.key(), row(first));
+    assert!(cursor.last().unwrap());
+    assert_eq!(cursor.key(), row(last));
+    drop(cursor);
+    db.stats().deletes_stepped_over - before
+}
+
+fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
+    let dir = TempDir::new("delete-stretches");
+    options = options.codec(Codec::None);
+    let db =
+        Db::open(dir.path(), Options::new().memory_bytes(32 << 20).background_threads(threads))
+            .unwrap();
+    let rows = db.create_tree("rows", options.clone()).unwrap();
+    let index = db.create_tree("index", options).unwrap();
+    let mut batch = Batch::new();
+    for id in 0..ROWS {
+        batch.put(&rows, &row(id), &[7; 40]);
+        batch.put(&index, &entry(id), b"");
+        if (id + 1) % BATCH_ROWS == 0 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+    db.wait_settled().unwrap();
+    let merged_before = db.stats().merged_entries;
+    let mut worst = 0;
+    for id in 0..ROWS / 2 {
+        batch.delete(&rows, &row(id));
+        batch.delete(&index, &entry(id));
+        if (id + 1) % BATCH_ROWS == 0 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+        // Seldom, for readers who meet a long stretch ask for cleaning too.
+        if (id + 1) % LOOK_EVERY == 0 {
+            worst = worst.max(stepped(&db, &rows, id + 1, ROWS - 1));
+        }
+    }
+    assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
+    // A thread may be at something else in that leaf, and be late.
+    let allowed = if threads == 0 { DELETES_MAX } else { 2 * DELETES_MAX };
+    assert!(worst <= allowed, "{worst} deletes in the way");
+    let merged = db.stats().merged_entries - merged_before;
+    assert!(merged <= merged_max, "{merged} messages were merged to delete {} rows", ROWS / 2);
+    db.close().unwrap();
+}
+
+/// Leaves so small that a stretch spans several, below inner nodes.
+fn many_leaves() -> TreeOptions {
+    TreeOptions::new().fanout(4).shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
+        shape.slice_bytes_min = 256 << 10;
+    })
+}
+
+#[test]
+fn the_first_key_stays_near_in_a_tree_of_one_level() {
+    // Both trees are one leaf, which is written again for each stretch, getting smaller.
+    delete_left(TreeOptions::new(), 0, 8 * ROWS);
+}
+
+#[test]
+fn the_first_key_stays_near_below_inner_nodes() {
+    // The rows' leaves are written again, those of the index by and by.
+    delete_left(many_leaves(), 0, 7 * ROWS / 2);
+}
+
+#[test]
+fn the_first_key_stays_near_with_threads_that_clean() {
+    delete_left(many_leaves(), 2, 8 * ROWS);
+}
