@@ -1,34 +1,79 @@
 //! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
 
+use crate::encoding::Encoding;
+use crate::failure::Failure;
 use crate::records::binary::{BinaryReader, BinaryWriter};
-use crate::records::{RecordReader, RecordWriter};
+use crate::records::{Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer};
+
+/// All entries, or the first fault.
+fn read_all(reader: &mut dyn RecordReader) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    while let Some(entry) = reader.next()? {
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn write_all(writer: &mut dyn RecordWriter, entries: &[Entry]) -> Result<(), Failure> {
+    entries.iter().try_for_each(|(key, value)| writer.write(key, value))?;
+    writer.finish()
+}
 
 /// A binary dump. One that is read whole is written again as the same entries.
 pub fn dump(bytes: &[u8]) {
-    let read = |bytes: &[u8]| {
-        let mut reader = BinaryReader::new(bytes).ok()?;
-        let mut entries = Vec::new();
-        while let Some(entry) = reader.next().ok()? {
-            entries.push(entry);
-        }
-        Some(entries)
-    };
-    let Some(entries) = read(bytes) else { return };
+    let read = |bytes: &[u8]| read_all(&mut BinaryReader::new(bytes)?);
+    let Ok(entries) = read(bytes) else { return };
     let mut again = Vec::new();
-    let written = BinaryWriter::new(&mut again).and_then(|mut writer| {
-        entries.iter().try_for_each(|(key, value)| writer.write(key, value))?;
-        writer.finish()
-    });
+    let written = BinaryWriter::new(&mut again).and_then(|mut out| write_all(&mut out, &entries));
     assert!(written.is_ok(), "what was read can be written");
-    assert_eq!(read(&again), Some(entries), "what was written is read back");
+    assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
+}
+
+/// A table as CSV or TSV, with a header row or without, its cells in each encoding: what the first
+/// byte says. One that is read whole is written again as the same entries.
+pub fn table(bytes: &[u8]) {
+    let Some((&how, bytes)) = bytes.split_first() else { return };
+    let format = if how & 1 == 0 { Format::Csv } else { Format::Tsv };
+    let encoding = [Encoding::Text, Encoding::Hex, Encoding::Base64][usize::from(how >> 2) % 3];
+    let options = TextOptions {
+        delimiter: format.delimiter(),
+        header: how & 2 == 0,
+        key_column: "1".to_owned(),
+        value_column: None,
+        keys: encoding,
+        values: encoding,
+    };
+    let read = |bytes: &[u8]| read_all(&mut *reader(format, &options, bytes)?);
+    let Ok(entries) = read(bytes) else { return };
+    let mut again = Vec::new();
+    let written =
+        writer(format, &options, &mut again).and_then(|mut out| write_all(&mut *out, &entries));
+    assert!(written.is_ok(), "what was read can be written");
+    // Without a header row there is nothing to find columns in when there are no entries.
+    if options.header || !entries.is_empty() {
+        assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
+    }
+}
+
+/// Keys and values as they are typed: what is written for any bytes is read as the same bytes.
+pub fn typed(bytes: &[u8]) {
+    for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
+        assert_eq!(encoding.decode(&encoding.encode(bytes)).ok().as_deref(), Some(bytes));
+        if let Ok(text) = std::str::from_utf8(bytes)
+            && let Ok(decoded) = encoding.decode(text)
+        {
+            assert_eq!(encoding.decode(&encoding.encode(&decoded)).ok(), Some(decoded));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frondb_testkit::fuzz::smoke;
 
     #[test]
-    fn no_bytes_make_the_decoder_panic() {
+    fn no_bytes_make_the_reader_of_dumps_panic() {
         let mut sample = Vec::new();
         let mut writer = BinaryWriter::new(&mut sample).unwrap();
         for i in 0..20u8 {
@@ -36,6 +81,23 @@ mod tests {
         }
         writer.finish().unwrap();
         drop(writer);
-        frondb_testkit::fuzz::smoke(1, 20_000, &[sample], dump);
+        smoke(1, 20_000, &[sample], dump);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_tables_panic() {
+        let samples = [
+            &b"\0key,value\na,1\n\"b\"\"\",\"x\ny\"\n\\x00,\\\\\n"[..],
+            b"\x03a\t1\nb\t\n",
+            b"\x04key,value\n61,00ff\n",
+            b"\x08key,value\nYQ==,AP8=\n",
+        ];
+        smoke(2, 20_000, &samples.map(<[u8]>::to_vec), table);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_typed_keys_panic() {
+        let samples = [&b"a\\x00\\n"[..], b"00ff", b"AP8=", "\u{fc}\\\\".as_bytes()];
+        smoke(3, 20_000, &samples.map(<[u8]>::to_vec), typed);
     }
 }

@@ -12,11 +12,14 @@ pub mod clock;
 pub mod codec;
 pub mod error;
 pub mod executor;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod ids;
 pub mod limits;
 pub mod mem;
 pub mod message;
 pub mod prng;
+pub mod range_delete;
 pub mod sync;
 pub mod tuple;
 
@@ -24,4 +27,3 @@ pub use chunk::{Chunk, Direction, Source};
 pub use error::{CorruptionPlace, Error, ErrorKind, Result};
 pub use ids::{Lsn, NodeId, RunId, SeqNo, TreeId};
 pub use message::{MessageKind, RangeDelete, UpdateFn};
-pub mod range_delete;

@@ -479,20 +479,6 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// Entries for fuzzing.
-#[doc(hidden)]
-pub mod fuzz {
-    /// Decodes any bytes: no panic, and what is accepted encodes to the same bytes.
-    pub fn tuple(bytes: &[u8]) {
-        if let Ok(parts) = super::decode(bytes) {
-            assert_eq!(super::encode(&parts), bytes);
-        }
-        if let Some(end) = super::prefix_end(bytes) {
-            assert!(*end > *bytes && !end.starts_with(bytes));
-        }
-    }
-}
-
 #[cfg(all(test, not(shuttle)))]
 #[path = "tuple/tests.rs"]
 mod tests;

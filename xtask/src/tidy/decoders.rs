@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use crate::fuzz::{Target, targets};
-use crate::workspace::{Member, members, read_toml, root};
+use crate::workspace::{Member, SourceFile, members, read_toml, root};
 use crate::{Result, workspace};
 
 /// Decoders without a target, and targets without a decoder. What is found is mended by
@@ -58,11 +58,28 @@ fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Resu
             format!("{crate_name}::fuzz::{entry}"),
         );
     }
-    let mut findings = Vec::new();
+    let mut findings = untested(&found, &files);
     if let Some(format) = at_end("/format.rs").filter(|_| found.is_empty()) {
         findings.push(format!("{}: a format without entries in src/fuzz.rs", format.path));
     }
     Ok(findings)
+}
+
+/// Entries that no test hands bytes to: each needs a seeded smoke test, which runs without a fuzzer.
+fn untested(entries: &[&str], files: &[SourceFile]) -> Vec<String> {
+    let tests: String = files
+        .iter()
+        .filter(|file| file.text.contains("fuzz") || file.path.ends_with("fuzz.rs"))
+        .filter_map(|file| match file.path.contains("tests") {
+            true => Some(file.text.as_str()),
+            false => file.text.split_once("mod tests {").map(|(_, tests)| tests),
+        })
+        .collect();
+    let called = |entry: &&&str| {
+        tests.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == **entry)
+    };
+    let missing = entries.iter().filter(|entry| !called(entry));
+    missing.map(|entry| format!("fuzz entry {entry}: no test runs it")).collect()
 }
 
 /// Public functions of `&[u8]` in the text of a fuzz.rs.
@@ -106,6 +123,17 @@ mod tests {
     fn entries_are_public_functions_of_bytes() {
         let text = "pub fn block(data: &[u8]) {\nfn helper(data: &[u8]) {}\npub fn two(a: u8, b: &[u8]) {}\n";
         assert_eq!(entries_of(text), ["block"]);
+    }
+
+    #[test]
+    fn an_entry_without_a_smoke_test_is_found() {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let files = [
+            file("a/src/fuzz.rs", "pub fn x() {}\nmod tests {\n smoke(1, &[], x);\n}"),
+            file("a/tests/smoke.rs", "use a::fuzz; fn y_test() { fuzz::y(b\"\"); }"),
+        ];
+        assert_eq!(untested(&["x", "y"], &files), Vec::<String>::new());
+        assert_eq!(untested(&["x", "z"], &files), ["fuzz entry z: no test runs it"]);
     }
 
     #[test]

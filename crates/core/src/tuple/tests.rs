@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
+use crate::fuzz;
 use crate::prng::Prng;
 
 /// Random scalars that are often close to one another and to the limits of their types.

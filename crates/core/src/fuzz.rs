@@ -1,0 +1,65 @@
+//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+
+use crate::codec::{Reader, put_bytes, put_bytes_opt, put_varint};
+use crate::tuple;
+
+/// A tuple: what is accepted encodes to the same bytes, and the end of a prefix is behind it.
+pub fn tuple(bytes: &[u8]) {
+    if let Ok(parts) = tuple::decode(bytes) {
+        assert_eq!(tuple::encode(&parts), bytes);
+    }
+    if let Some(end) = tuple::prefix_end(bytes) {
+        assert!(*end > *bytes && !end.starts_with(bytes));
+    }
+}
+
+/// Fields of records one after the other, the first byte of each saying which it is. Every format
+/// above this crate is made of them. A field is never longer than its bytes, and survives a round
+/// trip.
+pub fn fields(bytes: &[u8]) {
+    let mut reader = Reader::new(bytes);
+    while let Ok(which) = reader.u8() {
+        let mut again = Vec::new();
+        let before = reader.rest().len();
+        let same = match which % 4 {
+            0 => reader.varint().map(|value| {
+                put_varint(&mut again, value);
+                Reader::new(&again).varint() == Ok(value)
+            }),
+            1 => reader.bytes().map(|value| {
+                put_bytes(&mut again, value);
+                Reader::new(&again).bytes() == Ok(value)
+            }),
+            2 => reader.bytes_opt().map(|value| {
+                put_bytes_opt(&mut again, value);
+                Reader::new(&again).bytes_opt() == Ok(value)
+            }),
+            _ => reader.u64().map(|value| value.to_le_bytes().len() == 8),
+        };
+        match same {
+            Ok(same) => assert!(same && reader.rest().len() < before),
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::prng::Prng;
+
+    /// The crate with the common smoke test stands above this one. Tuples have theirs in tuple/tests.
+    #[test]
+    fn no_bytes_make_the_field_reader_panic() {
+        for seed in 0..5_000 {
+            let mut prng = Prng::new(seed);
+            let mut bytes = vec![0; prng.index(60)];
+            prng.fill(&mut bytes);
+            // Small numbers, so that whole fields come up.
+            for byte in &mut bytes {
+                *byte &= if prng.chance(3, 4) { 7 } else { 0xff };
+            }
+            fields(&bytes);
+        }
+    }
+}
