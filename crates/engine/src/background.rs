@@ -98,7 +98,13 @@ impl Shared {
         for (tree, node) in self.work.take_failed() {
             replan(&self.env, &self.work, &tree, &[node]);
         }
-        self.work.hold(false);
+        let due = self.work.due();
+        if due.debt_jobs == 0 && due.running == 0 {
+            // What failed went with its tree, or nobody waits for it: nothing else would ever say
+            // that there is space.
+            self.env.set_full(None);
+        }
+        self.work.release();
     }
 
     /// Whether nothing was committed for a while.
@@ -246,7 +252,7 @@ impl Shared {
     fn has_space(&self, reserved: bool) {
         if !reserved && self.env.full().is_some() {
             self.env.set_full(None);
-            self.work.hold(false);
+            self.work.release();
         }
     }
 
@@ -285,7 +291,7 @@ impl Shared {
         match error.kind() {
             ErrorKind::NoSpace => {
                 self.env.set_full(Some(error.clone()));
-                self.work.hold(true);
+                self.work.hold();
             }
             ErrorKind::Corruption => {
                 tracing::error!(%error, "background work met a damaged block and leaves it alone");

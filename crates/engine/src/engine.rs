@@ -545,6 +545,9 @@ impl Shared {
     }
 
     fn wait_flushed(&self) -> Result<()> {
+        if self.is_manual() {
+            self.try_space();
+        }
         loop {
             self.env.check_health()?;
             if self.is_manual() {

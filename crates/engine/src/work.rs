@@ -54,6 +54,8 @@ struct State {
     idle: bool,
     /// The disk is full: only what frees space runs, until the next try.
     held: bool,
+    /// Not even that found space: nothing that writes runs until the next try.
+    stuck: bool,
     /// Plans that failed for want of space; planned again at the next try.
     failed: Vec<(Arc<TreeCore>, NodeId)>,
     stopped: bool,
@@ -194,9 +196,19 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Holds back all work that does not free space, or lets it go on.
-    pub(crate) fn hold(&self, held: bool) {
-        self.state.lock().held = held;
+    /// Some work found no space: holds back all that does not free any, and if that fails as well,
+    /// all that writes. Without it, a flush that cannot succeed would be tried without a pause.
+    pub(crate) fn hold(&self) {
+        let mut state = self.state.lock();
+        state.stuck = state.held;
+        state.held = true;
+        self.changed.notify_all();
+    }
+
+    /// Lets what was held back go on.
+    pub(crate) fn release(&self) {
+        let mut state = self.state.lock();
+        (state.held, state.stuck) = (false, false);
         self.changed.notify_all();
     }
 
@@ -316,10 +328,14 @@ impl State {
     /// The smallest rank of what waits and may run.
     fn waiting_rank(&self) -> Option<u8> {
         let flush = self.first_flush().map(|_| RANK_FLUSH);
-        let parked = self.parked.iter().filter(|job| !self.held || job.frees_space());
+        let parked = self.parked.iter().filter(|job| self.may_resume(job));
         let parked = parked.map(|job| job.rank()).min();
         let plan = self.first_plan(0).map(|key| key.0);
         [flush, parked, plan].into_iter().flatten().min()
+    }
+
+    fn may_resume(&self, job: &Running) -> bool {
+        !self.held || job.frees_space()
     }
 
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
@@ -353,6 +369,9 @@ impl State {
     }
 
     fn pick(&mut self) -> Option<Task> {
+        if self.stuck {
+            return None;
+        }
         if !self.held
             && self.scan_is_short()
             && let Some(task) = self.pick_scan()
@@ -377,12 +396,12 @@ impl State {
     }
 
     fn pick_rank(&mut self, rank: u8) -> Option<Task> {
-        if let Some(at) = self.parked.iter().position(|job| job.rank() == rank) {
+        let mut parked = self.parked.iter();
+        if let Some(at) = parked.position(|job| job.rank() == rank && self.may_resume(job)) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
         if rank == RANK_FLUSH
-            && let Some(id) =
-                self.flushes.keys().find(|id| !self.busy_flushes.contains(id)).copied()
+            && let Some(id) = self.first_flush()
         {
             self.busy_flushes.insert(id);
             return self.flushes.remove(&id).map(Task::Flush);

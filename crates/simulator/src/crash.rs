@@ -48,6 +48,14 @@ impl Known {
         self.inner().states.push_back(state);
     }
 
+    /// The commit or the change of the catalog that began was refused: it must never be found.
+    pub fn refused(&self) {
+        let mut inner = self.inner();
+        if inner.catalog_next.take().is_none() && inner.states.len() > 1 {
+            inner.states.pop_back();
+        }
+    }
+
     /// Every commit so far is durable.
     pub fn all_durable(&self) {
         let mut inner = self.inner();

@@ -23,7 +23,10 @@ use crate::setup::Setup;
 /// # Errors
 /// As [`Db::open`].
 pub fn open(device: &MemoryDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
-    let device: SharedDevice = Arc::new(device.clone());
+    open_shared(Arc::new(device.clone()), setup, clock)
+}
+
+fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
     let executor: SharedExecutor = ThreadExecutor::shared();
     Db::open_on(device, None, setup.options(), Arc::clone(clock), &executor)
 }
@@ -46,7 +49,7 @@ struct HeldCursor {
 
 /// A database and its model. See the module's head.
 pub struct Simulation {
-    device: MemoryDevice,
+    device: SharedDevice,
     setup: Setup,
     clock: Arc<ManualClock>,
     known: Arc<Known>,
@@ -113,6 +116,14 @@ impl Simulation {
     /// # Errors
     /// Those of the device.
     pub fn new(device: MemoryDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
+        Self::on(Arc::new(device), setup, known)
+    }
+
+    /// Opens a new database on any device: one that fails by a script.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn on(device: SharedDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
         let mut simulation = Self {
             device,
             setup,
@@ -262,7 +273,7 @@ impl Simulation {
 
     fn open(&mut self) -> Result<()> {
         let clock: SharedClock = Arc::clone(&self.clock) as SharedClock;
-        self.db = Some(open(&self.device, &self.setup, &clock)?);
+        self.db = Some(open_shared(Arc::clone(&self.device), &self.setup, &clock)?);
         let names = self.model.catalog.clone();
         assert_eq!(self.db().list_trees(), names.keys().cloned().collect::<Vec<_>>());
         for (name, number) in names {
@@ -275,18 +286,25 @@ impl Simulation {
     fn reopen(&mut self, close: bool) -> Result<()> {
         self.cursors.clear();
         self.snapshots.clear();
-        if close {
-            self.all_durable(|db| db.close())?;
+        if close && self.db.is_some() {
+            let closed = self.all_durable(|db| db.close());
+            if closed.is_err() {
+                // It is closed all the same, and may be opened again.
+                self.trees.clear();
+                self.db = None;
+                return closed;
+            }
             for tree in self.trees.values() {
                 let Err(error) = tree.get(b"x") else { panic!("a closed tree was read") };
                 assert_eq!(error.kind(), ErrorKind::Closed);
             }
         }
+        let failed = self.db.is_none();
         self.coverage = self.coverage();
         self.trees.clear();
         self.db = None;
         self.open()?;
-        if close {
+        if close && !failed {
             let recovery = self.db().recovery();
             assert_eq!(recovery.log_tail, None, "a torn tail after a close");
             assert_eq!(recovery.manifest_tail, None, "a torn tail after a close");
@@ -314,10 +332,18 @@ impl Simulation {
             }
         }
         let messages: Vec<_> = messages.iter().filter(|m| self.trees.contains_key(&m.0)).collect();
+        let before = self.model.state.clone();
         self.model.write(messages);
         self.known.committing(self.model.state.clone());
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
-        self.db().write(&batch, durability)?;
+        if let Err(error) = self.db().write(&batch, durability) {
+            if error.kind() == ErrorKind::NoSpace {
+                // Refused: nothing has changed, and nothing may come to light later.
+                self.model.state = before;
+                self.known.refused();
+            }
+            return Err(error);
+        }
         if sync && self.setup.sync == frondb::SyncMode::Always {
             self.known.all_durable();
         }
@@ -325,6 +351,14 @@ impl Simulation {
     }
 
     fn catalog(&mut self, op: &Op) -> Result<()> {
+        let result = self.change_catalog(op);
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            self.known.refused();
+        }
+        result
+    }
+
+    fn change_catalog(&mut self, op: &Op) -> Result<()> {
         let mut next: Catalog = self.model.catalog.clone();
         match op {
             Op::CreateTree { tree, name, .. } => {
@@ -455,8 +489,17 @@ impl Simulation {
         Ok(wanted.is_some())
     }
 
+    /// Whether the database is open; it is not after a reopening that failed.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.db.is_some()
+    }
+
     /// Compares everything, both ways, and verifies.
-    fn check_all(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn check_all(&mut self) -> Result<()> {
         for tree in self.model.catalog.values().copied().collect::<Vec<_>>() {
             for step in [Move::Next, Move::Prev] {
                 let Some((contents, mut cursor)) = self.cursor(tree, &None, &None, None)? else {

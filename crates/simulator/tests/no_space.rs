@@ -1,0 +1,158 @@
+//! `ENOSPC` at every write and every allocation of a history, once and until space is freed: the
+//! call that meets it says `NoSpace` and has changed nothing, readers go on, and once there is
+//! space the same call succeeds, with no reopening. Nothing is lost and nothing refused comes to
+//! light, now or after a reopening, and no extent leaks.
+//!
+//! `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb::{Error, ErrorKind};
+use frondb_device::faults::Script;
+use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
+use frondb_simulator::crash::Check;
+use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::seed;
+
+/// How often a call is tried again once there is space.
+const TRIES: u32 = 3;
+
+struct Run {
+    memory: MemoryDevice,
+    faults: Arc<FaultDevice>,
+    known: Arc<Known>,
+    refused: u64,
+}
+
+impl Run {
+    /// The error of a call while the disk is full: the device heals, as if space had been freed.
+    fn refuse(&mut self, error: &Error, tries: u32) {
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        assert!(tries < TRIES, "refused although there is space: {error}");
+        self.refused += 1;
+        self.heal();
+    }
+
+    fn heal(&self) {
+        self.faults.set_script(&Script::default());
+        self.memory.set_capacity(u64::MAX);
+    }
+
+    fn open(&mut self, setup: &Setup) -> Simulation {
+        for tries in 0.. {
+            let known = Arc::clone(&self.known);
+            match Simulation::on(Arc::clone(&self.faults) as _, setup.clone(), known) {
+                Ok(simulation) => return simulation,
+                Err(error) => self.refuse(&error, tries),
+            }
+        }
+        unreachable!()
+    }
+
+    fn apply(&mut self, simulation: &mut Simulation, op: &Op) {
+        for tries in 0.. {
+            let Err(error) = simulation.apply(op) else { return };
+            if simulation.is_open() {
+                let names: Vec<_> = simulation.model().catalog.keys().cloned().collect();
+                assert_eq!(simulation.db().list_trees(), names, "after {error}");
+                simulation.check_all().unwrap();
+            }
+            self.refuse(&error, tries);
+        }
+    }
+}
+
+/// Where the disk is full.
+enum Full {
+    /// By a rule of the fault device.
+    Rule(String),
+    /// From so many bytes on.
+    Capacity(u64),
+}
+
+/// Carries the history out on a disk that is full somewhere. Returns whether that was ever met,
+/// and how many calls of the database were refused.
+fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
+    let memory = MemoryDevice::new();
+    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
+    match full {
+        Full::Rule(rule) => faults.set_script(&rule.parse().unwrap()),
+        Full::Capacity(bytes) => memory.set_capacity(*bytes),
+    }
+    let mut run = Run { memory, faults, known: Arc::default(), refused: 0 };
+    let mut simulation = run.open(setup);
+    for op in &history.ops {
+        run.apply(&mut simulation, op);
+    }
+    let met = run.faults.struck() > 0 || run.refused > 0 || simulation.db().stats().disk_full > 0;
+    run.heal();
+    simulation.apply(&Op::Reopen { close: true }).unwrap();
+    drop(simulation);
+    check_recovered(&run.memory.crash(CrashMode::KeepAll), setup, &run.known, Check::All);
+    (met, run.refused)
+}
+
+/// Says where the disk was full if there is a panic.
+struct At(u64, String);
+
+impl Drop for At {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("seed {}: {}", self.0, self.1);
+        }
+    }
+}
+
+fn history() -> (u64, History) {
+    let seed = seed::from_env("FRONDB_SEED", 1);
+    let profile = Profile { keys: 200, bulk: 120, reopen_in: 25, large_in: 40, ..Profile::crash() };
+    (seed, History::new(seed, 60, &profile))
+}
+
+/// Tries one point after the other until there are no more.
+fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) -> u64 {
+    let (seed, history) = history();
+    let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;
+    let (mut points, mut refused) = (0, 0);
+    for nth in (1..).step_by(step) {
+        let at = At(seed, format!("{what}, point {nth}"));
+        let (met, calls) = run(&history, &Setup::tall(), &full(nth));
+        drop(at);
+        if !met {
+            break;
+        }
+        points += 1;
+        refused += calls;
+    }
+    println!("{what}: {points} points, {refused} calls refused");
+    assert!(points > 0);
+    refused
+}
+
+/// Each page more moves the first call that finds no space a little.
+#[test]
+fn the_disk_may_be_full_from_any_page_on() {
+    let refused = sweep("a disk of limited size", 4, |nth| Full::Capacity((nth - 1) * 4096));
+    assert!(refused > 0);
+}
+
+#[test]
+fn every_allocation_may_find_the_disk_full() {
+    for count in ["1", "all"] {
+        let rule = |nth| format!("fail allocate * nth={nth} count={count} error=ENOSPC");
+        sweep(&rule(0), 1, |nth| Full::Rule(rule(nth)));
+    }
+}
+
+/// Also a file system that promises space and breaks the promise.
+#[test]
+fn every_write_may_find_the_disk_full() {
+    for file in ["data", "wal"] {
+        for count in ["1", "all"] {
+            let rule = |nth| format!("fail write {file} nth={nth} count={count} error=ENOSPC");
+            let refused = sweep(&rule(0), 1, |nth| Full::Rule(rule(nth)));
+            assert!(refused > 0);
+        }
+    }
+}
