@@ -126,7 +126,8 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     // A message takes at least a byte somewhere; keys and values spelled out are bounded like a
     // payload, so that a few hostile bytes cannot fill a reader's memory.
     let count = u64::from(header.count);
-    let spelled_out = count * (u64::from(header.key_len) + u64::from(header.value_len));
+    let entry_bytes = u64::from(header.key_len) + u64::from(header.value_len);
+    let spelled_out = count.saturating_mul(entry_bytes);
     let most = BLOCK_RAW_BYTES_MAX as u64;
     if (count > 1 && count > payload_len as u64) || spelled_out > most {
         return Err("count");

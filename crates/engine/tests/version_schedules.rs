@@ -1,0 +1,157 @@
+//! Publishing a version under many schedules (rule 2): while memtables are frozen, flushed and merged,
+//! a reader finds every message that was acknowledged, and none of them twice.
+//!
+//! ```text
+//!   writer       +1                       each message is in one source of the published version:
+//!   maintenance  freeze, flush, merge     active memtable -> frozen memtable -> trunk
+//!   readers      get and scan the sum     lost: less than was acknowledged; twice: more than was sent
+//! ```
+//!
+//! The messages are additions to one key, so the value counts them; puts would hide a second sight.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-engine --test version_schedules`
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb_core::UpdateFn;
+use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_engine::{
+    Batch, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions, UpdateFns,
+};
+
+const COMMITS: u64 = 12;
+/// So many that readers are there until the last install, which takes far more steps than a read.
+const READS: u64 = 100;
+/// Each is an install that readers may fall into.
+const FLUSHES: u64 = 5;
+const KEY: &[u8] = b"sum";
+
+/// Adds numbers of eight bytes.
+struct Add;
+
+fn number(bytes: Option<&[u8]>) -> u64 {
+    bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
+impl UpdateFn for Add {
+    fn name(&self) -> &str {
+        "add"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        Ok((number(existing) + number(Some(operand))).to_le_bytes().to_vec())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some((number(Some(older)) + number(Some(newer))).to_le_bytes().to_vec())
+    }
+}
+
+/// A clock that stands: nothing the engine decides depends on the machine.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Nanos {
+        Nanos(1_000_000_000)
+    }
+
+    fn sleep(&self, _: std::time::Duration) {}
+}
+
+struct Shared {
+    engine: Engine,
+    tree: Tree,
+    /// Additions that were begun, and those that were acknowledged.
+    begun: AtomicU64,
+    acknowledged: AtomicU64,
+}
+
+fn open() -> Shared {
+    let mut update_fns = UpdateFns::default();
+    update_fns.register(Arc::new(Add));
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        update_fns,
+        ..EngineOptions::default()
+    };
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let clock: SharedClock = Arc::new(Still);
+    let executor: SharedExecutor = Arc::new(ThreadExecutor);
+    let engine = Engine::open(device, None, options, clock, &executor).unwrap();
+    let update_fn = Some(("add".to_owned(), 1));
+    let options = TreeOptions { update_fn, ..TreeOptions::default() };
+    let tree = engine.create_tree("t", options).unwrap();
+    Shared { engine, tree, begun: AtomicU64::new(0), acknowledged: AtomicU64::new(0) }
+}
+
+fn write(shared: &Shared) {
+    for _ in 0..COMMITS {
+        shared.begun.fetch_add(1, Ordering::SeqCst);
+        let mut batch = Batch::new();
+        batch.update(&shared.tree, KEY, &1u64.to_le_bytes());
+        shared.engine.write(&batch, Durability::NoSync).unwrap();
+        shared.acknowledged.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Freezes and flushes, and merges what that makes due.
+fn maintain(shared: &Shared) {
+    for _ in 0..FLUSHES {
+        shared.engine.flush().unwrap();
+        while shared.engine.run_one(true) {}
+    }
+}
+
+fn by_get(shared: &Shared) -> u64 {
+    number(shared.engine.get(&shared.tree, KEY, None).unwrap().as_deref())
+}
+
+fn by_cursor(shared: &Shared) -> u64 {
+    let mut cursor = shared.engine.cursor(&shared.tree, CursorOptions::default()).unwrap();
+    let mut values = Vec::new();
+    while cursor.next().unwrap() {
+        assert_eq!(cursor.key(), KEY);
+        values.push(number(Some(cursor.value().unwrap())));
+    }
+    assert!(values.len() <= 1, "one key came twice: {values:?}");
+    values.pop().unwrap_or(0)
+}
+
+fn read(shared: &Shared, sum: fn(&Shared) -> u64) {
+    let mut before = 0;
+    for _ in 0..READS {
+        let least = before.max(shared.acknowledged.load(Ordering::SeqCst));
+        let sum = sum(shared);
+        let most = shared.begun.load(Ordering::SeqCst);
+        assert!(sum >= least, "a message is lost: {sum} of at least {least}");
+        assert!(sum <= most, "a message is seen twice: {sum} of at most {most}");
+        before = sum;
+    }
+}
+
+fn schedule() {
+    let shared = Arc::new(open());
+    let parts: [fn(&Shared); 4] =
+        [write, maintain, |shared| read(shared, by_get), |shared| read(shared, by_cursor)];
+    let threads = parts.map(|part| {
+        let shared = Arc::clone(&shared);
+        shuttle::thread::spawn(move || part(&shared))
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!((by_get(&shared), by_cursor(&shared)), (COMMITS, COMMITS));
+}
+
+#[test]
+fn shuttle_no_reader_misses_a_message_or_sees_it_twice() {
+    shuttle::check_random(schedule, 1500);
+}
