@@ -156,6 +156,8 @@ impl TreeOptions {
     /// `Invalid`, naming the option and its range.
     pub fn check(&self) -> Result<()> {
         let t = &self.trunk;
+        t.base_codec.validate()?;
+        t.run_codec.validate()?;
         let within = |name: &str, value: u64, min: u64, max: u64| {
             if (min..=max).contains(&value) {
                 return Ok(());
@@ -255,4 +257,92 @@ impl TreeOptions {
 fn codec(input: &mut Reader<'_>) -> Result<Codec, Truncated> {
     let text = std::str::from_utf8(input.bytes()?).map_err(|_| Truncated)?;
     text.parse().map_err(|_| Truncated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frondb_core::prng::Prng;
+
+    fn codec(prng: &mut Prng) -> Codec {
+        let level = prng.below(24) as u8;
+        let all =
+            [Codec::None, Codec::Lz4, Codec::Zstd(level), Codec::Zlib(level), Codec::Lzma(level)];
+        all[prng.index(all.len())]
+    }
+
+    /// `at` or a neighbour of it, now and then anything at all.
+    fn around(prng: &mut Prng, at: &[u64]) -> u64 {
+        if prng.chance(1, 40) {
+            return prng.next_u64();
+        }
+        at[prng.index(at.len())].saturating_add(prng.below(3)).saturating_sub(1)
+    }
+
+    /// Options within the ranges, at their ends, and just outside.
+    fn random(prng: &mut Prng) -> TreeOptions {
+        let filter = match prng.below(4) {
+            0 => FilterPolicy::None,
+            1 => FilterPolicy::Full,
+            2 => FilterPolicy::Runs,
+            _ => FilterPolicy::Prefix(around(prng, &[1, 300, 65_534]) as u16),
+        };
+        let block = &[300, 16 << 10, 4 << 20];
+        let trunk = TrunkOptions {
+            base_codec: codec(prng),
+            run_codec: codec(prng),
+            filter,
+            base_block_bytes: around(prng, block) as usize,
+            run_block_bytes: around(prng, block) as usize,
+            fanout: around(prng, &[3, 16, 1024]) as usize,
+            leaf_bytes_min: around(prng, &[5 << 10, 1 << 20]),
+            leaf_bytes_max: around(prng, &[1 << 20, 4 << 30]),
+            slice_bytes_min: around(prng, &[300, 64 << 10, 64 << 20]),
+            writes_before_base: around(prng, &[2, 3, 4]) as u8,
+            growth_percent: around(prng, &[11, 100, 1000]),
+            garbage_percent: around(prng, &[6, 50, 95]),
+        };
+        let name: String = (0..prng.below(20)).map(|i| char::from(b'a' + i as u8)).collect();
+        let version = around(prng, &[1, u64::from(u32::MAX)]).min(u64::from(u32::MAX)) as u32;
+        TreeOptions { trunk, update_fn: prng.chance(1, 2).then_some((name, version)) }
+    }
+
+    /// What one `create_tree` accepted, the next open of the database must be able to read.
+    #[test]
+    fn what_is_accepted_decodes_to_itself() {
+        let mut prng = Prng::new(6);
+        let (mut accepted, mut refused) = (0, 0);
+        for i in 0..100_000 {
+            let options = random(&mut prng);
+            if options.check().is_err() {
+                refused += 1;
+                continue;
+            }
+            accepted += 1;
+            let mut bytes = Vec::new();
+            options.encode(&mut bytes);
+            let mut input = Reader::new(&bytes);
+            assert_eq!(TreeOptions::decode(&mut input).ok().as_ref(), Some(&options), "case {i}");
+            assert!(input.is_empty(), "case {i}: bytes are left of {options:?}");
+        }
+        assert!(accepted > 1000 && refused > 1000, "{accepted} accepted, {refused} refused");
+    }
+
+    #[test]
+    fn a_codec_level_that_does_not_exist_is_named() {
+        for codec in [Codec::Zstd(0), Codec::Zstd(20), Codec::Zlib(0), Codec::Lzma(10)] {
+            for of_runs in [false, true] {
+                let mut options = TreeOptions::default();
+                let which = if of_runs {
+                    &mut options.trunk.run_codec
+                } else {
+                    &mut options.trunk.base_codec
+                };
+                *which = codec;
+                let error = options.check().unwrap_err();
+                assert_eq!(error.kind(), frondb_core::ErrorKind::Invalid);
+                assert!(error.to_string().contains("levels"), "{error}");
+            }
+        }
+    }
 }
