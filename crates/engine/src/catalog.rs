@@ -1,4 +1,8 @@
 //! The trees of an open engine by name: create, open, list, rename, drop, each one durable edit.
+//!
+//! A change is made durable first and seen afterwards, so that one that fails has changed nothing.
+//! The gate is held meanwhile: a snapshot of the manifest is captured before both or after both,
+//! and can neither lose an edit nor keep one that was given up.
 
 use std::collections::BTreeMap;
 
@@ -49,15 +53,10 @@ impl Catalog {
         let tree = tree_core(env, id, name.into(), options, None)?;
         let leaf = Node::empty_leaf(root, Key::from([]), None);
         tree.publish(Trunk { tree: id, root: leaf }, None);
-        let ticket = {
+        {
             let _gate = env.gate.read();
-            let ticket = append(env, &edit)?;
+            record(env, &edit)?;
             env.trees.write().insert(id, Arc::clone(&tree));
-            ticket
-        };
-        if let Err(error) = env.manifest.sync(ticket) {
-            env.trees.write().remove(&id);
-            return Err(failed(env, error));
         }
         names.insert(name.into(), id);
         Ok(tree)
@@ -89,15 +88,14 @@ impl Catalog {
             return Err(Error::new(ErrorKind::Exists, format!("tree {to:?} exists already")));
         }
         let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(from))?;
-        let ticket = {
+        {
             let _gate = env.gate.read();
-            let ticket = append(env, &Edit::RenameTree { tree: id, name: to.into() })?;
+            record(env, &Edit::RenameTree { tree: id, name: to.into() })?;
             *tree.name.write() = to.into();
-            ticket
-        };
+        }
         names.remove(from);
         names.insert(to.into(), id);
-        env.manifest.sync(ticket).map_err(|error| failed(env, error))
+        Ok(())
     }
 
     /// Removes a tree and all it holds, at once.
@@ -111,11 +109,12 @@ impl Catalog {
         env.check()?;
         let id = *names.get(name).ok_or_else(|| not_found(name))?;
         let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(name))?;
-        // No commit is between its check of the tree and its insert.
-        let (ticket, version, values) = committer.exclusive(|| {
+        // No commit is between its check of the tree and its insert; no flush or merge appends an
+        // edit of a tree that is no more.
+        let (version, values) = committer.exclusive(|| {
             let _gate = env.gate.read();
             let mut install = tree.install.lock();
-            let ticket = append(env, &Edit::DropTree { tree: id })?;
+            record(env, &Edit::DropTree { tree: id })?;
             tree.dropped.store(true, Ordering::Release);
             env.trees.write().remove(&id);
             let values = std::mem::take(&mut install.values);
@@ -127,10 +126,9 @@ impl Catalog {
                 frozen: Vec::new(),
                 trunk: Trunk { tree: id, root: empty },
             });
-            Ok::<_, Error>((ticket, old, values))
+            Ok::<_, Error>((old, values))
         })?;
         names.remove(name);
-        env.manifest.sync(ticket).map_err(|error| failed(env, error))?;
         for slot in version.slots() {
             // Cursors may hold it for long, and no flush will come for it: writers must not wait.
             slot.count_in(&env.pinned_bytes);
@@ -186,19 +184,19 @@ pub(crate) fn tree_core(
     }))
 }
 
-fn append(env: &Env, edit: &Edit) -> Result<frondb_manifest::Ticket> {
-    let mut record = Vec::new();
-    encode_edit(&mut record, edit);
-    env.manifest.append(&record).map_err(|error| failed(env, error))
-}
-
-/// An edit of the catalog could not be made durable. For want of space nothing has changed and
-/// the call may be repeated; after anything else nobody knows.
-fn failed(env: &Env, error: Error) -> Error {
-    if error.kind() != ErrorKind::NoSpace {
-        env.poison(&error);
-    }
-    error
+/// Makes an edit durable. REQUIRES: the gate held for reading, until what it says is in memory.
+///
+/// For want of space nothing has changed and the call may be repeated; after anything else nobody
+/// knows.
+fn record(env: &Env, edit: &Edit) -> Result<()> {
+    let mut bytes = Vec::new();
+    encode_edit(&mut bytes, edit);
+    let ticket = env.manifest.append(&bytes);
+    ticket.and_then(|ticket| env.manifest.sync(ticket)).inspect_err(|error| {
+        if error.kind() != ErrorKind::NoSpace {
+            env.poison(error);
+        }
+    })
 }
 
 fn check_name(name: &str) -> Result<()> {
