@@ -1,8 +1,9 @@
 //! Background workers: take tasks from the queue, step their jobs, install what is done.
 //!
 //! A worker never holds a lock while it steps. What fails: for want of space, all work that writes
-//! is held back and tried again, and writers are told; for a damaged block, the node is left alone
-//! and everything else goes on; for a failed sync or a failed manifest, the engine is poisoned.
+//! is held back and tried again, and writers are told; a merge for a damaged block, the node is left
+//! alone and everything else goes on; a sync, a flush, the log or the manifest, or a panic in a
+//! user's function: the engine is poisoned.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
 use frondb_wal::SyncMode;
 
-use crate::checkpoint::{log_is_long, rotate_manifest, trim_log, unpin_log};
+use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log_if_long};
 use crate::engine::Shared;
 use crate::flush::{FlushJob, abandon};
 use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
@@ -37,7 +38,7 @@ pub(crate) fn worker(shared: &Arc<Shared>) {
         match shared.work.next(shared.patience()) {
             Next::Stopped => return,
             Next::Nothing => shared.quiet(),
-            Next::Task(task) => shared.perform(task),
+            Next::Task(task) => shared.perform_or_poison(task),
         }
     }
 }
@@ -138,6 +139,21 @@ impl Shared {
         Ok(())
     }
 
+    /// As [`perform`](Self::perform). A worker must not die silently, or those who wait for its work
+    /// would wait for ever.
+    fn perform_or_poison(&self, task: Task) {
+        // Nothing is used afterwards that the panic could have left half done: the engine stops.
+        let performed =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.perform(task)));
+        if let Err(panic) = performed {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            let why = text.unwrap_or_else(|| "no reason given".to_owned());
+            self.env.poison(&Error::internal(format!("background work panicked: {why}")));
+            self.work.stop();
+        }
+    }
+
     /// Does one task to its end, or until something more urgent waits.
     pub(crate) fn perform(&self, task: Task) {
         match task {
@@ -152,7 +168,7 @@ impl Shared {
                     }
                     Ok(None) => self.work.end_plan(key.0, key.1),
                     Err(error) => {
-                        self.fail(&error);
+                        self.fail_merge(&error);
                         self.work.end_plan(key.0, key.1);
                         self.plan_again(&tree, key.1, &error);
                     }
@@ -224,7 +240,7 @@ impl Shared {
                     }
                     Err(error) => {
                         tree.install.lock().claimed.remove(&node);
-                        self.fail(&error);
+                        self.fail_merge(&error);
                         self.plan_again(&tree, node, &error);
                     }
                 }
@@ -270,7 +286,7 @@ impl Shared {
                 let node = merge.planned.node;
                 tree.install.lock().claimed.remove(&node);
                 drop(job);
-                self.fail(error);
+                self.fail_merge(error);
                 self.work.end_plan(tree.id, node);
                 self.plan_again(&tree, node, error);
             }
@@ -285,32 +301,36 @@ impl Shared {
         }
     }
 
-    /// Notes a failure of background work.
+    /// Notes a failure of background work that must go on: a flush, the log, the manifest.
     pub(crate) fn fail(&self, error: &Error) {
         Counters::add(&self.env.counters.job_failures, 1);
+        if error.kind() == ErrorKind::NoSpace {
+            self.env.set_full(Some(error.clone()));
+            self.work.hold();
+        } else {
+            self.env.poison(error);
+            self.work.stop();
+        }
+    }
+
+    /// Notes a failure of a merge. Its inputs are as they were: a node that cannot be merged, for a
+    /// damaged block, a sector that cannot be read, a message that fits no function, is left alone,
+    /// and everything else goes on.
+    fn fail_merge(&self, error: &Error) {
         match error.kind() {
-            ErrorKind::NoSpace => {
-                self.env.set_full(Some(error.clone()));
-                self.work.hold();
-            }
-            ErrorKind::Corruption => {
-                tracing::error!(%error, "background work met a damaged block and leaves it alone");
-            }
+            ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => self.fail(error),
             _ => {
-                self.env.poison(error);
-                self.work.stop();
+                Counters::add(&self.env.counters.job_failures, 1);
+                tracing::error!(%error, "background work could not merge a node; it stays as it is");
             }
         }
     }
 
     /// Looks after the log, the manifest and the free space.
     fn chores(&self) -> Result<()> {
-        trim_log(&self.env)?;
-        while log_is_long(&self.env) {
-            match unpin_log(&self.env, &self.committer)? {
-                Some(tree) => self.work.add_flush(&tree),
-                None => break,
-            }
+        trim_log_if_long(&self.env)?;
+        if log_is_long(&self.env) {
+            shorten_log(&self.env, &self.committer, &mut |tree| self.work.add_flush(tree))?;
         }
         if self.env.full().is_none() {
             rotate_manifest(&self.env, false)?;

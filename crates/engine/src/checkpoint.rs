@@ -22,6 +22,15 @@ pub(crate) const RELOG_BYTES_MAX: u64 = 64 * 1024;
 /// The manifest's log is replaced by a snapshot when it is larger than this and than the snapshot.
 const MANIFEST_LOG_BYTES: u64 = 4 << 20;
 
+/// Lets go of the log that is no longer needed, if that is worth an edit.
+pub(crate) fn trim_log_if_long(env: &Env) -> Result<()> {
+    let gain = env.log_start().get().saturating_sub(env.log_from.load(Ordering::Acquire));
+    if gain < env.options.write_buffer_bytes() / 16 {
+        return Ok(());
+    }
+    trim_log(env)
+}
+
 /// Makes durable how far the log is needed, and lets go of what is not.
 pub(crate) fn trim_log(env: &Env) -> Result<()> {
     let start = env.log_start();
@@ -34,18 +43,38 @@ pub(crate) fn trim_log(env: &Env) -> Result<()> {
         env.manifest.append(&record)?
     };
     env.manifest.sync(ticket)?;
+    env.log_from.fetch_max(start.get(), Ordering::AcqRel);
     env.wal.recycle(start)
 }
 
-/// Whether the log has grown so long that what pins it must move.
+/// Whether the log has grown so long that what pins it must move: early enough that it has moved
+/// before the log has twice the length of the write buffer (rule 10), at which writers wait.
 pub(crate) fn log_is_long(env: &Env) -> bool {
-    env.wal.live_bytes() > env.options.write_buffer_bytes() * 2
+    env.log_bytes() > env.options.write_buffer_bytes() * 3 / 2
+}
+
+/// Moves what pins a long log. Trees it froze are handed to `flush`.
+pub(crate) fn shorten_log(
+    env: &Env,
+    committer: &Committer,
+    flush: &mut dyn FnMut(&Arc<TreeCore>),
+) -> Result<()> {
+    let relogs = env.counters.relogs.load(Ordering::Relaxed);
+    while let Some(tree) = unpin_log(env, committer)? {
+        flush(&tree);
+    }
+    if env.counters.relogs.load(Ordering::Relaxed) != relogs {
+        // What was logged again is needed at its old place until it is durable at the new one.
+        env.wal.sync_to(env.wal.end_lsn())?;
+        trim_log_if_long(env)?;
+    }
+    Ok(())
 }
 
 /// Moves what pins the oldest part of the log: logs small memtables again; freezes a large one
 /// and returns its tree, for flushing. `None` when the log is short enough, or flushes that are
 /// under way will do.
-pub(crate) fn unpin_log(env: &Env, committer: &Committer) -> Result<Option<Arc<TreeCore>>> {
+fn unpin_log(env: &Env, committer: &Committer) -> Result<Option<Arc<TreeCore>>> {
     // What pins the first half of the log.
     let end = env.wal.end_lsn().get();
     let limit = end.saturating_sub(env.options.write_buffer_bytes());
@@ -142,8 +171,8 @@ pub(crate) fn rotate_manifest(env: &Env, force: bool) -> Result<bool> {
             Counters::add(&env.counters.manifest_rotations, 1);
             Ok(true)
         }
-        // The old file goes on; a later try may find space.
-        Err(error) if error.kind() == ErrorKind::NoSpace => Ok(false),
+        // The old file goes on; a later try may find space, or edits that are not given up.
+        Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -15,7 +15,7 @@ use frondb_wal::SyncMode;
 use crate::background::{LEND_BYTES, worker};
 use crate::batch::Batch;
 use crate::catalog::Catalog;
-use crate::checkpoint::{rotate_manifest, trim_log};
+use crate::checkpoint::{log_is_long, rotate_manifest, trim_log};
 use crate::commit::{Committer, largest, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
@@ -424,6 +424,7 @@ impl Shared {
         Debt {
             memtable_bytes: self.memtable_bytes(),
             write_buffer_bytes: self.env.options.write_buffer_bytes(),
+            log_bytes: self.env.log_bytes(),
             merge_bytes: self.work.due().debt_bytes,
             merge_allowance: self.env.options.memory_bytes * 4,
         }
@@ -444,6 +445,9 @@ impl Shared {
         if debt.permille() == 0 {
             return Ok(());
         }
+        if log_is_long(&self.env) {
+            self.work.add_chores();
+        }
         if self.is_manual() {
             self.run_pending();
             return self.env.check();
@@ -459,15 +463,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits while the write buffer is at its limit.
+    /// Waits while the write buffer, or the log, is at its limit.
     fn wait_for_room(&self) -> Result<()> {
-        while self.debt().memtable_bytes >= self.env.options.write_buffer_bytes() * 2 {
+        let limit = self.env.options.write_buffer_bytes() * 2;
+        let has_room = || self.memtable_bytes() < limit && self.env.log_bytes() < limit;
+        while !has_room() {
             self.freeze_if_full(&[]);
-            let limit = self.env.options.write_buffer_bytes() * 2;
             let mut nothing_due = false;
             self.work.wait_until(LOOK_EVERY, &mut |due| {
-                nothing_due = due.debt_jobs == 0 && due.running == 0;
-                nothing_due || self.memtable_bytes() < limit
+                nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.chores;
+                nothing_due || has_room()
             });
             self.env.check()?;
             if let Some(full) = self.env.full() {

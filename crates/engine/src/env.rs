@@ -56,6 +56,8 @@ pub struct Env {
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
     /// Messages of all records below are in their memtables.
     pub(crate) applied: AtomicU64,
+    /// Where recovery would begin to read the log, as the manifest says durably.
+    pub(crate) log_from: AtomicU64,
     /// Memory of memtables that are frozen and not flushed yet.
     pub(crate) frozen_bytes: Arc<AtomicU64>,
     /// Memory of memtables that are flushed and that some reader still holds: nothing that a
@@ -88,6 +90,7 @@ pub(crate) struct EnvParts {
     pub(crate) budget: Arc<Budget>,
     pub(crate) runs: Arc<RunEnv>,
     pub(crate) wal: Wal,
+    pub(crate) log_from: Lsn,
     pub(crate) manifest: Manifest,
 }
 
@@ -107,6 +110,7 @@ impl Env {
             budget: parts.budget,
             runs: parts.runs,
             applied: AtomicU64::new(parts.wal.end_lsn().get()),
+            log_from: AtomicU64::new(parts.log_from.get()),
             wal: parts.wal,
             manifest: parts.manifest,
             gate: RwLock::new(()),
@@ -147,6 +151,12 @@ impl Env {
     /// All trees.
     pub(crate) fn all_trees(&self) -> Vec<Arc<TreeCore>> {
         self.trees.read().values().cloned().collect()
+    }
+
+    /// Bytes of log that recovery would read.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        let end = self.applied.load(Ordering::Acquire);
+        end.saturating_sub(self.log_from.load(Ordering::Acquire))
     }
 
     /// Where the log begins that some memtable still needs.

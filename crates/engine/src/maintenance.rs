@@ -110,6 +110,7 @@ pub(crate) fn fill_trees(env: &Env, stats: &mut EngineStats) {
     stats.snapshots = env.snapshots.count() as u64;
     stats.oldest_snapshot_ms = ages.first().map_or(0, |(_, age)| age.as_millis() as u64);
     stats.wal_bytes = env.wal.live_bytes();
+    stats.wal_replay_bytes = env.log_bytes();
     stats.manifest_log_bytes = env.manifest.log_bytes();
     let space = env.runs.space.stats();
     stats.data_file_bytes = space.file_bytes;

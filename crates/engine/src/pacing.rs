@@ -1,8 +1,8 @@
 //! Slowing writers so that throughput bends and never stops.
 //!
 //! Writers pay in time for what they leave to be done. There are two debts, each a fraction: of
-//! the write buffer, 0 within its quarter of memory and 1 at half of memory; and of merges, 0
-//! while they owe less than half of the allowance. A commit of b bytes waits
+//! the write buffer, 0 within its quarter of memory and 1 at half of memory (and of the log in the
+//! same way, 0 up to one and a half times the write buffer, 1 at twice); and of merges, 0 while they owe less than half of the allowance. A commit of b bytes waits
 //! `2 * debt * b / rate` for each. For the buffer, rate is how fast a flush drains a memtable; for
 //! merges, how fast memtables were drained lately, which is how fast commits came in. At a debt of
 //! a half the wait alone takes as long as the work does, so the debt settles below it. At a buffer
@@ -36,6 +36,8 @@ pub(crate) struct Debt {
     pub(crate) memtable_bytes: u64,
     /// Bytes they may have without debt.
     pub(crate) write_buffer_bytes: u64,
+    /// Bytes of log that recovery would read.
+    pub(crate) log_bytes: u64,
     /// Bytes that due merges will read.
     pub(crate) merge_bytes: u64,
     /// Bytes of merges that are owed at a debt of 1.
@@ -48,10 +50,13 @@ impl Debt {
         self.buffer_permille().max(self.merge_permille())
     }
 
-    /// Of the write buffer; above 1000 if it overflows.
+    /// Of the write buffer; above 1000 if it overflows. A long log is the same debt: both go down
+    /// with a flush.
     fn buffer_permille(self) -> u64 {
-        let buffer = self.write_buffer_bytes.max(1);
-        self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer
+        let buffer = self.write_buffer_bytes.max(2);
+        let memtables = self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer;
+        let log = self.log_bytes.saturating_sub(buffer * 3 / 2) * 1000 / (buffer / 2);
+        memtables.max(log)
     }
 
     /// Of merges, which never stop a writer.
@@ -153,13 +158,17 @@ mod tests {
     use super::*;
 
     fn debt(memtable: u64, merge: u64) -> u64 {
+        of(memtable, merge).permille()
+    }
+
+    fn of(memtable: u64, merge: u64) -> Debt {
         Debt {
             memtable_bytes: memtable,
             write_buffer_bytes: 100,
+            log_bytes: 0,
             merge_bytes: merge,
             merge_allowance: 1000,
         }
-        .permille()
     }
 
     #[test]
@@ -169,6 +178,8 @@ mod tests {
         assert_eq!(debt(200, 0), 1000);
         assert_eq!(debt(0, 750), 500);
         assert_eq!(debt(0, 5000), 900);
+        let long = |log_bytes| Debt { log_bytes, ..of(0, 0) }.permille();
+        assert_eq!([long(150), long(175), long(200), long(250)], [0, 500, 1000, 2000]);
     }
 
     #[test]
@@ -178,6 +189,7 @@ mod tests {
         let debt = Debt {
             memtable_bytes: 150,
             write_buffer_bytes: 100,
+            log_bytes: 0,
             merge_bytes: 0,
             merge_allowance: 1,
         };

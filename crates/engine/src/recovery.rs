@@ -116,7 +116,9 @@ pub(crate) fn open(
     let runs =
         Arc::new(RunEnv { space, cache, budget: Arc::clone(&budget), stats: RunStats::default() });
     let allocator = budget.reserve(Part::Other, allocator_bytes(options.memory_bytes));
-    let parts = EnvParts { allocator, device, clock, options, budget, runs, wal, manifest };
+    let log_from = start;
+    let parts =
+        EnvParts { allocator, device, clock, options, budget, runs, wal, log_from, manifest };
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
     publish(&env, state, logged)?;
     report(&recovery);

@@ -182,6 +182,8 @@ engine_stats! {
     oldest_snapshot_ms,
     /// Log kept.
     wal_bytes,
+    /// Of it, what recovery would replay.
+    wal_replay_bytes,
     /// Memtables logged again, a count.
     relogs,
     /// Bytes of edits in the manifest's current file.

@@ -4,7 +4,8 @@
 //! runs, 3 base rewrites, 4 what scans paid for, 6 what is done only when nothing is written. A
 //! worker runs one step of a job at a time and asks between steps whether something of a smaller
 //! rank waits; then the job is parked (rule 3). Work that scans paid for gets at least a quarter
-//! of the steps whatever its rank.
+//! of the steps whatever its rank. The chores (log, manifest, space) come before all else: they
+//! are short, and under full load there would be no other time for them.
 //!
 //! The queue knows what to do and not how: it holds trees, plans and opaque jobs.
 
@@ -21,6 +22,9 @@ use crate::tree::TreeCore;
 /// Rank of a memtable's flush.
 pub(crate) const RANK_FLUSH: u8 = 1;
 const RANK_SCAN: u8 = 4;
+
+/// Over how many steps, about, the shares of the ranks are kept.
+const LATELY_STEPS: u64 = 1024;
 
 /// Something to do.
 pub(crate) enum Task {
@@ -48,6 +52,9 @@ struct State {
     urgent: Vec<TreeId>,
     running: usize,
     chores: bool,
+    /// A worker is at the chores. Two at once would get in each other's way.
+    in_chores: bool,
+    /// Steps made lately, and how many of them were of what scans paid for.
     steps: u64,
     scan_steps: u64,
     /// Nothing was written for a while: idle work may run.
@@ -72,6 +79,8 @@ pub(crate) struct Due {
     pub(crate) jobs: u64,
     /// Jobs a worker is at.
     pub(crate) running: u64,
+    /// Whether the log, the manifest and the space are to be looked after.
+    pub(crate) chores: bool,
 }
 
 /// The queue. One for an engine.
@@ -113,8 +122,11 @@ impl Work {
 
     /// Asks for the chores.
     pub(crate) fn add_chores(&self) {
-        self.state.lock().chores = true;
-        self.changed.notify_all();
+        let mut state = self.state.lock();
+        if !state.chores {
+            state.chores = true;
+            self.changed.notify_all();
+        }
     }
 
     /// The next task, if there is one that may run now.
@@ -148,12 +160,9 @@ impl Work {
     /// A step of `rank` was made. Returns whether the job should be parked.
     pub(crate) fn stepped(&self, rank: u8) -> bool {
         let mut state = self.state.lock();
-        state.steps += 1;
-        if rank == RANK_SCAN {
-            state.scan_steps += 1;
-            if state.scan_is_short() {
-                return state.stopped;
-            }
+        state.count_step(rank);
+        if rank == RANK_SCAN && state.scan_is_short() {
+            return state.stopped;
         }
         state.stopped || state.waiting_rank().is_some_and(|waiting| waiting < rank)
     }
@@ -193,6 +202,7 @@ impl Work {
     pub(crate) fn end_chores(&self) {
         let mut state = self.state.lock();
         state.running -= 1;
+        state.in_chores = false;
         self.changed.notify_all();
     }
 
@@ -318,6 +328,16 @@ impl State {
             debt_bytes,
             jobs: (self.plans.len() + self.parked.len()) as u64 + flushes + u64::from(self.chores),
             running: self.running as u64,
+            chores: self.chores,
+        }
+    }
+
+    fn count_step(&mut self, rank: u8) {
+        self.steps += 1;
+        self.scan_steps += u64::from(rank == RANK_SCAN);
+        if self.steps >= LATELY_STEPS {
+            self.steps /= 2;
+            self.scan_steps /= 2;
         }
     }
 
@@ -372,19 +392,29 @@ impl State {
         if self.stuck {
             return None;
         }
-        if !self.held
-            && self.scan_is_short()
+        if self.held {
+            // First what frees space; the chores take some.
+            let rank = self.waiting_rank();
+            return rank.and_then(|rank| self.pick_rank(rank)).or_else(|| self.pick_chores());
+        }
+        // Short, and under full load something else is always waiting.
+        if let Some(task) = self.pick_chores() {
+            return Some(task);
+        }
+        if self.scan_is_short()
             && let Some(task) = self.pick_scan()
         {
             return Some(task);
         }
-        if let Some(rank) = self.waiting_rank() {
-            return self.pick_rank(rank);
+        self.pick_rank(self.waiting_rank()?)
+    }
+
+    fn pick_chores(&mut self) -> Option<Task> {
+        if !self.chores || self.in_chores {
+            return None;
         }
-        if std::mem::take(&mut self.chores) {
-            return Some(Task::Chores);
-        }
-        None
+        (self.chores, self.in_chores) = (false, true);
+        Some(Task::Chores)
     }
 
     fn pick_scan(&mut self) -> Option<Task> {
