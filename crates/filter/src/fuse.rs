@@ -125,10 +125,11 @@ impl Partition {
         // aligned to their power of two.
         let aligned = segment_length.is_power_of_two() && segments_length % segment_length == 0;
         let len = u64::from(segments_length) + 2 * u64::from(segment_length);
+        let end = (at as u64).checked_add(len)?;
         let sound = aligned
             && segments_length > 0
             && len <= u64::from(u32::MAX)
-            && at as u64 + len <= bytes.len() as u64;
+            && end <= bytes.len() as u64;
         let seed = u64_at(bytes, entry)?;
         sound.then_some(Self { seed, segment_length, segments_length, at })
     }

@@ -94,3 +94,14 @@ fn hostile_bytes_are_refused_or_answered() {
         frondb_filter::fuzz::filter(&noise);
     }
 }
+
+/// Found by libFuzzer: fingerprints at an offset so large that their end came out within the bytes.
+#[test]
+fn fingerprints_beyond_the_last_address_are_refused() {
+    let mut bytes = build(FilterKind::BinaryFuse8, 100);
+    let before = bytes.len() as u64;
+    // The header, a seed, two lengths; then the offset.
+    bytes[8 + 16..8 + 24].copy_from_slice(&(u64::MAX - before).to_le_bytes());
+    frondb_filter::fuzz::filter(&bytes);
+    assert!(FilterReader::open(Bytes::copy_from(&bytes)).is_err());
+}
