@@ -7,6 +7,14 @@
 //!
 //! It also tells the planner what it paid: for merging (scan debt) and for stepping over deletes
 //! (rule 15).
+//!
+//! Two promises to whoever goes on after an error:
+//! - A move that fails leaves the cursor at no entry, and every further `next` or `prev` fails in
+//!   the same way until a seek: an end of the tree or an entry beyond the damage would be taken for
+//!   the whole truth.
+//! - Nothing is shown that was read after the engine was closed. Another process may own the
+//!   files by then. The flag is set before the directory's lock goes, so it is enough to look at it
+//!   *after* a move, before what the move has read is shown.
 
 use std::ops::Bound;
 use std::time::Duration;
@@ -15,7 +23,7 @@ use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Direction, MessageKind, Result, Source};
+use frondb_core::{Direction, Error, MessageKind, Result, Source};
 use frondb_merge::{VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
 use frondb_trunk::{Key, Node, segment};
@@ -54,6 +62,8 @@ pub struct Cursor {
     walk: Option<Walk>,
     value: Option<Vec<u8>>,
     valid: bool,
+    /// Why the last move failed; every `next` and `prev` fails so until a seek.
+    failed: Option<Error>,
 }
 
 /// The merge over one leaf's range.
@@ -84,6 +94,7 @@ impl Cursor {
             walk: None,
             value: None,
             valid: false,
+            failed: None,
         }
     }
 
@@ -109,10 +120,11 @@ impl Cursor {
         }
     }
 
-    /// Value of the entry it is at; empty if it is at none. A large value is read now.
+    /// Value of the entry it is at; empty if it is at none. A large value is read now; one that
+    /// cannot be read leaves the cursor where it is.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a large value.
+    /// `Corruption` or a device error of a large value; `Closed`.
     #[inline]
     pub fn value(&mut self) -> Result<&[u8]> {
         let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return Ok(b"") };
@@ -120,38 +132,41 @@ impl Cursor {
             return Ok(walk.merge.value());
         }
         if self.value.is_none() {
-            let value = read_value(&self.shared.env.runs.space, walk.merge.value())?;
-            self.value = Some(value);
+            let env = &self.shared.env;
+            let value = read_value(&env.runs.space, walk.merge.value());
+            env.check_open()?;
+            self.value = Some(value?);
         }
         Ok(self.value.as_deref().unwrap_or_default())
     }
 
     /// Goes to the first entry with a key not below `key`. Returns whether there is one.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        self.begin()?;
         let at = if *key > *self.lower { key.to_vec() } else { self.lower.clone() };
-        self.forward_from(at)
+        let moved = self.begin().and_then(|()| self.forward_from(at));
+        self.settle(moved)
     }
 
     /// Goes to the last entry with a key not above `key`. Returns whether there is one.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        self.begin()?;
         // Everything below the smallest key above `key`.
         let mut above = key.to_vec();
         above.push(0);
-        self.backward_from(Some(above))
+        let moved = self.begin().and_then(|()| self.backward_from(Some(above)));
+        self.settle(moved)
     }
 
     /// Goes to the first entry. Returns whether there is one.
     pub fn first(&mut self) -> Result<bool> {
-        self.begin()?;
-        self.forward_from(self.lower.clone())
+        let at = self.lower.clone();
+        let moved = self.begin().and_then(|()| self.forward_from(at));
+        self.settle(moved)
     }
 
     /// Goes to the last entry. Returns whether there is one.
     pub fn last(&mut self) -> Result<bool> {
-        self.begin()?;
-        self.backward_from(None)
+        let moved = self.begin().and_then(|()| self.backward_from(None));
+        self.settle(moved)
     }
 
     /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
@@ -159,22 +174,16 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.value = None;
-        if !self.valid {
-            return if self.walk.is_none() { self.first() } else { Ok(false) };
-        }
-        match &mut self.walk {
-            Some(walk) if walk.direction == Direction::Forward => {
-                if walk.merge.next()? {
-                    return Ok(true);
+        let moved = match &mut self.walk {
+            Some(walk) if self.valid && walk.direction == Direction::Forward => {
+                match walk.merge.next() {
+                    Ok(false) => self.next_leaf(),
+                    moved => moved,
                 }
-                self.next_leaf()
             }
-            _ => {
-                let mut above = self.key().to_vec();
-                above.push(0);
-                self.forward_from(above)
-            }
-        }
+            _ => return self.turn(Direction::Forward),
+        };
+        self.settle(moved)
     }
 
     /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
@@ -182,29 +191,76 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         self.value = None;
-        if !self.valid {
-            return if self.walk.is_none() { self.last() } else { Ok(false) };
-        }
-        match &mut self.walk {
-            Some(walk) if walk.direction == Direction::Backward => {
-                if walk.merge.next()? {
-                    return Ok(true);
+        let moved = match &mut self.walk {
+            Some(walk) if self.valid && walk.direction == Direction::Backward => {
+                match walk.merge.next() {
+                    Ok(false) => self.previous_leaf(),
+                    moved => moved,
                 }
-                self.previous_leaf()
             }
-            _ => {
-                let below = self.key().to_vec();
-                self.backward_from(Some(below))
+            _ => return self.turn(Direction::Backward),
+        };
+        self.settle(moved)
+    }
+
+    /// A step of a cursor that does not run in this direction: it failed, is at an end, was never
+    /// positioned, or ran the other way.
+    #[cold]
+    fn turn(&mut self, direction: Direction) -> Result<bool> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.valid {
+            let mut at = self.key().to_vec();
+            let moved = match direction {
+                Direction::Forward => {
+                    at.push(0);
+                    self.forward_from(at)
+                }
+                Direction::Backward => self.backward_from(Some(at)),
+            };
+            return self.settle(moved);
+        }
+        match direction {
+            _ if self.walk.is_some() => {
+                self.shared.env.check_open()?;
+                Ok(false)
             }
+            Direction::Forward => self.first(),
+            Direction::Backward => self.last(),
         }
     }
 
+    /// What every move ends with: see the head of this file for the two promises.
+    #[inline(always)]
+    fn settle(&mut self, moved: Result<bool>) -> Result<bool> {
+        if moved.is_ok() && !self.shared.env.is_closed() {
+            return moved;
+        }
+        self.fail(moved)
+    }
+
+    #[cold]
+    fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
+        // Whatever a closed database's files hold by now, it is closed.
+        let error = match self.shared.env.check_open().and(moved) {
+            Ok(at_entry) => return Ok(at_entry),
+            Err(error) => error,
+        };
+        self.valid = false;
+        self.value = None;
+        self.end_walk();
+        self.failed = Some(error.clone());
+        Err(error)
+    }
+
     fn begin(&mut self) -> Result<()> {
-        self.shared.env.check()?;
-        Counters::add(&self.shared.env.counters.seeks, 1);
         self.value = None;
         self.valid = false;
+        self.failed = None;
         self.end_walk();
+        self.shared.env.check_open()?;
+        Counters::add(&self.shared.env.counters.seeks, 1);
         self.refresh();
         Ok(())
     }

@@ -223,13 +223,13 @@ impl Engine {
     /// The value of `key`, now or at a snapshot.
     pub fn get(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<Option<Vec<u8>>> {
         let seq = self.check_read(tree, at)?;
-        read::get(&self.shared.env, &tree.0, key, seq)
+        self.shared.env.while_open(|env| read::get(env, &tree.0, key, seq))
     }
 
     /// Whether `key` has a value.
     pub fn exists(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<bool> {
         let seq = self.check_read(tree, at)?;
-        read::exists(&self.shared.env, &tree.0, key, seq)
+        self.shared.env.while_open(|env| read::exists(env, &tree.0, key, seq))
     }
 
     /// The values of several keys as of one moment, in the order of the keys.
@@ -240,7 +240,7 @@ impl Engine {
         at: Option<&Snapshot>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let seq = self.check_read(tree, at)?;
-        read::multi_get(&self.shared.env, &tree.0, keys, seq)
+        self.shared.env.while_open(|env| read::multi_get(env, &tree.0, keys, seq))
     }
 
     /// A cursor over a tree, not positioned.
@@ -258,7 +258,7 @@ impl Engine {
     /// About how much `[lo, hi)` holds, in O(height).
     pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.check_read(tree, None)?;
-        estimate(&tree.0, lo, hi)
+        self.shared.env.while_open(|_| estimate(&tree.0, lo, hi))
     }
 
     fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {
@@ -294,7 +294,7 @@ impl Engine {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<crate::maintenance::VerifyReport> {
         self.check_read(tree, None)?;
-        crate::maintenance::verify_tree(&tree.0, progress)
+        self.shared.env.while_open(|_| crate::maintenance::verify_tree(&tree.0, progress))
     }
 
     /// Whether no flush or merge that writers owe is due or under way.

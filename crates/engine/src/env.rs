@@ -194,6 +194,14 @@ impl Env {
         Ok(())
     }
 
+    /// What `read` returns, unless the engine was closed meanwhile: another process may own the
+    /// files then. The flag is set before the directory's lock goes, so looking afterwards is
+    /// enough.
+    pub(crate) fn while_open<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let result = read(self);
+        self.check_open().and(result)
+    }
+
     /// Fails if the engine is poisoned.
     pub(crate) fn check_health(&self) -> Result<()> {
         if self.health.poisoned.load(Ordering::Acquire) {

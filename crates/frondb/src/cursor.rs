@@ -55,6 +55,11 @@ impl CursorOptions {
 /// A position in a tree at a fixed state. Not positioned at first: `next` then goes to the first
 /// entry and `prev` to the last. Moves both ways. Never blocks a writer.
 ///
+/// A move that fails leaves it at no entry, and `next` and `prev` fail with the same error until a
+/// seek (`seek`, `seek_for_prev`, `first`, `last`): nothing is ever skipped. To go on behind
+/// damage, seek beyond it. After [`Db::close`](crate::Db::close), and when the database is gone,
+/// every move fails with `Closed`.
+///
 /// ```
 /// # use frondb::{Cursor, CursorOptions, Db, Options, TreeOptions};
 /// # fn main() -> frondb::Result<()> {

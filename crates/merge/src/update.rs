@@ -3,6 +3,9 @@
 use frondb_core::message::UpdateFn;
 use frondb_core::{Error, ErrorKind, Result};
 
+/// So much of a key is named in an error, bytes.
+const KEY_SHOWN_BYTES: usize = 256;
+
 /// Reads values that lie in extents of their own, for updates upon them.
 pub trait ValueReader: Send + Sync {
     /// The value that `reference`, the value of a `PutRef`, names.
@@ -85,7 +88,9 @@ pub(crate) fn resolve<'a>(
     };
     let value = apply_all(update, key, existing, operands).map_err(|message| {
         let name = format!("update function {} v{}", update.name(), update.version());
-        Error::new(ErrorKind::Invalid, format!("{name} failed: {message}"))
+        // Who scans needs the key to go on behind it.
+        let key = key[..key.len().min(KEY_SHOWN_BYTES)].escape_ascii();
+        Error::new(ErrorKind::Invalid, format!("{name} failed for key \"{key}\": {message}"))
     })?;
     Ok(value.map(Found::Value))
 }
