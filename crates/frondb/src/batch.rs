@@ -52,7 +52,9 @@ impl Batch {
         self.inner.delete_range(&tree.inner, lo, hi);
     }
 
-    /// Applies the tree's update function to `key`, without reading it.
+    /// Applies the tree's update function to `key`, without reading it. Operands have at most
+    /// 64 KiB. If the function fails, or the value gets longer than 64 MiB, reading the key is
+    /// `Invalid` until it is put or deleted; no other key is concerned.
     pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
         self.inner.update(&tree.inner, key, operand);
     }

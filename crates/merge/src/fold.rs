@@ -15,7 +15,8 @@
 //!   oldest stripe, and the tree is not being built.
 //! - Update: the operands below it in the stripe are gathered. Upon a put or delete of the stripe,
 //!   or at the base with no older message left, they become one put; else neighbours are combined
-//!   where the function can. A function that fails leaves the messages as they were.
+//!   where the function can. A function that fails, or makes more than a value may hold, leaves
+//!   the messages as they were.
 //!
 //! Messages of a stripe are decided as they come, newest first, without looking ahead; only
 //! operands are copied. Range deletes must include every one on the path of the inputs, those of
@@ -28,7 +29,7 @@ use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 
 use crate::merger::Merger;
 use crate::stats::FoldStats;
-use crate::update::apply_all;
+use crate::update::{apply_all, combine};
 
 /// What a fold must respect.
 #[derive(Clone, Debug)]
@@ -341,11 +342,10 @@ impl FoldMerge {
         let Some(mut newer) = operands.next() else { return };
         let mut kept = 0;
         for older in operands {
-            let combined = self
-                .options
-                .update
-                .as_ref()
-                .and_then(|update| update.combine(&self.queue_key, &older.value, &newer.value));
+            let combined =
+                self.options.update.as_ref().and_then(|update| {
+                    combine(&**update, &self.queue_key, &older.value, &newer.value)
+                });
             match combined {
                 Some(value) => newer.value = value,
                 None => {

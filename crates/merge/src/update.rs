@@ -1,5 +1,12 @@
 //! Applying update operands (rules 13 and 16), shared by folds, cursors and lookups.
+//!
+//! A result that is longer than a value may be counts as a failure of the function, in folds and
+//! for readers alike: the operands stay as they are, the key cannot be read until it is put or
+//! deleted, and nothing else notices. Only what is left in the end is measured: a fold that would
+//! have to keep a longer value in between keeps the operands, so a reader gets the same answer
+//! before and after every fold.
 
+use frondb_core::limits::VALUE_BYTES_MAX;
 use frondb_core::message::UpdateFn;
 use frondb_core::{Error, ErrorKind, Result};
 
@@ -38,7 +45,7 @@ pub(crate) enum Under<'a> {
 /// Applies operands, given newest first, to `existing`.
 ///
 /// # Errors
-/// What the function says.
+/// What the function says, or that the result is too long for a value.
 pub(crate) fn apply_all<'a>(
     update: &dyn UpdateFn,
     key: &[u8],
@@ -50,13 +57,29 @@ pub(crate) fn apply_all<'a>(
         let before = value.as_deref().or(existing);
         value = Some(update.apply(key, before, operand)?);
     }
-    Ok(value)
+    match &value {
+        Some(value) if value.len() > VALUE_BYTES_MAX => Err(format!(
+            "its result has {} bytes, and a value has at most {VALUE_BYTES_MAX}",
+            value.len()
+        )),
+        _ => Ok(value),
+    }
+}
+
+/// One operand for two neighbours, if the function can combine them and a block can hold it.
+pub(crate) fn combine(
+    update: &dyn UpdateFn,
+    key: &[u8],
+    older: &[u8],
+    newer: &[u8],
+) -> Option<Vec<u8>> {
+    update.combine(key, older, newer).filter(|operand| operand.len() <= VALUE_BYTES_MAX)
 }
 
 /// What a reader sees of operands, given newest first, upon what lies under them.
 ///
 /// # Errors
-/// Invalid if the update function is missing or fails, and what reading a reference returns.
+/// Invalid if the update function is missing, fails, or makes a value that is too long, and what reading a reference returns.
 pub(crate) fn resolve<'a>(
     update: Option<&dyn UpdateFn>,
     values: Option<&dyn ValueReader>,
