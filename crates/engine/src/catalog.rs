@@ -64,7 +64,7 @@ impl Catalog {
 
     /// The tree of this name.
     pub(crate) fn open(&self, env: &Env, name: &str) -> Result<Arc<TreeCore>> {
-        env.check()?;
+        env.check_open()?;
         let id = self.names.lock().get(name).copied();
         let tree = id.and_then(|id| env.trees.read().get(&id).cloned());
         tree.ok_or_else(|| not_found(name))

@@ -82,9 +82,6 @@ impl Committer {
         let (trees, (first, start, end)) = match logged {
             Ok(logged) => logged,
             Err(error) => {
-                if error.kind() == ErrorKind::Poisoned {
-                    env.poison(&error);
-                }
                 if let Some(values) = values {
                     values.discard(&env.runs.space);
                 }

@@ -179,10 +179,12 @@ impl Engine {
             Err(error) if error.kind() == ErrorKind::NoSpace && batch.frees_space() => {
                 // A delete can be logged on a full disk (rule 25).
                 shared.env.runs.space.lend_reserve(LEND_BYTES)?;
-                shared.committer.commit(&shared.env, batch)?
+                shared.committer.commit(&shared.env, batch)
             }
-            other => other?,
+            other => other,
         };
+        // A failed sync of a large value, or of the log.
+        let committed = committed.inspect_err(|error| shared.env.poison_if_unknown(error))?;
         let counters = &shared.env.counters;
         Counters::add(&counters.commits, 1);
         Counters::add(&counters.messages, batch.len() as u64);
@@ -214,8 +216,9 @@ impl Engine {
     /// nothing that was committed before this call.
     pub fn checkpoint(&self) -> Result<()> {
         self.flush()?;
-        trim_log(&self.shared.env)?;
-        rotate_manifest(&self.shared.env, true).map(|_| ())
+        let env = &self.shared.env;
+        let result = trim_log(env).and_then(|()| rotate_manifest(env, true)).map(|_| ());
+        result.inspect_err(|error| env.poison_if_unknown(error))
     }
 
     // --- Reading ---
@@ -251,7 +254,7 @@ impl Engine {
 
     /// A snapshot of everything committed so far.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.shared.env.check()?;
+        self.shared.env.check_open()?;
         Ok(self.shared.snapshot())
     }
 
@@ -557,6 +560,7 @@ impl Shared {
             self.env.check_health()?;
             if self.is_manual() {
                 self.run_pending();
+                self.env.check_health()?;
             }
             let trees = self.env.all_trees();
             if trees.iter().all(|tree| tree.version().frozen.is_empty()) {

@@ -246,6 +246,13 @@ impl Env {
         }
     }
 
+    /// Poisons the engine if a part that it is made of is poisoned: a sync of it has failed.
+    pub(crate) fn poison_if_unknown(&self, error: &Error) {
+        if error.kind() == ErrorKind::Poisoned {
+            self.poison(error);
+        }
+    }
+
     /// Notes that background work fails for want of space (`None`: no longer).
     pub(crate) fn set_full(&self, error: Option<Error>) {
         let mut full = self.health.full.lock();

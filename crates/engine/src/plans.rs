@@ -308,7 +308,8 @@ pub(crate) fn commit_edit(
     for edit in &edits {
         encode_edit(&mut record, edit);
     }
-    let ticket = match env.manifest.append(&record) {
+    // It changes what readers see before it is durable.
+    let ticket = match env.manifest.append_final(&record) {
         Ok(ticket) => ticket,
         Err(error) => {
             // Nothing was changed but the counts of views, and no edit may follow this one.

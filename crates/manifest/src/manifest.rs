@@ -43,7 +43,9 @@ pub struct Ticket(pub(crate) u64);
 /// # Failures
 /// - A failed write of edits (a full disk): every edit not yet durable is given up, because later
 ///   ones rest on earlier ones; who waits for one gets the error; what the write left is cut off
-///   durably first. A snapshot under way is abandoned, because its state may hold them.
+///   durably first. A snapshot under way is abandoned, because its state may hold them. If the
+///   caller cannot take one of them back ([`Manifest::append_final`]), the manifest is poisoned in
+///   the same moment: an edit that rests on one that is not there must never be written.
 /// - A failed sync, or anything that fails while the superblock is replaced: nobody knows what the
 ///   next start will find. `Poisoned` from then on, and nothing is synced again.
 #[derive(Clone, Debug)]
@@ -67,6 +69,8 @@ pub(crate) struct Shared {
 pub(crate) struct Edit {
     pub(crate) ticket: u64,
     pub(crate) bytes: Arc<Vec<u8>>,
+    /// The caller's state has it already and cannot take it back.
+    is_final: bool,
 }
 
 #[derive(Debug)]
@@ -174,17 +178,31 @@ impl Manifest {
         self.shared.db_id
     }
 
-    /// Appends an edit in memory. It is durable when [`Manifest::sync`] of its ticket returns.
+    /// Appends an edit in memory. It is durable when [`Manifest::sync`] of its ticket returns; if
+    /// that fails for want of space, the caller takes back what the edit says.
     ///
     /// # Errors
     /// `Poisoned`; `Invalid` for an edit of 1 GiB or more.
     pub fn append(&self, edit: &[u8]) -> Result<Ticket> {
+        self.append_edit(edit, false)
+    }
+
+    /// As [`append`](Self::append), for what the caller cannot take back: if it cannot be written,
+    /// the manifest is poisoned before any other edit can follow.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_final(&self, edit: &[u8]) -> Result<Ticket> {
+        self.append_edit(edit, true)
+    }
+
+    fn append_edit(&self, edit: &[u8], is_final: bool) -> Result<Ticket> {
         Body::Raw(&[edit]).check()?;
         let bytes = Arc::new(edit.to_vec());
         let mut state = self.shared.state.lock();
         state.check_poison()?;
         state.last += 1;
-        let edit = Edit { ticket: state.last, bytes };
+        let edit = Edit { ticket: state.last, bytes, is_final };
         if let Some(carried) = &mut state.carried {
             carried.push(edit.clone());
         }
@@ -331,6 +349,9 @@ impl State {
         match self.failed.last_mut() {
             Some(last) if last.from == from => (last.to, last.error) = (to, error.clone()),
             _ => self.failed.push(Failed { from, to, error: error.clone() }),
+        }
+        if self.pending.iter().any(|edit| edit.is_final) {
+            self.poison(error);
         }
         self.pending.clear();
         self.carried = None;

@@ -120,6 +120,25 @@ fn a_snapshot_that_may_hold_edits_that_were_given_up_is_not_finished() {
     assert_eq!(state(&open(&device).unwrap().1), [1, 4]);
 }
 
+/// What cannot be taken back and could not be written poisons the manifest at once, so that no edit
+/// that rests on it is ever found.
+#[test]
+fn nothing_follows_a_final_edit_that_was_given_up() {
+    let memory = Arc::new(MemoryDevice::new());
+    let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
+    let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
+    let manifest = create(&device).unwrap();
+    log(&manifest, &edit(1)).unwrap();
+    let first = manifest.append(&edit(2)).unwrap();
+    let last = manifest.append_final(&edit(3)).unwrap();
+    faults.set_script(&"fail write MANIFEST-000001 error=ENOSPC".parse().unwrap());
+    assert_eq!(manifest.sync(first).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(manifest.append(&edit(4)).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(manifest.sync(last).unwrap_err().kind(), ErrorKind::Poisoned);
+    drop(manifest);
+    assert_eq!(state(&open(&device).unwrap().1), [1]);
+}
+
 #[test]
 fn a_failed_sync_poisons_the_manifest_for_good() {
     for script in [

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use frondb::{Db, Result};
+use frondb::{Db, Result, Tree};
 use frondb_core::clock::SharedClock;
 use frondb_device::MemoryDevice;
 
@@ -132,17 +132,24 @@ fn difference(found: &Found, catalog: &Catalog, state: &State) -> Option<String>
 /// # Errors
 /// Those of the database.
 pub fn read_all(db: &Db) -> Result<Found> {
-    let mut found = Found::new();
-    for name in db.list_trees() {
-        let mut cursor = db.open_tree(&name)?.cursor()?;
-        let mut entries = Vec::new();
-        while cursor.next()? {
-            let key = cursor.key().to_vec();
-            entries.push((key, cursor.value()?.to_vec()));
-        }
-        found.insert(name, entries);
+    db.list_trees()
+        .into_iter()
+        .map(|name| Ok((name.clone(), read_tree(&db.open_tree(&name)?)?)))
+        .collect()
+}
+
+/// Reads a tree.
+///
+/// # Errors
+/// Those of the database.
+pub fn read_tree(tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut cursor = tree.cursor()?;
+    let mut entries = Vec::new();
+    while cursor.next()? {
+        let key = cursor.key().to_vec();
+        entries.push((key, cursor.value()?.to_vec()));
     }
-    Ok(found)
+    Ok(entries)
 }
 
 /// How much [`check_recovered`] does.

@@ -13,7 +13,7 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_device::{MemoryDevice, SharedDevice};
 
-use crate::crash::Known;
+use crate::crash::{Found, Known, read_tree};
 use crate::history::{History, Message, Op};
 use crate::model::{Bytes, Catalog, Contents, Model, ModelCursor, Move, State, TreeNumber};
 use crate::setup::Setup;
@@ -515,8 +515,28 @@ impl Simulation {
             }
         }
         let report = self.db().verify(&mut |_, _, _| true)?;
+        if let Some(error) = report.faults.iter().find(|error| error.kind() == ErrorKind::Io) {
+            return Err(error.clone());
+        }
         assert!(report.faults.is_empty(), "{:?}", report.faults);
         Ok(())
+    }
+
+    /// Reads all trees by the handles that are held, which also a poisoned database allows.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn read_held(&self) -> Result<Found> {
+        let mut found = Found::new();
+        for tree in self.trees.values() {
+            match read_tree(tree) {
+                Ok(entries) => drop(found.insert(tree.name(), entries)),
+                // Dropped, and that could not be made durable.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -1,0 +1,179 @@
+//! `EIO` at every sync, write and read of a history.
+//!
+//! | call that fails | what the engine does |
+//! |---|---|
+//! | sync | is poisoned: the state of the disk is unknown, no file of that kind is synced again |
+//! | write | `Io` or `Poisoned`; nothing that was acknowledged is lost |
+//! | read | the reader gets `Io` and may try again; work that cannot go on poisons the engine |
+//!
+//! In each case what is in memory can still be read, and a reopening, of what is there and of what
+//! power loss would leave, finds all that was acknowledged.
+//!
+//! `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frondb::{ErrorKind, Result};
+use frondb_device::faults::Script;
+use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
+use frondb_simulator::crash::Check;
+use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_testkit::seed;
+
+/// What a fault led to: the kind of the first error, if a call failed.
+type Outcome = Option<ErrorKind>;
+
+/// Carries the history out until a call fails. Returns `None` if the fault was never met.
+fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
+    let memory = MemoryDevice::new();
+    let script: Script = rule.parse().unwrap();
+    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &script));
+    let known = Arc::new(Known::default());
+    let shared = Arc::clone(&faults) as _;
+    let outcome = match Simulation::on(shared, setup.clone(), Arc::clone(&known)) {
+        Err(error) => Some(error.kind()),
+        Ok(mut simulation) => {
+            let failed = history
+                .ops
+                .iter()
+                .find_map(|op| simulation.apply(op).err().map(|error| (op, error.kind())));
+            if let Some((op, kind)) = &failed
+                && simulation.is_open()
+            {
+                after_an_error(&mut simulation, op, *kind, &known);
+            }
+            let kind = failed.map(|(_, kind)| kind);
+            if kind == Some(ErrorKind::Poisoned) && rule.starts_with("fail sync ") {
+                assert_eq!(faults.struck(), 1, "synced again after a failed sync");
+            }
+            kind
+        }
+    };
+    if faults.struck() == 0 {
+        return None;
+    }
+    for mode in [CrashMode::LoseUnsynced, CrashMode::KeepAll, CrashMode::Random(1)] {
+        check_recovered(&memory.crash(mode), setup, &known, Check::Once);
+    }
+    Some(outcome)
+}
+
+fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: &Known) {
+    if kind == ErrorKind::Io && is_read(op) && simulation.db().sync().is_ok() {
+        // It was one call of the device that failed.
+        simulation.apply(op).unwrap();
+        simulation.check_all().unwrap();
+        return;
+    }
+    known.check(&simulation.read_held().unwrap());
+    let db = simulation.db();
+    let calls: [(&str, Result<()>); 6] = [
+        ("sync", db.sync()),
+        ("flush", db.flush()),
+        ("checkpoint", db.checkpoint()),
+        ("rename", db.rename_tree("any", "other")),
+        ("drop", db.drop_tree("any")),
+        ("close", db.close()),
+    ];
+    if calls[0].1.is_err() {
+        for (name, result) in calls {
+            let kind = result.as_ref().err().map(frondb::Error::kind);
+            assert_eq!(kind, Some(ErrorKind::Poisoned), "{name} after {op:?}: {result:?}");
+        }
+    } else {
+        assert!(kind != ErrorKind::Poisoned, "no longer poisoned");
+    }
+}
+
+fn is_read(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Get { .. }
+            | Op::Scan { .. }
+            | Op::OpenCursor { .. }
+            | Op::MoveCursor { .. }
+            | Op::CheckAll
+    )
+}
+
+/// Says where a call failed if there is a panic.
+struct At<'a>(u64, &'a str);
+
+impl Drop for At<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("seed {}: {}", self.0, self.1);
+        }
+    }
+}
+
+fn sweep(call: &str, error: &str, reads: u64) -> BTreeMap<String, u64> {
+    let seed = seed::from_env("FRONDB_SEED", 1);
+    let step = seed::from_env("FRONDB_FAULT_STEP", 1) as usize;
+    let profile = Profile {
+        keys: 200,
+        bulk: 120,
+        reopen_in: 25,
+        large_in: 40,
+        reads_percent: reads,
+        ..Profile::crash()
+    };
+    let history = History::new(seed, 60, &profile);
+    let mut outcomes = BTreeMap::new();
+    for nth in (1..).step_by(step) {
+        let rule = format!("fail {call} nth={nth} {error}");
+        let at = At(seed, &rule);
+        let outcome = run(&history, &Setup::tall(), &rule);
+        drop(at);
+        let Some(outcome) = outcome else { break };
+        let name = outcome.map_or("no call failed".to_owned(), |kind| kind.to_string());
+        *outcomes.entry(name).or_insert(0) += 1;
+    }
+    println!("{call} {error}: {outcomes:?}");
+    outcomes
+}
+
+#[test]
+fn a_failed_sync_poisons_and_is_never_repeated() {
+    for call in ["sync wal/", "sync data", "sync MANIFEST", "sync SUPER"] {
+        let outcomes = sweep(call, "count=all", 5);
+        assert!(outcomes.contains_key("Poisoned"), "{outcomes:?}");
+        // `Io`: there was no engine yet.
+        assert!(outcomes.keys().all(|kind| kind == "Poisoned" || kind == "Io"), "{outcomes:?}");
+    }
+}
+
+/// That a file was removed need not be durable.
+#[test]
+fn a_failed_sync_of_names_loses_nothing() {
+    let outcomes = sweep("sync_dir *", "count=all", 5);
+    let allowed = ["Poisoned", "Io", "no call failed"];
+    assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
+}
+
+#[test]
+fn a_failed_write_loses_nothing() {
+    let outcomes = sweep("write *", "error=EIO", 5);
+    let allowed = ["Poisoned", "Io", "no call failed"];
+    assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
+}
+
+/// Log and manifest have their space before they write, so this is a file system that breaks its
+/// promise. What is in memory already cannot be taken back then: the engine is poisoned.
+#[test]
+fn a_manifest_without_space_refuses_or_poisons() {
+    for file in ["write MANIFEST", "write SUPER"] {
+        let outcomes = sweep(file, "error=ENOSPC", 5);
+        let allowed = ["Poisoned", "NoSpace", "no call failed"];
+        assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
+    }
+}
+
+#[test]
+fn a_failed_read_is_an_error_of_that_read() {
+    let outcomes = sweep("read *", "error=EIO", 40);
+    let allowed = ["Poisoned", "Io", "no call failed"];
+    assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
+}
