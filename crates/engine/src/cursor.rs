@@ -255,11 +255,6 @@ impl Cursor {
     }
 
     fn begin(&mut self) -> Result<()> {
-<<<<<<< HEAD
-=======
-        self.shared.env.check_open()?;
-        Counters::add(&self.shared.env.counters.seeks, 1);
->>>>>>> f545094 (Fail every sync, write and read of a history; what was flushed must not leave the log when its edit was given up)
         self.value = None;
         self.valid = false;
         self.failed = None;
