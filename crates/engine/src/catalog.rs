@@ -15,6 +15,7 @@ use frondb_trunk::{Key, Node, Trunk};
 use crate::commit::Committer;
 use crate::env::Env;
 use crate::format::{Edit, encode_edit};
+use crate::hold::Hold;
 use crate::options::TreeOptions;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 
@@ -52,7 +53,7 @@ impl Catalog {
         let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
         let tree = tree_core(env, id, name.into(), options, None)?;
         let leaf = Node::empty_leaf(root, Key::from([]), None);
-        tree.publish(Trunk { tree: id, root: leaf }, None);
+        tree.publish(Trunk { tree: id, root: leaf }, None, false);
         {
             let _gate = env.gate.read();
             record(env, &edit)?;
@@ -122,9 +123,10 @@ impl Catalog {
             // Readers that have a version keep it; the tree itself lets go.
             let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
             *tree.version.write() = Arc::new(Version {
-                active: MemSlot::new(&env.budget, &env.runs.space),
+                active: MemSlot::new(&env.budget),
                 frozen: Vec::new(),
                 trunk: Trunk { tree: id, root: empty },
+                hold: old.hold.succeed(),
             });
             Ok::<_, Error>((old, values))
         })?;
@@ -132,17 +134,10 @@ impl Catalog {
         for slot in version.slots() {
             // Cursors may hold it for long, and no flush will come for it: writers must not wait.
             slot.count_in(&env.pinned_bytes);
-            for value in slot.take_values() {
-                slot.orphan(value);
-            }
+            version.hold.add(slot.take_values().into_iter().flatten());
         }
-        let mut values: Vec<_> = values.into_values().flatten().collect();
-        version.trunk.for_each(&mut |node| {
-            for view in node.views() {
-                view.run.orphan(std::mem::take(&mut values));
-                view.run.kill();
-            }
-        });
+        version.hold.add(values.into_values().flatten());
+        version.trunk.for_each(&mut |node| node.views().for_each(|view| view.run.kill()));
         Ok(tree)
     }
 }
@@ -166,8 +161,12 @@ pub(crate) fn tree_core(
         let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
         (Trunk { tree: id, root }, Install { flushed: SeqNo::MIN, ..Install::default() })
     });
-    let version =
-        Version { active: MemSlot::new(&env.budget, &env.runs.space), frozen: Vec::new(), trunk };
+    let version = Version {
+        active: MemSlot::new(&env.budget),
+        frozen: Vec::new(),
+        trunk,
+        hold: Hold::new(&env.runs.space),
+    };
     Ok(Arc::new(TreeCore {
         id,
         engine: env.id,

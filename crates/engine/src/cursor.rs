@@ -268,9 +268,14 @@ impl Cursor {
     /// Takes the newest version if the one it has is old.
     fn refresh(&mut self) {
         let now = self.shared.env.now();
-        // A dropped tree has no newer version; what the cursor holds stays readable.
-        if now.since(self.version_since) >= VERSION_AGE_MAX && !self.tree.is_dropped() {
-            self.version = self.tree.version();
+        if now.since(self.version_since) < VERSION_AGE_MAX {
+            return;
+        }
+        let version = self.tree.version();
+        // A dropped tree's newest version is empty; what the cursor holds stays readable. Asked
+        // after the version was taken, for the drop may come in between.
+        if !self.tree.is_dropped() {
+            self.version = version;
             self.version_since = now;
         }
     }

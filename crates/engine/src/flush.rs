@@ -143,11 +143,12 @@ impl FlushJob {
         let flushed = slot.max_seq();
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
         let dropped = orphans_of(&result.dropped_refs)?;
+        let mut orphans = Vec::new();
         for value in slot.take_values() {
             let Some(first) = value.first().copied() else { continue };
             if dropped.iter().any(|extents| extents.first() == Some(&first)) {
-                // Overwritten before it ever reached a run: goes with the memtable.
-                slot.orphan(value);
+                // Overwritten before it ever reached a run.
+                orphans.extend(value);
             } else {
                 edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
                 install.values.insert(first, value);
@@ -155,7 +156,7 @@ impl FlushJob {
         }
         install.flushed = install.flushed.max(flushed);
         install.flushing = false;
-        let end = InstallEnd { flushed: Some(&slot), edits };
+        let end = InstallEnd { flushed: Some(&slot), edits, orphans };
         let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
         drop(install);
         drop(gate);

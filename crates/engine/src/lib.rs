@@ -20,6 +20,7 @@ mod env;
 mod estimate;
 mod flush;
 pub mod format;
+mod hold;
 mod maintenance;
 mod options;
 mod pacing;

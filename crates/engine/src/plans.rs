@@ -100,13 +100,15 @@ pub(crate) struct Installed {
     dead: Vec<Arc<Run>>,
     /// Nodes to plan anew.
     pub(crate) touched: Vec<NodeId>,
+    /// Large values that the new version does not refer to.
+    orphans: Vec<Extent>,
     /// The version that was replaced, kept until the edit is durable.
-    _old: Option<Arc<Version>>,
+    old: Option<Arc<Version>>,
 }
 
 impl Installed {
     pub(crate) fn nothing() -> Self {
-        Self { ticket: None, dead: Vec::new(), touched: Vec::new(), _old: None }
+        Self { ticket: None, dead: Vec::new(), touched: Vec::new(), orphans: Vec::new(), old: None }
     }
 
     /// Waits until the edit is durable; then what it dropped may go (rule 7).
@@ -117,16 +119,22 @@ impl Installed {
         for run in &self.dead {
             run.kill();
         }
+        if let Some(old) = &self.old {
+            old.hold.add(self.orphans);
+        }
         Ok(self.touched)
     }
 }
 
 /// What the end of an install adds to its edit.
+#[derive(Default)]
 pub(crate) struct InstallEnd<'a> {
     /// The memtable that is in the trunk now.
     pub(crate) flushed: Option<&'a Arc<MemSlot>>,
     /// Edits beside those of the change itself.
     pub(crate) edits: Vec<Edit>,
+    /// Large values that nothing refers to from now on.
+    pub(crate) orphans: Vec<Extent>,
 }
 
 impl MergeJob {
@@ -240,19 +248,15 @@ impl MergeJob {
         {
             stretch::ask_after_node_flush(node, &result.made);
         }
-        let mut edits = Vec::new();
+        let (mut edits, mut orphans) = (Vec::new(), Vec::new());
         for extents in orphans_of(&result.dropped_refs)? {
             let Some(first) = extents.first().copied() else { continue };
             if install.values.remove(&first).is_some() {
                 edits.push(Edit::DropValue { tree: tree.id, first });
-                // A reader of an older version finds the reference in one of the inputs, so the
-                // value lives as long as they do.
-                if let Some(input) = runs.first() {
-                    input.orphan(extents);
-                }
+                orphans.extend(extents);
             }
         }
-        let end = InstallEnd { flushed: None, edits };
+        let end = InstallEnd { flushed: None, edits, orphans };
         let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
         drop(install);
         drop(gate);
@@ -281,7 +285,7 @@ fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Re
         return Ok(Installed::nothing());
     }
     let change = surgeon.finish();
-    let end = InstallEnd { flushed: None, edits: Vec::new() };
+    let end = InstallEnd::default();
     commit_edit(env, tree, &mut install, change, &[], end)
 }
 
@@ -318,11 +322,11 @@ pub(crate) fn commit_edit(
         }
     };
     let touched = change.touched();
-    tree.publish(change.trunk, end.flushed);
+    let old = tree.publish(change.trunk, end.flushed, !end.orphans.is_empty());
     if let Some(slot) = end.flushed {
         slot.count_in(&env.pinned_bytes);
     }
-    Ok(Installed { ticket: Some(ticket), dead, touched, _old: Some(old) })
+    Ok(Installed { ticket: Some(ticket), dead, touched, orphans: end.orphans, old: Some(old) })
 }
 
 /// Counts views and returns the runs that have none left.

@@ -1,7 +1,7 @@
 //! Point lookups and snapshots.
 
 use frondb_core::sync::Arc;
-use frondb_core::{Result, SeqNo};
+use frondb_core::{Error, ErrorKind, Result, SeqNo};
 use frondb_merge::{Found, Lookup, ValueReader};
 use frondb_run::RunEnv;
 
@@ -50,7 +50,7 @@ pub(crate) fn get(
 ) -> Result<Option<Vec<u8>>> {
     Counters::add(&env.counters.gets, 1);
     // The version first, the SeqNo then: what the version has folded away is invisible at it.
-    let version = tree.version();
+    let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
     match find(env, tree, &version, key, seq)? {
         None => Ok(None),
@@ -67,7 +67,7 @@ pub(crate) fn exists(
     snapshot: Option<SeqNo>,
 ) -> Result<bool> {
     Counters::add(&env.counters.gets, 1);
-    let version = tree.version();
+    let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
     Ok(find(env, tree, &version, key, seq)?.is_some())
 }
@@ -80,7 +80,7 @@ pub(crate) fn multi_get(
     snapshot: Option<SeqNo>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     Counters::add(&env.counters.gets, keys.len() as u64);
-    let version = tree.version();
+    let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
     // In key order neighbours find their block in the cache.
     let mut order: Vec<usize> = (0..keys.len()).collect();
@@ -94,6 +94,16 @@ pub(crate) fn multi_get(
         };
     }
     Ok(values)
+}
+
+/// The newest version. A dropped tree's is empty: whether the tree was dropped is asked after it
+/// was taken, or a read that races with the drop would find nothing and say so.
+fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
+    let version = tree.version();
+    if tree.is_dropped() {
+        return Err(Error::new(ErrorKind::NotFound, "the tree was dropped"));
+    }
+    Ok(version)
 }
 
 fn find(

@@ -446,7 +446,7 @@ fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>
         };
         let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
         if let Some(logged) = logged.remove(&id) {
-            core.adopt(logged.memtable, logged.first, logged.last, logged.values, env);
+            core.adopt(logged.memtable, logged.first, logged.last, logged.values);
         }
         env.trees.write().insert(id, core);
     }

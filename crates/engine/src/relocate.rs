@@ -94,7 +94,7 @@ fn move_run(env: &Env, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Resul
     let change = surgeon.finish();
     let lo = Arc::from(&*run.meta().first_key);
     let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
-    let end = InstallEnd { flushed: None, edits: Vec::new() };
+    let end = InstallEnd::default();
     let installed = commit_edit(env, tree, &mut install, change, &made, end)?;
     drop(install);
     drop(gate);

@@ -16,22 +16,19 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Lsn, NodeId, RunId, SeqNo, TreeId};
 use frondb_memtable::Memtable;
-use frondb_space::{Extent, Space};
+use frondb_space::Extent;
 use frondb_trunk::Trunk;
 use frondb_trunk::plan::Context;
 
 use crate::env::Env;
+use crate::hold::Hold;
 use crate::options::TreeOptions;
 
 /// A memtable and the part of the log that it needs.
 pub(crate) struct MemSlot {
     pub(crate) memtable: Arc<Memtable>,
-    space: Arc<Space>,
     /// Extents of the large values that its messages refer to.
     values: Mutex<Vec<Vec<Extent>>>,
-    /// Extents of values that were overwritten before a flush: released with the memtable, when
-    /// no reader can hold a reference any more.
-    orphans: Mutex<Vec<Extent>>,
     /// Set when it is frozen: the sum it is counted in, and its share.
     counted: Mutex<Option<(Arc<AtomicU64>, u64)>>,
     /// Start of the first record with a message in it; `u64::MAX` while it is empty.
@@ -50,16 +47,14 @@ struct Relogged {
 }
 
 impl MemSlot {
-    pub(crate) fn new(budget: &Arc<Budget>, space: &Arc<Space>) -> Arc<Self> {
-        Self::of(Memtable::new(Arc::clone(budget)), space)
+    pub(crate) fn new(budget: &Arc<Budget>) -> Arc<Self> {
+        Self::of(Memtable::new(Arc::clone(budget)))
     }
 
-    fn of(memtable: Memtable, space: &Arc<Space>) -> Arc<Self> {
+    fn of(memtable: Memtable) -> Arc<Self> {
         Arc::new(Self {
             memtable: Arc::new(memtable),
-            space: Arc::clone(space),
             values: Mutex::new(Vec::new()),
-            orphans: Mutex::new(Vec::new()),
             counted: Mutex::new(None),
             first_lsn: AtomicU64::new(u64::MAX),
             last_lsn: AtomicU64::new(0),
@@ -131,20 +126,12 @@ impl MemSlot {
             sum.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
-
-    /// Releases extents when the memtable goes.
-    pub(crate) fn orphan(&self, extents: Vec<Extent>) {
-        self.orphans.lock().extend(extents);
-    }
 }
 
 impl Drop for MemSlot {
     fn drop(&mut self) {
         if let Some((sum, bytes)) = self.counted.lock().take() {
             sum.fetch_sub(bytes, Ordering::Relaxed);
-        }
-        for extent in std::mem::take(&mut *self.orphans.lock()) {
-            self.space.release(extent);
         }
     }
 }
@@ -155,6 +142,8 @@ pub(crate) struct Version {
     /// Newest first.
     pub(crate) frozen: Vec<Arc<MemSlot>>,
     pub(crate) trunk: Trunk,
+    /// Keeps the large values that a reader of this version may find references to.
+    pub(crate) hold: Arc<Hold>,
 }
 
 impl Version {
@@ -241,16 +230,15 @@ impl TreeCore {
         first: Lsn,
         last: Lsn,
         values: Vec<Vec<Extent>>,
-        env: &Env,
     ) {
-        let active = MemSlot::of(memtable, &env.runs.space);
+        let active = MemSlot::of(memtable);
         active.logged(first, last);
         for value in values {
             active.add_value(value);
         }
         let mut version = self.version.write();
-        let trunk = version.trunk.clone();
-        *version = Arc::new(Version { active, frozen: version.frozen.clone(), trunk });
+        let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
+        *version = Arc::new(Version { active, frozen: version.frozen.clone(), trunk, hold });
     }
 
     /// Freezes the active memtable, if it has anything. REQUIRES: the commit lock.
@@ -267,15 +255,22 @@ impl TreeCore {
         frozen.push(Arc::clone(&version.active));
         frozen.extend(version.frozen.iter().cloned());
         *version = Arc::new(Version {
-            active: MemSlot::new(&env.budget, &env.runs.space),
+            active: MemSlot::new(&env.budget),
             frozen,
             trunk: version.trunk.clone(),
+            hold: Arc::clone(&version.hold),
         });
         true
     }
 
-    /// Publishes a new trunk; `flushed` is the memtable that it holds now. REQUIRES: `install`.
-    pub(crate) fn publish(&self, trunk: Trunk, flushed: Option<&Arc<MemSlot>>) -> Arc<Version> {
+    /// Publishes a new trunk; `flushed` is the memtable that it holds now, `orphans` whether it has
+    /// let go of large values. Returns the version that it replaced. REQUIRES: `install`.
+    pub(crate) fn publish(
+        &self,
+        trunk: Trunk,
+        flushed: Option<&Arc<MemSlot>>,
+        orphans: bool,
+    ) -> Arc<Version> {
         let mut version = self.version.write();
         let frozen = version
             .frozen
@@ -283,7 +278,8 @@ impl TreeCore {
             .filter(|slot| flushed.is_none_or(|flushed| !Arc::ptr_eq(slot, flushed)))
             .cloned()
             .collect();
-        let new = Arc::new(Version { active: Arc::clone(&version.active), frozen, trunk });
+        let hold = if orphans { version.hold.succeed() } else { Arc::clone(&version.hold) };
+        let new = Arc::new(Version { active: Arc::clone(&version.active), frozen, trunk, hold });
         std::mem::replace(&mut *version, new)
     }
 }

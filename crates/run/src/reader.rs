@@ -4,11 +4,11 @@ use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{Cache, CacheKey, Priority};
 use frondb_core::budget::Budget;
 use frondb_core::mem::Bytes;
+use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
-use frondb_space::{Extent, Space};
+use frondb_space::Space;
 
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
@@ -71,21 +71,13 @@ pub struct Run {
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
-    /// Extents of large values whose last reference this run's merge dropped; freed with it.
-    orphans: Mutex<Vec<Extent>>,
 }
 
 impl Run {
     /// A handle to the run that `meta` describes.
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
-        Arc::new(Self {
-            meta,
-            filter_prefix,
-            env,
-            dead: AtomicBool::new(false),
-            orphans: Mutex::new(Vec::new()),
-        })
+        Arc::new(Self { meta, filter_prefix, env, dead: AtomicBool::new(false) })
     }
 
     /// What the manifest says of it.
@@ -100,16 +92,10 @@ impl Run {
         &self.env
     }
 
-    /// The durable manifest no longer names the run: its extents, and its orphans, are released
-    /// when the last holder lets go.
+    /// The durable manifest no longer names the run: its extents are released when the last holder
+    /// lets go.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Release);
-    }
-
-    /// A merge dropped the last reference to a value that lies in these extents; whoever reads
-    /// the reference in this run may still want it.
-    pub fn orphan(&self, extents: Vec<Extent>) {
-        self.orphans.lock().extend(extents);
     }
 
     /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until it
@@ -281,9 +267,8 @@ impl Drop for Run {
     fn drop(&mut self) {
         if self.dead.load(Ordering::Acquire) {
             self.env.cache.remove_run(self.meta.id, self.meta.blocks);
-            let orphans = std::mem::take(&mut *self.orphans.lock());
-            for extent in self.meta.extents.iter().copied().chain(orphans) {
-                self.env.space.release(extent);
+            for extent in &self.meta.extents {
+                self.env.space.release(*extent);
             }
         }
     }

@@ -1,0 +1,101 @@
+//! Large values live in extents of their own. Those extents must outlive everyone who may still
+//! read a reference to them: cursors on versions from before a drop or a merge.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
+use frondb_testkit::TempDir;
+
+const VALUES: u64 = 40;
+
+fn value(of: u64, round: u64) -> Vec<u8> {
+    vec![(of * 7 + round * 31) as u8; 150_000]
+}
+
+fn open(dir: &TempDir) -> (Db, Tree) {
+    // No threads: merges happen inside the calls below, in the same order every time.
+    let db = Db::open(dir.path(), Options::new().memory_bytes(16 << 20).background_threads(0));
+    let db = db.unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    (db, tree)
+}
+
+fn put_all(db: &Db, tree: &Tree, round: u64) {
+    for i in 0..VALUES {
+        let mut batch = Batch::new();
+        batch.put(tree, &i.to_be_bytes(), &value(i, round));
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+}
+
+/// What the cursor sees begins with the values of `round`.
+fn assert_sees(cursor: &mut Cursor, round: u64) {
+    for i in 0..VALUES {
+        assert!(cursor.next().unwrap(), "entry {i}");
+        assert_eq!(cursor.key(), i.to_be_bytes());
+        assert_eq!(cursor.value().unwrap(), value(i, round), "value {i}");
+    }
+}
+
+/// Writes new values into whatever space was released.
+fn reuse_space(db: &Db) {
+    let other = db.create_tree("other", TreeOptions::new()).unwrap();
+    put_all(db, &other, 99);
+    put_all(db, &other, 98);
+}
+
+#[test]
+fn a_cursor_reads_on_in_a_tree_that_was_dropped() {
+    let dir = TempDir::new("large-dropped");
+    let (db, tree) = open(&dir);
+    put_all(&db, &tree, 1);
+    let mut cursor = tree.cursor().unwrap();
+    // The runs that the cursor's version holds are replaced before the drop.
+    let mut batch = Batch::new();
+    for i in 0..20_000u64 {
+        batch.put(&tree, &(VALUES + i).to_be_bytes(), &[1; 100]);
+    }
+    // And a value goes in between that nobody can see.
+    batch.put(&tree, b"z", &value(0, 3));
+    batch.put(&tree, b"z", &value(0, 4));
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    db.drop_tree("t").unwrap();
+    reuse_space(&db);
+    assert_sees(&mut cursor, 1);
+}
+
+#[test]
+fn a_cursor_reads_on_after_two_merges() {
+    let dir = TempDir::new("large-merged");
+    let (db, tree) = open(&dir);
+    put_all(&db, &tree, 1);
+    let before = db.stats().data_used_bytes;
+    let mut cursor = tree.cursor().unwrap();
+    // The first merge moves the references to another run, a later one drops them.
+    let mut batch = Batch::new();
+    for i in 0..VALUES {
+        batch.put(&tree, &[&i.to_be_bytes()[..], b"x"].concat(), b"small");
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    batch.clear();
+    for i in 0..VALUES {
+        batch.delete(&tree, &[&i.to_be_bytes()[..], b"x"].concat());
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    put_all(&db, &tree, 2);
+    reuse_space(&db);
+    assert_sees(&mut cursor, 1);
+
+    // And no longer than that.
+    drop(cursor);
+    db.drop_tree("other").unwrap();
+    db.drop_tree("t").unwrap();
+    db.wait_settled().unwrap();
+    let after = db.stats().data_used_bytes;
+    assert!(after < before / 10, "{before} bytes with a set of values, {after} with none");
+}
