@@ -51,6 +51,8 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     /// What happened, as a sentence.
     pub(crate) message: String,
+    /// What to do, if more can be said than the kind says.
+    hint: Option<String>,
     /// Where it is, if it is a corruption.
     pub(crate) place: Option<Place>,
     /// The reader of our output has gone: nothing to say, and no error.
@@ -59,7 +61,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), place: None, broken_pipe: false }
+        Self { kind, message: message.into(), hint: None, place: None, broken_pipe: false }
     }
 
     /// The command is wrong.
@@ -109,9 +111,18 @@ impl Failure {
         if self.broken_pipe { 0 } else { self.row().0 }
     }
 
-    /// What to do.
-    pub(crate) fn hint(&self) -> &'static str {
-        self.row().1
+    /// What to do; `None` where the message says it already.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        match (&self.hint, self.row()) {
+            (Some(hint), _) => Some(hint),
+            (None, (1..=3, _)) => None,
+            (None, (_, hint)) => Some(hint),
+        }
+    }
+
+    /// The same with this to do.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
     }
 }
 

@@ -41,7 +41,7 @@ failed can be run again.
 
 With `--json` a command prints one object, or one a line where there are many (`scan`, `trees`, `exit-codes`). An error
 is `{\"error\": {\"kind\", \"message\", \"exit_code\", \"hint\"}}` on standard error, with `place` (`file`, `offset`, `what`)
-if a byte is damaged.
+if a byte is damaged; `hint` is null where the message says what to do.
 
 | command | object |
 |---|---|

@@ -66,6 +66,9 @@ fn report(common: &Common, failure: &Failure) {
         }
         let _ = writeln!(err, "{}", json!({ "error": error }));
     } else {
-        let _ = writeln!(err, "error: {}\nhint: {}", failure.sentence(), failure.hint());
+        let _ = writeln!(err, "error: {}", failure.sentence());
+        if let Some(hint) = failure.hint() {
+            let _ = writeln!(err, "hint: {hint}");
+        }
     }
 }

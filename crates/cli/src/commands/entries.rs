@@ -11,6 +11,9 @@ use crate::args::{Common, Del, Get, Put};
 use crate::failure::Failure;
 use crate::output::Output;
 
+/// Characters of a key that an error shows.
+const KEY_CHARS_SHOWN: usize = 60;
+
 /// Prints the value of a key.
 pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
@@ -18,7 +21,7 @@ pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
     let value = session.tree(&args.tree.tree)?.get(&key)?;
     session.close()?;
     let Some(value) = value else {
-        return Err(Failure::not_found(format!("key {} is not there", args.key)));
+        return Err(Failure::not_found(format!("key {} is not there", shortened(&args.key))));
     };
     let mut out = Output::new(common);
     if args.raw {
@@ -28,6 +31,14 @@ pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
         out.line(&json!({ "key": args.key, "value": text }), |_| text.clone())?;
     }
     out.finish()
+}
+
+/// A key as an error names it: the beginning of a long one.
+fn shortened(key: &str) -> String {
+    match key.char_indices().nth(KEY_CHARS_SHOWN) {
+        Some((end, _)) => format!("{}... ({} characters)", &key[..end], key.chars().count()),
+        None => key.to_owned(),
+    }
 }
 
 /// Sets the value of a key, durably.

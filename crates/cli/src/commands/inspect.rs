@@ -105,16 +105,27 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
         for (tree, fault) in &faults {
             page.push_str(&format!("{}: tree {tree}: {}\n", fault.kind, fault.sentence()));
         }
-        let faults = faults.len();
-        let trees = names.len();
-        page + &format!(
-            "{trees} trees, {runs} runs, {entries} entries, {bytes} bytes: {faults} faults"
-        )
+        let faults = counted(faults.len() as u64, "fault");
+        let trees = counted(names.len() as u64, "tree");
+        let (runs, entries) = (counted(runs, "run"), counted(entries, "entry"));
+        page + &format!("{trees}, {runs}, {entries}, {bytes} bytes: {faults}")
     })?;
     out.finish()?;
     match faults.len() {
         0 => Ok(()),
-        n => Err(Failure::damaged(format!("{n} faults found in {}", args.dir.display()))),
+        n => {
+            let faults = counted(n as u64, "fault");
+            Err(Failure::damaged(format!("{faults} found in {}", args.dir.display())))
+        }
+    }
+}
+
+/// A number with its noun: 1 tree, 2 trees, 3 entries.
+fn counted(n: u64, noun: &str) -> String {
+    match (n, noun.strip_suffix('y')) {
+        (1, _) => format!("{n} {noun}"),
+        (_, Some(stem)) => format!("{n} {stem}ies"),
+        (_, None) => format!("{n} {noun}s"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use frondb::{Batch, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
+use frondb::{Batch, CursorOptions, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
 use serde_json::json;
 
 use crate::args::{Common, KeyRange, TreeArgs};
@@ -31,7 +31,14 @@ impl<'a> Session<'a> {
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
         }
-        let db = Db::open(dir, options)?;
+        if dir.exists() && !dir.is_dir() {
+            return Err(Failure::usage(format!("{} is a file, not a directory", dir.display())));
+        }
+        let db = Db::open(dir, options).map_err(|error| match error.kind() {
+            ErrorKind::NotFound if !create => Failure::from(error)
+                .with_hint(format!("`frondb create {}` makes a database", dir.display())),
+            _ => error.into(),
+        })?;
         let session = Self { db, common };
         session.note_recovery();
         Ok(session)
@@ -61,7 +68,12 @@ impl<'a> Session<'a> {
 
     /// A tree that exists.
     pub(super) fn tree(&self, name: &str) -> Result<Tree, Failure> {
-        Ok(self.db.open_tree(name)?)
+        self.db.open_tree(name).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Failure::from(error).with_hint("`frondb trees` lists the trees there are")
+            }
+            _ => error.into(),
+        })
     }
 
     /// Closes the database; what failed while it was written out shows here.

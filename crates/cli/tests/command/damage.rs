@@ -49,7 +49,7 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let mut broken = bytes.clone();
     broken.iter_mut().step_by(64 << 10).for_each(|byte| *byte ^= 0x10);
     std::fs::write(&data, broken).unwrap();
-    let verified = frondb("verify", dir, &["--json"]).fails(6, "faults found");
+    let verified = frondb("verify", dir, &["--json"]).fails(6, " found in");
     let in_large = |fault: &&Value| fault["tree"] == "large" && fault["place"].is_object();
     let faults = verified.json().remove(0)["faults"].take();
     let block = faults.as_array().unwrap().iter().find(in_large).unwrap()["place"].clone();
@@ -58,7 +58,7 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let mut broken = bytes;
     broken[block["offset"].as_u64().unwrap() as usize] ^= 0x10;
     std::fs::write(&data, broken).unwrap();
-    let verified = frondb("verify", dir, &["--json"]).fails(6, "faults found");
+    let verified = frondb("verify", dir, &["--json"]).fails(6, " found in");
     let faults = verified.json().remove(0)["faults"].take();
     for fault in faults.as_array().unwrap() {
         assert_eq!(fault["tree"], "large");
