@@ -2,12 +2,27 @@
 //!
 //! Messages are encoded as they are added, one section a tree, in the form the WAL keeps: the
 //! commit hands the sections to the log as they are and decodes them once, into the memtables.
+//!
+//! A batch is inserted as a whole, so it may take a part of the memory only ([`bytes_max`]). Large
+//! values do not count: they go to the disk, and one of the longest is let in by every option.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::{Error, MessageKind, Result, TreeId};
 
 use crate::format::{encode_op, encode_range_delete};
 use crate::tree::Tree;
+
+/// What a message takes in a memtable beyond its encoding, bytes.
+const SLOT_BYTES: usize = 24;
+
+/// No batch is larger, however much memory there is: a log record has at most 1 GiB.
+const BYTES_MAX: u64 = 512 << 20;
+
+/// How many bytes ([`Batch::memory_bytes`]) a batch may have in an engine with this much memory: a
+/// quarter of it, what memtables may have too, and at most 512 MiB.
+pub(crate) fn bytes_max(memory_bytes: u64) -> u64 {
+    (memory_bytes / 4).min(BYTES_MAX)
+}
 
 /// The messages for one tree.
 #[derive(Clone, Debug)]
@@ -102,6 +117,28 @@ impl Batch {
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
+    }
+
+    /// Bytes the batch takes in memtables, about: keys, operands and values that are not large,
+    /// and a slot for each message. Limited by [`Engine::batch_bytes_max`].
+    ///
+    /// [`Engine::batch_bytes_max`]: crate::Engine::batch_bytes_max
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let slots = self.len() * SLOT_BYTES;
+        slots + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
+    }
+
+    /// Refuses a batch that is larger than the engine takes.
+    pub(crate) fn check_bytes(&self, max: u64) -> Result<()> {
+        let bytes = self.memory_bytes();
+        if bytes as u64 > max {
+            return Err(Error::invalid(format!(
+                "a batch has at most {max} bytes (a quarter of the memory, and 512 MiB), not \
+                 {bytes}"
+            )));
+        }
+        Ok(())
     }
 
     /// Whether it only deletes: such batches are let in while the disk is full.

@@ -163,14 +163,22 @@ fn log(env: &Env, scratch: &mut CommitScratch, sections: &[&Section]) -> Result<
     Ok((first, appended.start, appended.end))
 }
 
+/// Messages decoded at a time: a large batch should not need its size again for their headers.
+const INSERT_ENTRIES: usize = 8192;
+
 /// Decodes a section into a memtable; `seq` goes on by one a message.
 fn insert(memtable: &frondb_memtable::Memtable, bytes: &[u8], seq: &mut SeqNo) -> Result<()> {
-    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 16 + 1);
+    let mut entries: Vec<Entry<'_>> =
+        Vec::with_capacity((bytes.len() / 16 + 1).min(INSERT_ENTRIES));
     let mut input = Reader::new(bytes);
     while !input.is_empty() {
         match decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))? {
             Op::Point { kind, key, value } => {
                 entries.push(Entry { key, seq: *seq, kind, value });
+                if entries.len() == INSERT_ENTRIES {
+                    memtable.insert_batch(&entries);
+                    entries.clear();
+                }
             }
             Op::RangeDelete { lo, hi } => {
                 memtable.insert_batch(&entries);

@@ -13,7 +13,7 @@ use frondb_device::{DeviceLock, SharedDevice};
 use frondb_wal::SyncMode;
 
 use crate::background::{LEND_BYTES, worker};
-use crate::batch::Batch;
+use crate::batch::{Batch, bytes_max};
 use crate::catalog::Catalog;
 use crate::checkpoint::{log_is_long, rotate_manifest, trim_log};
 use crate::commit::{Committer, largest, make_durable};
@@ -40,6 +40,9 @@ const RANGE_DELETES_MAX: usize = 1000;
 
 /// How long a wait for background work lasts before the engine's health is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How often a delete on a full disk looks again before it gives up.
+const FULL_TRIES: u32 = 20;
 
 /// What users and workers share.
 pub(crate) struct Shared {
@@ -165,15 +168,23 @@ impl Engine {
 
     // --- Writing ---
 
+    /// How many bytes ([`Batch::memory_bytes`]) a batch may have: a quarter of the memory, and at
+    /// most 512 MiB.
+    #[must_use]
+    pub fn batch_bytes_max(&self) -> u64 {
+        bytes_max(self.shared.env.options.memory_bytes)
+    }
+
     /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
     /// see it.
     ///
     /// # Errors
-    /// `Invalid` for what is wrong with the batch; `NotFound` if a tree was dropped; `NoSpace`
-    /// (nothing was changed; may be repeated); `Poisoned`, `Closed`.
+    /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was
+    /// dropped; `NoSpace` (nothing was changed; may be repeated); `Poisoned`, `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let shared = &self.shared;
         shared.env.check()?;
+        batch.check_bytes(self.batch_bytes_max())?;
         shared.admit(batch)?;
         let committed = match shared.committer.commit(&shared.env, batch) {
             Err(error) if error.kind() == ErrorKind::NoSpace && batch.frees_space() => {
@@ -439,10 +450,8 @@ impl Shared {
             self.try_space();
             self.run_pending();
         }
-        if let Some(full) = self.env.full() {
-            // Deletes go on, as far as memory takes them.
-            let refused = !batch.frees_space() || self.debt().permille() >= 1000;
-            return if refused { Err(full) } else { Ok(()) };
+        if self.env.full().is_some() {
+            return self.admit_to_full_disk(batch);
         }
         let debt = self.debt();
         if debt.permille() == 0 {
@@ -466,16 +475,40 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether both the write buffer and the log are below their limit.
+    fn has_room(&self) -> bool {
+        let limit = self.env.options.write_buffer_bytes() * 2;
+        self.memtable_bytes() < limit && self.env.log_bytes() < limit
+    }
+
+    /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
+    /// flushes then; there is always some space for those.
+    fn admit_to_full_disk(&self, batch: &Batch) -> Result<()> {
+        let mut tries = 0;
+        while let Some(full) = self.env.full() {
+            if batch.frees_space() && self.has_room() {
+                return Ok(());
+            }
+            if !batch.frees_space() || self.is_manual() || tries == FULL_TRIES {
+                return Err(full);
+            }
+            tries += 1;
+            self.freeze_if_full(&[]);
+            let changed = || self.env.full().is_none() || self.has_room();
+            self.work.wait_until(LOOK_EVERY, &mut |_| changed());
+            self.env.check()?;
+        }
+        Ok(())
+    }
+
     /// Waits while the write buffer, or the log, is at its limit.
     fn wait_for_room(&self) -> Result<()> {
-        let limit = self.env.options.write_buffer_bytes() * 2;
-        let has_room = || self.memtable_bytes() < limit && self.env.log_bytes() < limit;
-        while !has_room() {
+        while !self.has_room() {
             self.freeze_if_full(&[]);
             let mut nothing_due = false;
             self.work.wait_until(LOOK_EVERY, &mut |due| {
                 nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.chores;
-                nothing_due || has_room()
+                nothing_due || self.has_room()
             });
             self.env.check()?;
             if let Some(full) = self.env.full() {

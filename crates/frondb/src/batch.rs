@@ -5,7 +5,9 @@ use crate::tree::Tree;
 /// Writes to any number of trees of one database, committed together or not at all by
 /// [`Db::write`](crate::Db::write). Order counts within a tree: the later write of a key wins.
 ///
-/// A key or value that is too long is reported by the commit, which then changes nothing.
+/// A key or value that is too long is reported by the commit, which then changes nothing. So is a
+/// batch of more than [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) bytes, a quarter of the
+/// memory option and at most 512 MiB; values of more than 64 KiB do not count in it.
 ///
 /// ```
 /// # use frondb::{Batch, Db, Durability, Options, TreeOptions};
@@ -75,6 +77,14 @@ impl Batch {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.inner.bytes()
+    }
+
+    /// Bytes it takes in memory once it is committed, about: keys, operands, values of at most
+    /// 64 KiB, and 24 bytes a write. At most
+    /// [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) can be committed.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
     }
 
     /// Forgets all writes and keeps the memory.

@@ -104,10 +104,17 @@ impl Db {
         self.engine.drop_tree(name)
     }
 
+    /// How many bytes, as [`Batch::memory_bytes`] counts them, a batch may have: a quarter of the
+    /// memory option, and at most 512 MiB.
+    #[must_use]
+    pub fn batch_bytes_max(&self) -> u64 {
+        self.engine.batch_bytes_max()
+    }
+
     /// Commits a batch: all of it or nothing.
     ///
     /// # Errors
-    /// `Invalid` for what is wrong with the batch; `NotFound` if a tree was dropped; `NoSpace`
+    /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was dropped; `NoSpace`
     /// (nothing changed, may be repeated); `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.engine.write(&batch.inner, durability)

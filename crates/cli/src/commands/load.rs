@@ -110,7 +110,10 @@ impl<'a> Loader<'a> {
     fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         self.batch.put(tree, key, value);
         self.entries += 1;
-        let full = self.batch.len() >= self.entries_max || self.batch.bytes() >= BATCH_BYTES;
+        let full = self.batch.len() >= self.entries_max
+            || self.batch.bytes() >= BATCH_BYTES
+            // Half of what is allowed leaves room for any entry.
+            || self.batch.memory_bytes() as u64 >= self.session.db.batch_bytes_max() / 2;
         if full { self.commit() } else { Ok(()) }
     }
 
