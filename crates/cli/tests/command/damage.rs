@@ -25,6 +25,18 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A copy of a closed database. Every opening goes on with its merges, so bytes are only where they
+/// were in a copy that nobody has opened.
+fn copy(from: &Path) -> TempDir {
+    let to = TempDir::new("cli-verify-copy");
+    for file in files(from) {
+        let target = to.path().join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(file, target).unwrap();
+    }
+    to
+}
+
 #[test]
 fn verify_lists_damaged_blocks_with_their_places() {
     let temp = TempDir::new("cli-verify");
@@ -44,18 +56,21 @@ fn verify_lists_damaged_blocks_with_their_places() {
 
     // A bit in every 64 KiB of the data file finds blocks; some of it is free space, which nobody
     // reads. One of those blocks is then damaged alone.
-    let data = dir.join("data-0000.fdb");
-    let bytes = std::fs::read(&data).unwrap();
-    let mut broken = bytes.clone();
+    let everywhere = copy(dir);
+    let data = everywhere.path().join("data-0000.fdb");
+    let mut broken = std::fs::read(&data).unwrap();
     broken.iter_mut().step_by(64 << 10).for_each(|byte| *byte ^= 0x10);
     std::fs::write(&data, broken).unwrap();
-    let verified = frondb("verify", dir, &["--json"]).fails(6, " found in");
+    let verified = frondb("verify", everywhere.path(), &["--json"]).fails(6, " found in");
     let in_large = |fault: &&Value| fault["tree"] == "large" && fault["place"].is_object();
     let faults = verified.json().remove(0)["faults"].take();
     let block = faults.as_array().unwrap().iter().find(in_large).unwrap()["place"].clone();
     assert_eq!(block["file"], "data-0000.fdb");
 
-    let mut broken = bytes;
+    let once = copy(dir);
+    let dir = once.path();
+    let data = dir.join("data-0000.fdb");
+    let mut broken = std::fs::read(&data).unwrap();
     broken[block["offset"].as_u64().unwrap() as usize] ^= 0x10;
     std::fs::write(&data, broken).unwrap();
     let verified = frondb("verify", dir, &["--json"]).fails(6, " found in");

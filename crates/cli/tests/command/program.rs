@@ -33,12 +33,14 @@ impl Ran {
     }
 
     /// Demands success.
+    #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.err);
         self
     }
 
     /// Demands an exit code, and a part of what is said.
+    #[track_caller]
     pub(crate) fn fails(self, code: i32, part: &str) -> Self {
         assert_eq!(self.code, code, "{}", self.err);
         assert!(self.err.contains(part), "`{part}` is not in: {}", self.err);
