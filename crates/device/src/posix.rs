@@ -38,12 +38,17 @@ impl PosixDevice {
     /// The existing directory at `path`.
     ///
     /// # Errors
-    /// `NotFound` if there is none, `Io` if it is not a directory or may not be opened.
+    /// `NotFound` if there is none, `Invalid` if it is not a directory, `Io` if it may not be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = retry_on_intr(|| fs::open(path, flags, Mode::empty()))
-            .map_err(|errno| os_error("open directory", &path.display().to_string(), errno))?;
+        let dir =
+            retry_on_intr(|| fs::open(path, flags, Mode::empty())).map_err(
+                |errno| match errno {
+                    Errno::NOTDIR => not_a_directory(path),
+                    errno => os_error("open directory", &path.display().to_string(), errno),
+                },
+            )?;
         Ok(Self { dir, path: path.to_owned() })
     }
 
@@ -56,6 +61,10 @@ impl PosixDevice {
     /// As [`PosixDevice::open`], and `NoSpace`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
+        let in_the_way = path.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir());
+        if let Some(file) = in_the_way {
+            return Err(not_a_directory(file));
+        }
         std::fs::create_dir_all(path).map_err(|source| {
             Error::io("create directory", &path.display().to_string(), &source)
         })?;
@@ -234,6 +243,10 @@ impl Drop for LockedFile {
 fn set_direct(fd: &OwnedFd) -> bool {
     let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
     asked.is_ok()
+}
+
+fn not_a_directory(path: &Path) -> Error {
+    Error::invalid(format!("{} is a file and not a directory", path.display()))
 }
 
 fn os_error(action: &str, file: &str, errno: Errno) -> Error {
