@@ -6,7 +6,7 @@ use frondb_core::budget::Part;
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
-use frondb_core::sync::{Arc, Mutex};
+use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 
@@ -65,11 +65,19 @@ pub struct TreeInfo {
 }
 
 /// An open database. Every method may be called from any thread.
+///
+/// # Closing
+/// Whoever comes after [`Engine::close`] may open the directory again, while handles of this engine
+/// are still around. So nothing may write behind the release of the lock: a call that may write
+/// holds `calls` for reading, and `close` waits for those under way, while the workers they may
+/// wait for still run. Later ones find the engine closed.
 pub struct Engine {
     shared: Arc<Shared>,
     workers: Mutex<Vec<JoinHandle>>,
     recovery: Recovery,
-    _lock: DeviceLock,
+    calls: RwLock<()>,
+    /// The lock of the directory; `None` once closed.
+    lock: Mutex<Option<DeviceLock>>,
 }
 
 impl Engine {
@@ -107,7 +115,13 @@ impl Engine {
             committer: Committer::default(),
             tidied: AtomicBool::new(true),
         });
-        let engine = Self { shared, workers: Mutex::new(Vec::new()), recovery, _lock: lock };
+        let engine = Self {
+            shared,
+            workers: Mutex::default(),
+            recovery,
+            calls: RwLock::default(),
+            lock: Mutex::new(Some(lock)),
+        };
         for tree in engine.shared.env.all_trees() {
             plan_all(&engine.shared.env, &engine.shared.work, &tree);
         }
@@ -137,6 +151,7 @@ impl Engine {
 
     /// Makes an empty tree; durable when it returns.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+        let _call = self.begin_call()?;
         self.shared.catalog.create(&self.shared.env, name, options).map(Tree)
     }
 
@@ -153,11 +168,13 @@ impl Engine {
 
     /// Gives a tree another name; durable when it returns. Handles stay good.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
+        let _call = self.begin_call()?;
         self.shared.catalog.rename(&self.shared.env, from, to)
     }
 
     /// Removes a tree; durable when it returns. Cursors that are open on it go on.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
+        let _call = self.begin_call()?;
         let shared = &self.shared;
         let tree = shared.catalog.remove(&shared.env, &shared.committer, name)?;
         shared.work.forget(tree.id);
@@ -182,8 +199,8 @@ impl Engine {
     /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was
     /// dropped; `NoSpace` (nothing was changed; may be repeated); `Poisoned`, `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        let _call = self.begin_call()?;
         let shared = &self.shared;
-        shared.env.check()?;
         batch.check_bytes(self.batch_bytes_max())?;
         shared.admit(batch)?;
         let committed = match shared.committer.commit(&shared.env, batch) {
@@ -212,24 +229,31 @@ impl Engine {
 
     /// Makes everything committed so far durable, also in modes that do not sync by themselves.
     pub fn sync(&self) -> Result<()> {
-        self.shared.env.check()?;
+        let _call = self.begin_call()?;
         self.shared.env.wal.sync().inspect_err(|error| self.shared.env.poison(error))
     }
 
     /// Writes all memtables to runs and waits for it.
     pub fn flush(&self) -> Result<()> {
-        self.shared.env.check()?;
-        self.shared.freeze_all(0);
-        self.shared.wait_flushed()
+        let _call = self.begin_call()?;
+        self.shared.flush()
     }
 
     /// Flushes, writes a snapshot of the manifest and lets go of the log: the next open replays
     /// nothing that was committed before this call.
     pub fn checkpoint(&self) -> Result<()> {
-        self.flush()?;
+        let _call = self.begin_call()?;
+        self.shared.flush()?;
         let env = &self.shared.env;
         let result = trim_log(env).and_then(|()| rotate_manifest(env, true)).map(|_| ());
         result.inspect_err(|error| env.poison_if_unknown(error))
+    }
+
+    /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
+    fn begin_call(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        let call = self.calls.read();
+        self.shared.env.check()?;
+        Ok(call)
     }
 
     // --- Reading ---
@@ -321,7 +345,7 @@ impl Engine {
     /// Waits until [`is_settled`](Self::is_settled), without asking for anything to be done.
     pub fn wait_settled(&self) -> Result<()> {
         loop {
-            self.shared.env.check()?;
+            let _call = self.begin_call()?;
             if self.shared.is_manual() {
                 self.shared.run_pending();
             }
@@ -341,6 +365,7 @@ impl Engine {
     /// Does one piece of background work, if one is due; for engines without background threads.
     /// `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
+        let Ok(_call) = self.begin_call() else { return false };
         self.shared.work.set_idle(idle);
         match self.shared.work.try_next() {
             None => false,
@@ -352,12 +377,23 @@ impl Engine {
     }
 
     /// Flushes what would take long to replay, stops the workers and closes. Every later call
-    /// fails with `Closed`.
+    /// fails with `Closed`, and the directory may be opened again, also if this fails.
     pub fn close(&self) -> Result<()> {
-        let shared = &self.shared;
-        if !shared.env.set_closed() {
+        // Held to the end: who closes at the same time returns when it is done.
+        let mut lock = self.lock.lock();
+        if !self.shared.env.set_closed() {
             return Ok(());
         }
+        drop(self.calls.write());
+        let closed = self.finish();
+        *lock = None;
+        closed
+    }
+
+    /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: closed to
+    /// calls.
+    fn finish(&self) -> Result<()> {
+        let shared = &self.shared;
         let healthy = shared.env.check_health();
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.
@@ -583,6 +619,11 @@ impl Shared {
                 self.freeze(&tree);
             }
         }
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.freeze_all(0);
+        self.wait_flushed()
     }
 
     fn wait_flushed(&self) -> Result<()> {

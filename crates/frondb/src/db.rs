@@ -165,7 +165,8 @@ impl Db {
         self.engine.stats()
     }
 
-    /// Flushes what would take long to replay and closes. Later calls on any clone, and on trees
+    /// Flushes what would take long to replay, closes and frees the directory for another open, while
+    /// handles may still be around. Later calls on any clone, and on trees
     /// and cursors, fail with `Closed`. A database that is dropped without this loses nothing; its
     /// next open replays the log.
     pub fn close(&self) -> Result<()> {
