@@ -44,7 +44,7 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value = "10M", value_parser = size::rows)]
     pub(super) rows: u64,
     /// All the memory of an engine (256MiB); the child is held to 1.5 times as much
-    #[arg(long, default_value = "256MiB", value_parser = size::bytes)]
+    #[arg(long, default_value = "256MiB", value_parser = size::memory)]
     pub(super) memory: u64,
     /// Where to write the report as JSON
     #[arg(long)]
@@ -71,10 +71,10 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value = "20000", value_parser = size::rows)]
     pub(super) rate: u64,
     /// End a load after so many seconds, with fewer rows (`durable`: 20 if not given)
-    #[arg(long)]
+    #[arg(long, value_parser = size::positive)]
     pub(super) limit_seconds: Option<f64>,
     /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans)
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value = "1", value_parser = size::positive)]
     pub(super) read_scale: f64,
     /// Do not hold engines to their memory with a cgroup
     #[arg(long)]
@@ -97,10 +97,10 @@ pub(super) struct RunArgs {
     #[arg(long, default_value = "6M", value_parser = size::rows)]
     pub(super) rows: u64,
     /// All the memory of the engine
-    #[arg(long, default_value = "128MiB", value_parser = size::bytes)]
+    #[arg(long, default_value = "128MiB", value_parser = size::memory)]
     pub(super) memory: u64,
     /// End the load after so many seconds, with fewer rows
-    #[arg(long, default_value_t = 75.0)]
+    #[arg(long, default_value = "75", value_parser = size::positive)]
     pub(super) limit_seconds: f64,
     /// Directory for the data, on a disk
     #[arg(long, default_value = "var/run")]

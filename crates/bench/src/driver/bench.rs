@@ -29,6 +29,9 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
     prepare_dir(&args.dir)?;
+    for path in [&args.json, &args.chart].into_iter().flatten() {
+        check_writable(path)?;
+    }
     if cfg!(debug_assertions) {
         note("warning: this is a debug build; its figures mean nothing");
     }
@@ -113,6 +116,13 @@ fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
         stats: args.stats,
         progress: true,
     }
+}
+
+/// Finds out before hours of measuring, not after them, that a report cannot be written. What is
+/// there is left as it is.
+fn check_writable(path: &Path) -> Result<()> {
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    file.map(drop).map_err(Error::io(format!("write {}", path.display())))
 }
 
 /// Makes the directory if need be and refuses one that lies in memory.

@@ -33,6 +33,26 @@ pub(super) fn rows(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The least memory that is worth measuring an engine with, MiB.
+const MEMORY_MIB_MIN: u64 = 8;
+
+/// Parses the memory of an engine.
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        bytes if bytes >= MEMORY_MIB_MIN << 20 => Ok(bytes),
+        _ => Err(format!("an engine needs at least {MEMORY_MIB_MIN}MiB")),
+    }
+}
+
+/// Parses a positive number with a fraction: seconds, or a factor.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 && number <= 1e9 => Ok(number),
+        Ok(_) => Err("it must be above 0 and at most 1000000000".to_owned()),
+        Err(_) => Err(format!("{text} is not a number")),
+    }
+}
+
 /// A number of bytes as it would be typed: whole MiB where that is exact.
 pub(super) fn show(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
@@ -70,6 +90,12 @@ mod tests {
         assert_eq!(rows("2_000"), Ok(2_000));
         for bad in ["", "MiB", "12 parsecs", "99999999999999G"] {
             assert!(bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(memory("8MiB"), Ok(8 << 20));
+        assert!(memory("0").is_err() && memory("7MiB").is_err());
+        assert_eq!(positive("0.5"), Ok(0.5));
+        for bad in ["0", "-1", "nan", "inf", "x", ""] {
+            assert!(positive(bad).is_err(), "{bad}");
         }
         for bad in ["0", "x", "1G"] {
             assert!(rows(bad).is_err(), "{bad}");

@@ -62,9 +62,7 @@ fn verify_lists_damaged_blocks_with_their_places() {
     broken.iter_mut().step_by(64 << 10).for_each(|byte| *byte ^= 0x10);
     std::fs::write(&data, broken).unwrap();
     let verified = frondb("verify", everywhere.path(), &["--json"]).fails(6, " found in");
-    // A data block: a scan would not read a filter.
-    let in_large =
-        |fault: &&Value| fault["tree"] == "large" && fault["place"]["what"] == "data block";
+    let in_large = |fault: &&Value| fault["tree"] == "large" && fault["place"].is_object();
     let faults = verified.json().remove(0)["faults"].take();
     let block = faults.as_array().unwrap().iter().find(in_large).unwrap()["place"].clone();
     assert_eq!(block["file"], "data-0000.fdb");
@@ -85,7 +83,12 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let offset = format!("at offset {} of data-0000.fdb", block["offset"]);
     frondb("verify", dir, &["large"]).fails(6, "hint: look at the disk");
     frondb("verify", dir, &["small"]).ok();
-    frondb("scan", dir, &["large", "--count"]).fails(6, &offset);
+    let scan = frondb("scan", dir, &["large", "--count"]);
+    match block["what"] == "data block" {
+        true => drop(scan.fails(6, &offset)),
+        // Where runs end differs from time to time. A scan does not read filters.
+        false => assert_eq!(scan.ok().text(), "60000\n"),
+    }
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
 }
 
