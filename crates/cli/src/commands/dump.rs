@@ -1,12 +1,14 @@
 //! `dump`: a tree, or a range of it, to a file.
 //!
 //! The cursor shows one fixed state, so a dump is of one moment. A file gets its name only when it
-//! is complete and synced; before, it is `NAME.partial`.
+//! is complete and synced; before, it is `NAME.partial`. Only a file is ever replaced: what is
+//! something else, a device or a FIFO, is written into, and a symbolic link goes on to point where
+//! it does.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use frondb::Tree;
 use serde_json::json;
@@ -40,16 +42,78 @@ pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
 }
 
 fn write_file(common: &Common, args: &Dump, tree: &Tree, bounds: &Bounds) -> Result<u64, Failure> {
-    let partial = args.file.with_file_name({
-        let mut name = OsString::from(args.file.file_name().unwrap_or_default());
+    match target(&args.file)? {
+        Target::File { path, before } => {
+            let partial = partial_of(&path);
+            let file = create_anew(&partial)?;
+            if let Some(before) = before {
+                // What was readable by one user only stays so.
+                file.set_permissions(before.permissions())?;
+            }
+            let entries = write_entries(common, args, tree, bounds, &file)?;
+            file.sync_all()?;
+            fs::rename(&partial, &path)?;
+            Ok(entries)
+        }
+        Target::Other => {
+            let file = OpenOptions::new().write(true).open(&args.file)?;
+            let entries = write_entries(common, args, tree, bounds, &file)?;
+            match file.sync_all() {
+                // Most of what is not a file cannot be synced.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+                synced => synced?,
+            }
+            Ok(entries)
+        }
+    }
+}
+
+/// What a path given for a dump leads to.
+enum Target {
+    /// A file, to be made or replaced as a whole; `before` is what is there now.
+    File { path: PathBuf, before: Option<Metadata> },
+    /// Something to write into: a device, a FIFO.
+    Other,
+}
+
+fn target(path: &Path) -> io::Result<Target> {
+    // Links are followed: the file at their end is replaced, next to itself.
+    match fs::canonicalize(path) {
+        Ok(path) => {
+            let before = path.metadata()?;
+            if before.is_dir() {
+                return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
+            }
+            let before = before.is_file().then_some(before);
+            Ok(before.map_or(Target::Other, |before| Target::File { path, before: Some(before) }))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // Nothing is there, or a link that leads nowhere, which stays.
+            if let Ok(link) = fs::read_link(path) {
+                let at = path.parent().unwrap_or_else(|| Path::new("")).join(link);
+                return target(&at);
+            }
+            Ok(Target::File { path: path.to_owned(), before: None })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn partial_of(path: &Path) -> PathBuf {
+    path.with_file_name({
+        let mut name = OsString::from(path.file_name().unwrap_or_default());
         name.push(".partial");
         name
-    });
-    let file = File::create(&partial)?;
-    let entries = write_entries(common, args, tree, bounds, &file)?;
-    file.sync_all()?;
-    std::fs::rename(&partial, &args.file)?;
-    Ok(entries)
+    })
+}
+
+/// A new file in place of what an interrupted dump left; what is at a link's end stays untouched.
+fn create_anew(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 fn write_entries(
