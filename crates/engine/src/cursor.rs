@@ -174,16 +174,16 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.value = None;
-        let moved = match &mut self.walk {
+        match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Forward => {
-                match walk.merge.next() {
-                    Ok(false) => self.next_leaf(),
-                    moved => moved,
+                let moved = walk.merge.next();
+                if matches!(moved, Ok(true)) && !self.shared.env.is_closed() {
+                    return Ok(true);
                 }
+                self.leave(Direction::Forward, moved)
             }
-            _ => return self.turn(Direction::Forward),
-        };
-        self.settle(moved)
+            _ => self.turn(Direction::Forward),
+        }
     }
 
     /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
@@ -191,14 +191,25 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         self.value = None;
-        let moved = match &mut self.walk {
+        match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Backward => {
-                match walk.merge.next() {
-                    Ok(false) => self.previous_leaf(),
-                    moved => moved,
+                let moved = walk.merge.next();
+                if matches!(moved, Ok(true)) && !self.shared.env.is_closed() {
+                    return Ok(true);
                 }
+                self.leave(Direction::Backward, moved)
             }
-            _ => return self.turn(Direction::Backward),
+            _ => self.turn(Direction::Backward),
+        }
+    }
+
+    /// What follows a step that did not end at another entry of the leaf.
+    #[inline(never)]
+    fn leave(&mut self, direction: Direction, moved: Result<bool>) -> Result<bool> {
+        let moved = match (moved, direction) {
+            (Ok(false), Direction::Forward) => self.next_leaf(),
+            (Ok(false), Direction::Backward) => self.previous_leaf(),
+            (moved, _) => moved,
         };
         self.settle(moved)
     }
@@ -232,7 +243,6 @@ impl Cursor {
     }
 
     /// What every move ends with: see the head of this file for the two promises.
-    #[inline(always)]
     fn settle(&mut self, moved: Result<bool>) -> Result<bool> {
         if moved.is_ok() && !self.shared.env.is_closed() {
             return moved;

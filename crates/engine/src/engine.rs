@@ -296,7 +296,11 @@ impl Engine {
     /// About how much `[lo, hi)` holds, in O(height).
     pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|_| estimate(&tree.0, lo, hi))
+        self.shared.env.while_open(|env| {
+            // In this order, as for every read.
+            let version = tree.0.version();
+            estimate(&version, env.oracle.visible(), lo, hi)
+        })
     }
 
     fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {

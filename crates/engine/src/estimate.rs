@@ -1,109 +1,257 @@
-//! How many entries and bytes a key range holds, estimated in O(height) from the trunk's totals
-//! and the block indexes of the leaves at its ends.
+//! How many entries and bytes a key range holds, estimated in O(height).
+//!
+//! # What is counted, and what is sampled
+//! Counts are cheap: totals of nodes, block indexes at the ends of the range, and ranks in
+//! memtables give the puts `P` and deletes `D` of the range. Updates count as puts. What cannot be
+//! known from counts is how many puts a newer message of the same key makes obsolete, and how many
+//! deletes meet anything: a delete of an absent key leaves no trace but itself. So the estimate is
+//!
+//! ```text
+//!   entries = P * (1 - o) - D * h        o: share of puts that a newer put overwrites
+//!                                        h: share of deletes that meet a put
+//! ```
+//!
+//! with `o` and `h` taken from [`PROBES`] samples of at most [`PROBE_MESSAGES`] messages each, at
+//! quartiles of the messages in the range: a sample reads a block of each source there. Where the
+//! counts alone leave little room, as in a tree that has been merged, nothing is sampled and no
+//! data is read.
+//!
+//! Range deletes in memtables take away what their ranges hold in older sources, and of their own
+//! memtable the part that was inserted before, by SeqNo. Those in nodes show in the samples.
+//!
+//! It is within a factor of two where keys are written much alike across the range; nothing bounds
+//! the error when one small part of the range is overwritten or deleted in quite another way.
 
-use frondb_core::Result;
-use frondb_trunk::Node;
+use std::ops::Bound;
 
-use crate::tree::{TreeCore, Version};
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+use frondb_memtable::Memtable;
+use frondb_merge::Merger;
+use frondb_trunk::{Node, segment};
+
+use crate::tree::Version;
 
 /// An estimate of what a key range holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RangeEstimate {
-    /// Entries: messages less those known to be garbage.
+    /// Entries: keys that have a value.
     pub entries: u64,
-    /// Bytes on disk.
+    /// Bytes on disk, those of obsolete messages included, and what the range's messages in memory
+    /// will take there.
     pub disk_bytes: u64,
 }
 
-/// Range deletes of memtables that an estimate looks at; more are taken for nothing.
+/// Range deletes of a memtable that an estimate looks at; more are taken for nothing.
 const RANGE_DELETES_MAX: usize = 256;
 
-/// Estimates `[lo, hi)`.
-pub(crate) fn estimate(tree: &TreeCore, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
-    let version = tree.version();
-    let mut sum = count(&version, lo, hi)?;
-    // What range deletes hide that did not reach the trunk yet. Later puts into their ranges are
-    // taken for hidden too: this is an estimate.
-    for (lo, hi) in hidden_ranges(&version, lo, hi) {
-        let hidden = count(&version, &lo, hi.as_deref())?;
-        sum.entries = sum.entries.saturating_sub(hidden.entries);
-        sum.deletes = sum.deletes.saturating_sub(hidden.deletes);
+/// Samples, at quartiles of the messages.
+const PROBES: u64 = 4;
+
+/// Messages of a sample.
+const PROBE_MESSAGES: u64 = 256;
+
+/// Halvings of the key space in search of a quartile.
+const HALVINGS: usize = 20;
+
+/// Estimates `[lo, hi)` as of `snapshot`, which must not be older than the version.
+pub(crate) fn estimate(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+) -> Result<RangeEstimate> {
+    if hi.is_some_and(|hi| hi <= lo) {
+        return Ok(RangeEstimate::default());
     }
-    // A delete takes itself and the entry it meets away.
-    let entries = sum.entries.saturating_sub(sum.deletes * 2);
+    let range = Range { lo: lo.to_vec(), hi: hi.map(<[u8]>::to_vec), seq: SeqNo::MIN };
+    let sum = count(version, &range)?;
+    let puts = sum.entries.saturating_sub(sum.deletes);
+    // If every message above the bases were a delete that meets a put of them, or overwrote one.
+    let least = sum.base.saturating_sub(sum.deletes);
+    let entries = if !sum.range_deletes && puts - puts / 5 <= least {
+        u64::midpoint(puts, least.min(puts))
+    } else {
+        let mut sample = Sample::default();
+        for at in quartiles(version, &range)? {
+            probe(version, snapshot, &at, hi, &mut sample)?;
+        }
+        if sample.is_empty() && sum.range_deletes {
+            // Runs of which a range delete hides all are no sources.
+            0
+        } else if sum.rough {
+            let deletes = sample.deletes_of(sum.entries);
+            sample.live(sum.entries - deletes, deletes)
+        } else {
+            sample.live(puts, sum.deletes)
+        }
+    };
     Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
 }
 
-fn count(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<Sum> {
-    let mut sum = Sum::default();
-    add(&version.trunk.root, lo, hi, &mut sum)?;
-    for memtable in version.memtables() {
-        let below = |key: &[u8]| memtable.approximate_rank(key);
-        let end = hi.map_or_else(|| memtable.len(), below);
-        let messages = end.saturating_sub(below(lo));
-        sum.entries += messages;
-        sum.deletes += share(memtable.deletes(), messages, memtable.len());
+/// A key range; of a range delete with its SeqNo.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Range {
+    lo: Vec<u8>,
+    hi: Option<Vec<u8>>,
+    seq: SeqNo,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    /// Messages.
+    entries: u64,
+    /// Deletes among them.
+    deletes: u64,
+    /// Messages of bases.
+    base: u64,
+    disk_bytes: u64,
+    /// Some node has range deletes, whose effect is not in the sums.
+    range_deletes: bool,
+    /// A source that has deletes is in it in part: how many of them is a guess.
+    rough: bool,
+}
+
+impl Sum {
+    /// Takes away what a range delete hides.
+    fn hide(&mut self, hidden: Self) {
+        self.entries = self.entries.saturating_sub(hidden.entries);
+        self.deletes = self.deletes.saturating_sub(hidden.deletes);
+        self.base = self.base.saturating_sub(hidden.base);
     }
+
+    fn part(self, of: u64, whole: u64) -> Self {
+        Self {
+            entries: share(self.entries, of, whole),
+            deletes: share(self.deletes, of, whole),
+            base: share(self.base, of, whole),
+            ..self
+        }
+    }
+}
+
+/// What the range holds that no range delete of a memtable hides.
+fn count(version: &Version, range: &Range) -> Result<Sum> {
+    let (lo, hi) = (&range.lo[..], range.hi.as_deref());
+    let mut sum = Sum::default();
+    let mut data_bytes = 0;
+    // Ranges that a memtable newer than the next source deletes.
+    let mut hidden: Vec<Range> = Vec::new();
+    for memtable in version.memtables() {
+        let mut here = in_memtable(memtable, range);
+        data_bytes += share(memtable.data_bytes(), here.entries, memtable.len());
+        for range in &hidden {
+            here.hide(in_memtable(memtable, range));
+        }
+        let deletes = memtable.range_deletes();
+        if !deletes.is_empty() {
+            let own = ranges_of(&deletes, lo, hi);
+            for range in &own {
+                let (before, all) = inserted_before(memtable, range.seq);
+                here.hide(in_memtable(memtable, range).part(before, all));
+            }
+            hidden.extend(own);
+            hidden = disjoint(hidden);
+        }
+        sum.entries += here.entries;
+        sum.deletes += here.deletes;
+        sum.rough |= here.rough;
+    }
+    let root = &version.trunk.root;
+    let mut trunk = Sum::default();
+    add(root, lo, hi, &mut trunk)?;
+    for range in &hidden {
+        let mut below = Sum::default();
+        add(root, &range.lo, range.hi.as_deref(), &mut below)?;
+        trunk.hide(below);
+    }
+    sum.entries += trunk.entries;
+    sum.deletes += trunk.deletes;
+    sum.base = trunk.base;
+    sum.range_deletes = trunk.range_deletes;
+    sum.rough |= trunk.rough;
+    // Compressed as well as what is there already.
+    let (raw, disk) = (root.totals.raw_bytes, root.totals.disk_bytes);
+    let to_come = if raw == 0 { data_bytes } else { share(data_bytes, disk, raw).min(data_bytes) };
+    sum.disk_bytes = trunk.disk_bytes + to_come;
     Ok(sum)
 }
 
-type KeyRange = (Vec<u8>, Option<Vec<u8>>);
+/// Messages of a memtable in a range.
+fn in_memtable(memtable: &Memtable, range: &Range) -> Sum {
+    let end = range.hi.as_deref().map_or(memtable.len(), |hi| memtable.approximate_rank(hi));
+    let entries = end.saturating_sub(memtable.approximate_rank(&range.lo));
+    let deletes = share(memtable.deletes(), entries, memtable.len());
+    let rough = memtable.deletes() > 0 && entries < memtable.len();
+    Sum { entries, deletes, rough, ..Sum::default() }
+}
 
-/// The memtables' range deletes within `[lo, hi)`, as disjoint ranges.
-fn hidden_ranges(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Vec<KeyRange> {
-    let mut ranges: Vec<KeyRange> = Vec::new();
-    for memtable in version.memtables() {
-        for rd in memtable.range_deletes().clip(lo, hi).iter().take(RANGE_DELETES_MAX) {
-            ranges.push((rd.lo.to_vec(), rd.hi.as_ref().map(|hi| hi.to_vec())));
-        }
-    }
+/// How far into the memtable's life a message at `seq` came: so much of so much.
+fn inserted_before(memtable: &Memtable, seq: SeqNo) -> (u64, u64) {
+    let first = memtable.min_seq().unwrap_or(seq).get();
+    let last = memtable.max_seq().unwrap_or(seq).get().max(seq.get());
+    (seq.get().saturating_sub(first), last.saturating_sub(first).max(1))
+}
+
+/// The range deletes within `[lo, hi)`, as disjoint ranges.
+fn ranges_of(deletes: &RangeDeletes, lo: &[u8], hi: Option<&[u8]>) -> Vec<Range> {
+    let within = deletes.clip(lo, hi);
+    let ranges = within.iter().take(RANGE_DELETES_MAX).map(|delete| Range {
+        lo: delete.lo.to_vec(),
+        hi: delete.hi.as_ref().map(|hi| hi.to_vec()),
+        seq: delete.seq,
+    });
+    disjoint(ranges.filter(|range| range.hi.as_ref().is_none_or(|hi| range.lo < *hi)).collect())
+}
+
+/// Joins ranges that overlap; the newest SeqNo stands for all of them.
+fn disjoint(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort();
-    let mut disjoint: Vec<KeyRange> = Vec::new();
-    for (lo, hi) in ranges {
-        match disjoint.last_mut() {
-            Some((_, None)) => break,
-            Some((_, Some(end))) if lo <= *end => match hi {
-                Some(hi) if hi <= *end => {}
-                Some(hi) => *end = hi,
-                None => {
-                    if let Some(last) = disjoint.last_mut() {
-                        last.1 = None;
-                    }
-                }
-            },
-            _ => disjoint.push((lo, hi)),
+    let mut joined: Vec<Range> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.hi.as_ref().is_none_or(|hi| range.lo <= *hi) => {
+                last.seq = last.seq.max(range.seq);
+                last.hi = match (last.hi.take(), range.hi) {
+                    (Some(a), Some(b)) => Some(a.max(b)),
+                    _ => None,
+                };
+            }
+            _ => joined.push(range),
         }
     }
-    disjoint
+    joined
 }
 
-#[derive(Default)]
-struct Sum {
-    entries: u64,
-    deletes: u64,
-    disk_bytes: u64,
-}
-
+/// Adds what the trunk holds in `[lo, hi)`.
 fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
     let outside =
         hi.is_some_and(|hi| *hi <= *node.lo) || node.hi.as_ref().is_some_and(|end| **end <= *lo);
     if outside {
         return Ok(());
     }
+    sum.range_deletes |= !node.range_deletes.is_empty();
     let whole = *lo <= *node.lo
-        && match (hi, &node.hi) {
+        && match (hi, node.hi.as_deref()) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(hi), Some(end)) => **end <= *hi,
+            (Some(hi), Some(end)) => end <= hi,
         };
     if whole {
-        sum.entries += node.totals.entries;
-        sum.deletes += node.totals.deletes;
-        sum.disk_bytes += node.totals.disk_bytes;
+        let totals = &node.totals;
+        sum.entries += totals.entries;
+        sum.deletes += totals.deletes;
+        sum.base += share(totals.entries, totals.base_raw_bytes, totals.raw_bytes);
+        sum.disk_bytes += totals.disk_bytes;
         return Ok(());
     }
-    for view in node.views() {
+    let base = node.base().len();
+    let above = node.views().count() - base;
+    for (i, view) in node.views().enumerate() {
         let meta = view.run.meta();
+        if view.is_hidden_by(&node.range_deletes, SeqNo::MAX) {
+            continue;
+        }
         let from = if *view.lo > *lo { &*view.lo } else { lo };
         let to = match (hi, view.hi.as_deref()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -113,6 +261,8 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
         let entries = end.saturating_sub(view.run.rank(from)?);
         sum.entries += entries;
         sum.deletes += share(meta.deletes, entries, meta.entries);
+        sum.rough |= meta.deletes > 0 && entries < meta.entries;
+        sum.base += if i >= above { entries } else { 0 };
         sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
     }
     for child in node.children() {
@@ -123,4 +273,214 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
 
 fn share(whole: u64, part: u64, of: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(of.max(1))) as u64
+}
+
+// --- Samples ---
+
+/// What samples found of complete keys.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    puts: u64,
+    overwritten: u64,
+    deletes: u64,
+    met: u64,
+}
+
+/// The messages of one key in a sample.
+#[derive(Clone, Copy, Default)]
+struct OneKey {
+    puts: u64,
+    deletes: u64,
+    /// The newest is a put that nothing hides.
+    live: bool,
+}
+
+impl Sample {
+    fn add(&mut self, key: OneKey) {
+        self.puts += key.puts;
+        self.deletes += key.deletes;
+        if key.live {
+            self.overwritten += key.puts - 1;
+        } else if key.puts > 0 && key.deletes > 0 {
+            self.overwritten += key.puts - 1;
+            self.met += 1;
+        } else {
+            // All of them lie below a range delete.
+            self.overwritten += key.puts;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.puts + self.deletes == 0
+    }
+
+    /// How many of so many messages are deletes.
+    fn deletes_of(&self, messages: u64) -> u64 {
+        share(messages, self.deletes, self.puts + self.deletes)
+    }
+
+    /// How many of so many puts and deletes are entries.
+    fn live(&self, puts: u64, deletes: u64) -> u64 {
+        let overwritten = share(puts, self.overwritten, self.puts);
+        // A delete usually has something to delete.
+        let met = if self.deletes == 0 { deletes } else { share(deletes, self.met, self.deletes) };
+        puts.saturating_sub(overwritten).saturating_sub(met)
+    }
+}
+
+/// Keys at which about 0, 1, 2 and 3 quarters of the range's messages lie below.
+fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
+    let mut keys = vec![range.lo.clone()];
+    let all = messages(version, range)?;
+    let Some((least, most)) = ends(version, range) else { return Ok(keys) };
+    let space = KeySpace::between(&least, &most);
+    for i in 1..PROBES {
+        let wanted = share(all, i, PROBES);
+        let (mut from, mut to) = (space.from, space.to);
+        for _ in 0..HALVINGS {
+            let middle = u128::midpoint(from, to);
+            let below = Range { hi: Some(space.key(middle)), ..range.clone() };
+            if messages(version, &below)? < wanted { from = middle } else { to = middle }
+        }
+        let key = space.key(to);
+        if key > range.lo && range.hi.as_ref().is_none_or(|hi| key < *hi) {
+            keys.push(key);
+        }
+    }
+    keys.dedup();
+    Ok(keys)
+}
+
+/// Messages in the range, hidden ones too.
+fn messages(version: &Version, range: &Range) -> Result<u64> {
+    let mut sum = Sum::default();
+    add(&version.trunk.root, &range.lo, range.hi.as_deref(), &mut sum)?;
+    let memtables = version.memtables().map(|memtable| in_memtable(memtable, range).entries);
+    Ok(sum.entries + memtables.sum::<u64>())
+}
+
+/// Bounds of the keys that there are in the range.
+fn ends(version: &Version, range: &Range) -> Option<(Vec<u8>, Vec<u8>)> {
+    let root = &version.trunk.root;
+    let mut least = least_key(root).map(<[u8]>::to_vec);
+    let mut most = root.max_key().map(<[u8]>::to_vec);
+    for memtable in version.memtables() {
+        let first = memtable.first_key();
+        least = match (least, first) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        most = most.max(memtable.last_key());
+    }
+    let most = match &range.hi {
+        Some(hi) => most?.min(hi.clone()),
+        None => most?,
+    };
+    let least = least?.max(range.lo.clone());
+    (least < most).then_some((least, most))
+}
+
+fn least_key(node: &Node) -> Option<&[u8]> {
+    let own = node.views().map(frondb_trunk::View::first_key).min();
+    let below = node.children().iter().find_map(|child| least_key(child));
+    match (own, below) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The keys between two others as numbers: the sixteen bytes behind what both begin with.
+struct KeySpace {
+    prefix: Vec<u8>,
+    from: u128,
+    to: u128,
+}
+
+impl KeySpace {
+    fn between(least: &[u8], most: &[u8]) -> Self {
+        let common = least.iter().zip(most).take_while(|(a, b)| a == b).count();
+        let number = |key: &[u8]| {
+            let mut bytes = [0; 16];
+            let rest = &key[common..];
+            let n = rest.len().min(16);
+            bytes[..n].copy_from_slice(&rest[..n]);
+            u128::from_be_bytes(bytes)
+        };
+        Self { prefix: least[..common].to_vec(), from: number(least), to: number(most) }
+    }
+
+    fn key(&self, number: u128) -> Vec<u8> {
+        [&self.prefix[..], &number.to_be_bytes()].concat()
+    }
+}
+
+/// Whether a range delete of a node on its path hides a message from `snapshot`.
+fn is_hidden(root: &Node, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
+    let mut node = root;
+    loop {
+        if seq < node.range_deletes.newest_covering(key, snapshot) {
+            return true;
+        }
+        match node.child_for(key) {
+            Some(child) => node = child,
+            None => return false,
+        }
+    }
+}
+
+/// Looks at the messages from `at` on, within the leaf there.
+fn probe(
+    version: &Version,
+    snapshot: SeqNo,
+    at: &[u8],
+    hi: Option<&[u8]>,
+    sample: &mut Sample,
+) -> Result<()> {
+    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot)?;
+    let (from, to) =
+        (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+    // Those of memtables were taken from the counts: what they hide counts nowhere.
+    let mut gone = Vec::new();
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    for memtable in version.memtables() {
+        gone.extend(memtable.range_deletes().iter().cloned());
+        sources.push(Box::new(memtable.cursor(Direction::Forward, from, to, snapshot)));
+    }
+    let gone = RangeDeletes::new(gone);
+    sources.extend(part.sources);
+    let mut merge = Merger::new(sources, Direction::Forward);
+    let mut key: Option<OneKey> = None;
+    for seen in 0.. {
+        let more = merge.next()?;
+        if (!more || !merge.same_key())
+            && let Some(key) = key.take()
+        {
+            sample.add(key);
+        }
+        if !more {
+            return Ok(());
+        }
+        if seen >= PROBE_MESSAGES {
+            break;
+        }
+        let (seq, kind) = (merge.seq(), merge.kind());
+        if seq > snapshot || seq < gone.newest_covering(merge.key(), snapshot) {
+            continue;
+        }
+        let put = kind != MessageKind::Delete;
+        let first = key.is_none();
+        let key = key.get_or_insert_default();
+        key.puts += u64::from(put);
+        key.deletes += u64::from(!put);
+        if first {
+            key.live = put && !is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
+        }
+    }
+    // A key of which not all was seen, unless it is one that has hundreds of messages.
+    if let Some(key) = key
+        && key.puts + key.deletes >= PROBE_MESSAGES / 2
+    {
+        sample.add(key);
+    }
+    Ok(())
 }

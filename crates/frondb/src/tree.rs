@@ -97,8 +97,10 @@ impl Tree {
         Ok(Cursor { inner: self.engine.cursor(&self.inner, options.inner)? })
     }
 
-    /// About how many entries `[lo, hi)` (`None`: to the end) holds and what they take on disk,
-    /// without reading any data.
+    /// About how many entries `[lo, hi)` (`None`: to the end) holds and what they take on disk.
+    /// Costs a few searches; reads no data from a tree that is merged, else a few blocks at four
+    /// places of the range, which tell how much of it is overwritten or deleted. Usually within a
+    /// factor of two; it can be further off where a small part of the range differs much.
     pub fn estimate(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.engine.estimate(&self.inner, lo, hi)
     }

@@ -1,0 +1,156 @@
+//! Estimates are within a factor of two of the truth, wherever the messages are: in memtables, in
+//! flushed runs, or merged.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
+use frondb_testkit::TempDir;
+
+const N: u64 = 10_000;
+
+fn options() -> Options {
+    Options::new().memory_bytes(64 << 20).background_threads(0)
+}
+
+/// Writes `n` messages made by `add` in an order that jumps about.
+fn write(db: &Db, n: u64, add: impl Fn(&mut Batch, u64)) {
+    let mut batch = Batch::new();
+    for i in 0..n {
+        add(&mut batch, i * 7919 % n);
+        if batch.len() >= 1000 || i + 1 == n {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+}
+
+/// Keys are even numbers: the odd ones are absent.
+fn key(i: u64) -> Vec<u8> {
+    format!("key/{:012}", i * 2).into_bytes()
+}
+
+fn absent(i: u64) -> Vec<u8> {
+    format!("key/{:012}", i * 2 + 1).into_bytes()
+}
+
+fn put(tree: &Tree, from: u64) -> impl Fn(&mut Batch, u64) {
+    move |batch, i| batch.put(tree, &key(from + i), &[b'v'; 40])
+}
+
+fn truth(tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> u64 {
+    let mut cursor = tree.cursor().unwrap();
+    let mut n = 0;
+    let mut more = cursor.seek(lo).unwrap();
+    while more && hi.is_none_or(|hi| cursor.key() < hi) {
+        n += 1;
+        more = cursor.next().unwrap();
+    }
+    n
+}
+
+fn assert_close(tree: &Tree, what: &str) {
+    let ends = [
+        (Vec::new(), None),
+        (key(N / 4), Some(key(N / 2))),
+        (key(N / 2), None),
+        (b"key".to_vec(), Some(b"kez".to_vec())),
+    ];
+    for (lo, hi) in ends {
+        let hi = hi.as_deref();
+        let (truth, found) = (truth(tree, &lo, hi), tree.estimate(&lo, hi).unwrap().entries);
+        // Ends of ranges are rounded to blocks.
+        let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
+        assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
+    }
+}
+
+/// Runs `work` on a tree with N keys, in every place that the keys and the work may be.
+fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
+    for (flush_keys, flush_work) in [(false, false), (true, false), (false, true), (true, true)] {
+        let dir = TempDir::new("estimates");
+        let db = Db::open(dir.path(), options()).unwrap();
+        let tree = db
+            .create_tree("t", TreeOptions::new().shape(|shape| shape.leaf_bytes_min = 256 << 10))
+            .unwrap();
+        let what = format!("{what}, keys flushed {flush_keys}, rest flushed {flush_work}");
+        write(&db, N, put(&tree, 0));
+        assert_close(&tree, "keys alone");
+        if flush_keys {
+            db.flush().unwrap();
+            assert_close(&tree, "keys alone, flushed");
+        }
+        work(&db, &tree);
+        assert_close(&tree, &what);
+        if flush_work {
+            db.flush().unwrap();
+            assert_close(&tree, &what);
+            db.wait_settled().unwrap();
+            assert_close(&tree, &format!("{what}, settled"));
+        }
+    }
+}
+
+#[test]
+fn deletes_of_absent_keys_take_nothing_away() {
+    everywhere("blind deletes", |db, tree| {
+        write(db, N, |batch, i| batch.delete(tree, &absent(i)));
+    });
+}
+
+#[test]
+fn overwrites_add_nothing() {
+    everywhere("overwrites", |db, tree| {
+        for _ in 0..4 {
+            write(db, N, put(tree, 0));
+        }
+    });
+    everywhere("overwrites, each flushed", |db, tree| {
+        for _ in 0..4 {
+            write(db, N, put(tree, 0));
+            db.flush().unwrap();
+        }
+    });
+}
+
+#[test]
+fn new_keys_are_added() {
+    everywhere("appended", |db, tree| write(db, 2 * N, put(tree, N)));
+    everywhere("between", |db, tree| {
+        write(db, N, |batch, i| batch.put(tree, &absent(i), &[b'v'; 40]));
+    });
+}
+
+#[test]
+fn deletes_take_away_what_they_meet() {
+    everywhere("every other", |db, tree| {
+        write(db, N / 2, |batch, i| batch.delete(tree, &key(2 * i)));
+    });
+    everywhere("all", |db, tree| write(db, N, |batch, i| batch.delete(tree, &key(i))));
+    everywhere("the front of a queue", |db, tree| {
+        write(db, N * 3 / 4, |batch, i| batch.delete(tree, &key(i)));
+    });
+}
+
+#[test]
+fn range_deletes_hide_what_is_older() {
+    everywhere("a range", |_, tree| tree.delete_range(&key(N / 4), Some(&key(N * 3 / 4))).unwrap());
+    everywhere("all of it", |_, tree| tree.delete_range(b"", None).unwrap());
+    everywhere("emptied and filled again", |db, tree| {
+        tree.delete_range(b"", None).unwrap();
+        write(db, N, put(tree, 0));
+    });
+}
+
+#[test]
+fn memory_will_be_disk() {
+    let dir = TempDir::new("estimates");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new().codec(frondb::Codec::None)).unwrap();
+    assert_eq!(tree.estimate(b"", None).unwrap(), frondb::RangeEstimate::default());
+    write(&db, N, put(&tree, 0));
+    let before = tree.estimate(b"", None).unwrap().disk_bytes;
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    let after = tree.estimate(b"", None).unwrap().disk_bytes;
+    assert!(before > 0 && before <= after * 2 && after <= before * 2, "{before} {after}");
+    assert_eq!(tree.estimate(b"x", Some(b"a")).unwrap(), frondb::RangeEstimate::default());
+}
