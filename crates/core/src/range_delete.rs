@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A question is then one binary search among the points, or, for a merge, a step of a
-//! [`RangeDeleteCursor`], and one in a short descending list. Only the newest 16 of a fragment are
+//! [`RangeDeleteCursor`], and one in a short descending list. Who reads through several sets
+//! asks each: to make one set of them would cost a sort of all for a reader of a few keys. Only the newest 16 of a fragment are
 //! listed, so that thousands of deletes of a growing range (each day everything before a date)
 //! take memory in proportion to their number; a snapshot older than all 16 looks through the
 //! deletes themselves. A set is immutable, cheap to clone and readable by any thread.
@@ -114,6 +115,42 @@ impl RangeDeletes {
             least = least.min(inner.newest(Some(fragment), snapshot));
         }
         (least > SeqNo(0)).then_some(least)
+    }
+
+    /// Whether a delete visible at `snapshot` covers a part of `[lo, hi)`, which is not empty.
+    #[must_use]
+    pub fn touches(&self, lo: &[u8], hi: Option<&[u8]>, snapshot: SeqNo) -> bool {
+        let Some(inner) = &self.0 else { return false };
+        let first = inner.fragment_of(lo);
+        let mut rest = first.map_or(0, |first| first + 1)..inner.points.len();
+        inner.newest(first, snapshot) > SeqNo(0)
+            || rest
+                .by_ref()
+                .take_while(|&i| hi.is_none_or(|hi| *inner.points[i] < *hi))
+                .any(|i| inner.newest(Some(i), snapshot) > SeqNo(0))
+    }
+
+    /// If messages of `key` at `seq` are hidden from a reader at `snapshot`: the first key from
+    /// there on at which they are not; `None` within for the end of the tree.
+    #[must_use]
+    pub fn hidden_until(&self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> Option<Option<&[u8]>> {
+        let inner = self.0.as_ref()?;
+        let first = inner.fragment_of(key)?;
+        let shown = |&i: &usize| inner.newest(Some(i), snapshot) <= seq;
+        let end = (first..inner.points.len()).find(shown);
+        (end != Some(first)).then(|| end.map(|end| &*inner.points[end]))
+    }
+
+    /// If messages at `seq` of the keys just below `hi` (`None`: the end of the tree) are hidden
+    /// from a reader at `snapshot`: the first key from which on they are.
+    #[must_use]
+    pub fn hidden_from(&self, hi: Option<&[u8]>, seq: SeqNo, snapshot: SeqNo) -> Option<&[u8]> {
+        let inner = self.0.as_ref()?;
+        let below = |hi: &[u8]| inner.points.partition_point(|point| **point < *hi);
+        let end = hi.map_or(inner.points.len(), below);
+        let hidden = |&i: &usize| inner.newest(Some(i), snapshot) > seq;
+        let first = (0..end).rev().take_while(hidden).last()?;
+        Some(&inner.points[first])
     }
 
     /// The parts of the deletes that lie in `[lo, hi)`.
@@ -244,56 +281,67 @@ impl FromIterator<RangeDelete> for RangeDeletes {
     }
 }
 
-/// Walks a set along with a merge: keys that ascend, or descend, cost one comparison each and a
-/// step now and then. Any other order is answered too, by as many steps as lie between.
+/// Walks sets along with a merge: keys that ascend, or descend, cost one comparison for each set
+/// and a step now and then. Any other order is answered too, by as many steps as lie between.
 #[derive(Clone, Debug, Default)]
 pub struct RangeDeleteCursor {
+    walks: Vec<Walk>,
+}
+
+/// A place in one set that is not empty.
+#[derive(Clone, Debug)]
+struct Walk {
     set: RangeDeletes,
-    /// Fragments that begin at or before the last key asked for.
-    passed: usize,
+    /// Fragments that begin at or before the last key asked for; `None` before the first.
+    passed: Option<usize>,
 }
 
 impl RangeDeleteCursor {
-    /// A cursor before the first key.
+    /// A cursor over the deletes of all `sets`.
     #[must_use]
-    pub fn new(set: RangeDeletes) -> Self {
-        Self { set, passed: 0 }
+    pub fn new(sets: impl IntoIterator<Item = RangeDeletes>) -> Self {
+        let sets = sets.into_iter().filter(|set| !set.is_empty());
+        Self { walks: sets.map(|set| Walk { set, passed: None }).collect() }
     }
 
-    /// The set it walks.
-    #[must_use]
-    pub fn set(&self) -> &RangeDeletes {
-        &self.set
-    }
-
-    /// Whether the set is empty, so that nothing needs to be asked.
+    /// Whether there is no delete, so that nothing needs to be asked.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.set.is_empty()
+        self.walks.is_empty()
     }
 
     /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
     #[inline]
     pub fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {
-        match &self.set.0 {
-            None => SeqNo(0),
-            Some(inner) => {
-                while inner.points.get(self.passed).is_some_and(|point| **point <= *key) {
-                    self.passed += 1;
-                }
-                while self.passed > 0 && *inner.points[self.passed - 1] > *key {
-                    self.passed -= 1;
-                }
-                inner.newest(self.passed.checked_sub(1), snapshot)
-            }
-        }
+        let newest = self.walks.iter_mut().map(|walk| walk.newest_covering(key, snapshot));
+        newest.max().unwrap_or(SeqNo(0))
     }
 
     /// Whether a message of `key` at `seq` is hidden from a reader at `snapshot`.
     #[inline]
     pub fn hides(&mut self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
-        !self.is_empty() && seq < self.newest_covering(key, snapshot)
+        seq < self.newest_covering(key, snapshot)
+    }
+}
+
+impl Walk {
+    #[inline]
+    fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {
+        let Some(inner) = &self.set.0 else { return SeqNo(0) };
+        let mut passed = match self.passed {
+            Some(passed) => passed,
+            // Wherever a merge begins is found by a search.
+            None => inner.fragment_of(key).map_or(0, |fragment| fragment + 1),
+        };
+        while inner.points.get(passed).is_some_and(|point| **point <= *key) {
+            passed += 1;
+        }
+        while passed > 0 && *inner.points[passed - 1] > *key {
+            passed -= 1;
+        }
+        self.passed = Some(passed);
+        inner.newest(passed.checked_sub(1), snapshot)
     }
 }
 
@@ -374,6 +422,30 @@ mod tests {
         }
     }
 
+    /// What is said of a stretch around each key agrees with what is said of the keys in it.
+    fn hidden_stretches(set: &RangeDeletes, keys: &[Vec<u8>], snapshot: SeqNo, seq: SeqNo) {
+        let hidden = |key: &[u8]| set.hides(key, seq, snapshot);
+        for key in keys {
+            match set.hidden_until(key, seq, snapshot) {
+                None => assert!(!hidden(key)),
+                Some(end) => {
+                    let inside = |k: &&Vec<u8>| *k >= key && end.is_none_or(|end| ***k < *end);
+                    assert!(keys.iter().filter(inside).all(|key| hidden(key)));
+                    assert!(hidden(key) && end.is_none_or(|end| !hidden(end)));
+                }
+            }
+            let last = keys.iter().rfind(|k| *k < key);
+            match set.hidden_from(Some(key), seq, snapshot) {
+                None => assert!(last.is_none_or(|last| !hidden(last))),
+                Some(from) => {
+                    assert!(hidden(from) && *from < **key);
+                    let inside = |k: &&Vec<u8>| ***k >= *from && *k < key;
+                    assert!(keys.iter().filter(inside).all(|k| hidden(k)));
+                }
+            }
+        }
+    }
+
     #[test]
     fn sets_agree_with_a_list_searched_naively() {
         let mut prng = Prng::new(61);
@@ -383,9 +455,10 @@ mod tests {
         for round in 0..400 {
             let (a, b) = (random_set(&mut prng), random_set(&mut prng));
             let both: Vec<RangeDelete> = a.iter().chain(&b).cloned().collect();
-            let set = RangeDeletes::new(a).union(&RangeDeletes::new(b));
-            let mut forward = RangeDeleteCursor::new(set.clone());
-            let mut backward = RangeDeleteCursor::new(set.clone());
+            let (a, b) = (RangeDeletes::new(a), RangeDeletes::new(b));
+            let set = a.union(&b);
+            let mut forward = RangeDeleteCursor::new([a.clone(), b.clone()]);
+            let mut backward = RangeDeleteCursor::new([set.clone()]);
             for snapshot in [0, 3, 20, 40, 61].map(SeqNo) {
                 for key in &keys {
                     let expected = model(&both, key, snapshot);
@@ -407,6 +480,11 @@ mod tests {
                         least = least.min(expected);
                     }
                 }
+                if lo < hi {
+                    let inside = clipped.iter().any(|delete| delete.seq <= snapshot);
+                    assert_eq!(set.touches(lo, Some(hi), snapshot), inside, "round {round}");
+                }
+                hidden_stretches(&set, &keys, snapshot, SeqNo(prng.below(61)));
                 let wholly = (lo < hi && least > SeqNo(0)).then_some(least);
                 assert_eq!(set.covers_wholly(lo, Some(hi), snapshot), wholly, "round {round}");
             }

@@ -20,7 +20,6 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use frondb_core::clock::Nanos;
-use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
@@ -363,18 +362,18 @@ impl Cursor {
         let mut part = segment(&version.trunk, direction, at, &self.lower, upper, seq)?;
         self.pay_for_merging(&part.leaf, part.sources.len());
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
-        let mut deletes: Vec<_> = part.range_deletes.iter().cloned().collect();
+        let mut range_deletes = part.range_deletes;
         let from = Bound::Included(&*part.lo);
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         for memtable in version.memtables() {
             if !memtable.is_empty() {
-                deletes.extend(memtable.range_deletes().iter().cloned());
+                let sets = memtable.range_delete_sets();
+                let met = sets.iter().filter(|set| set.touches(&part.lo, part.hi.as_deref(), seq));
+                range_deletes.extend(met.cloned());
                 sources.push(Box::new(memtable.cursor(direction, from, to, seq)));
             }
         }
         sources.append(&mut part.sources);
-        let range_deletes =
-            if deletes.is_empty() { RangeDeletes::default() } else { RangeDeletes::new(deletes) };
         let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
         let options = VisibleOptions {
             snapshot: seq,

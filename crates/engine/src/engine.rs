@@ -35,13 +35,14 @@ pub(crate) const LOCK_FILE: &str = "LOCK";
 /// Name of the log's directory in the database directory.
 pub(crate) const LOG_DIR: &str = "wal";
 
-/// Range deletes in a memtable above which it is frozen: readers look at each set as a whole.
-const RANGE_DELETES_MAX: usize = 1000;
+/// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
+/// space comes back.
+const RANGE_DELETES_MAX: u64 = 1000;
 
 /// How long a wait for background work lasts before the engine's health is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How often a delete on a full disk looks again before it gives up.
+/// How often a delete or a flush on a full disk looks again before it gives up.
 const FULL_TRIES: u32 = 20;
 
 /// What users and workers share.
@@ -573,7 +574,7 @@ impl Shared {
             let memtable = &tree.version().active.memtable;
             let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
             let stretch = stretch::is_due(tree);
-            let many = memtable.range_deletes().len() > RANGE_DELETES_MAX;
+            let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
             if early || stretch || many {
                 if stretch {
                     self.wait_cleaned(tree);
@@ -631,12 +632,11 @@ impl Shared {
     }
 
     fn wait_flushed(&self) -> Result<()> {
-        if self.is_manual() {
-            self.try_space();
-        }
+        let mut tries = 0;
         loop {
             self.env.check_health()?;
             if self.is_manual() {
+                self.try_space();
                 self.run_pending();
                 self.env.check_health()?;
             }
@@ -645,7 +645,11 @@ impl Shared {
                 return Ok(());
             }
             if let Some(full) = self.env.full() {
-                return Err(full);
+                // Merges may be about to free what is missing.
+                if tries == FULL_TRIES {
+                    return Err(full);
+                }
+                tries += 1;
             }
             let mut flushed = |_: &_| trees.iter().all(|tree| tree.version().frozen.is_empty());
             self.work.wait_until(LOOK_EVERY, &mut flushed);

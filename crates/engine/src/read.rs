@@ -118,11 +118,7 @@ fn find(
         if memtable.is_empty() {
             continue;
         }
-        for delete in memtable.range_deletes().iter() {
-            if delete.seq <= seq && delete.covers(key) {
-                lookup.hide_below(delete.seq);
-            }
-        }
+        lookup.hide_below(memtable.newest_range_delete(key, seq));
         memtable.get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
         if !lookup.wants_more() {
             break;

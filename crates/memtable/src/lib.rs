@@ -16,6 +16,7 @@ mod filter;
 mod gather;
 mod memtable;
 mod order;
+mod ranges;
 mod stretch;
 mod tiers;
 mod writer;

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::arena::{Chunks, Slot};
 use crate::array::{SortedArray, rank_below, rank_visible};
 use crate::cursor::MemCursor;
+use crate::ranges::Ranges;
 use crate::writer::Writer;
 
 /// A message on its way into the memtable.
@@ -65,7 +66,7 @@ pub struct Entry<'a> {
 pub struct Memtable {
     writer: Mutex<Option<Box<Writer>>>,
     shared: RwLock<Shared>,
-    ranges: RwLock<Ranges>,
+    ranges: Ranges,
     counters: Counters,
     budget: Arc<Budget>,
 }
@@ -75,16 +76,6 @@ pub struct Memtable {
 pub(crate) struct Shared {
     pub(crate) tail: Vec<Slot>,
     pub(crate) state: Option<Arc<State>>,
-}
-
-/// The range deletes, and the set of them that readers ask.
-#[derive(Default)]
-struct Ranges {
-    list: Vec<RangeDelete>,
-    set: RangeDeletes,
-    /// How many of `list` are in `set`: it is made when it is asked for, so that a commit of many
-    /// range deletes does not make it as many times.
-    in_set: usize,
 }
 
 /// Everything but the tail, at one moment.
@@ -133,7 +124,7 @@ impl Memtable {
         Self {
             writer: Mutex::new(None),
             shared: RwLock::new(Shared::default()),
-            ranges: RwLock::new(Ranges::default()),
+            ranges: Ranges::default(),
             counters: Counters {
                 messages: AtomicU64::new(0),
                 deletes: AtomicU64::new(0),
@@ -161,7 +152,7 @@ impl Memtable {
     }
 
     /// Inserts a range delete. It hides nothing here by itself: readers ask
-    /// [`range_deletes`](Self::range_deletes).
+    /// [`newest_range_delete`](Self::newest_range_delete).
     ///
     /// # Panics
     /// After [`seal`](Self::seal).
@@ -169,30 +160,40 @@ impl Memtable {
         let mut writer = self.writer.lock();
         let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
         writer.note_range_delete(&range, &self.counters);
-        self.ranges.write().list.push(range);
+        self.ranges.add(range);
         writer.charge(&self.counters);
     }
 
-    /// The range deletes there are now. The first call after some were inserted makes the set
-    /// anew: a memtable with thousands of them is better frozen.
+    /// How many range deletes there are.
+    #[must_use]
+    pub fn range_delete_count(&self) -> u64 {
+        self.counters.range_deletes.load(Ordering::Relaxed)
+    }
+
+    /// The newest range delete that covers `key` and is visible at `snapshot`; 0 if there is none.
+    #[inline]
+    #[must_use]
+    pub fn newest_range_delete(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
+        if self.range_delete_count() == 0 {
+            return SeqNo(0);
+        }
+        self.ranges.newest_covering(key, snapshot)
+    }
+
+    /// The range deletes there are now, as a few sets, for readers: cheap to have.
+    #[must_use]
+    pub fn range_delete_sets(&self) -> Arc<[RangeDeletes]> {
+        if self.range_delete_count() == 0 { Arc::default() } else { self.ranges.sets() }
+    }
+
+    /// The range deletes there are now, as one set: made anew at each call.
     #[must_use]
     pub fn range_deletes(&self) -> RangeDeletes {
-        let list = {
-            let ranges = self.ranges.read();
-            if ranges.in_set == ranges.list.len() {
-                return ranges.set.clone();
-            }
-            ranges.list.clone()
-        };
-        // Made without the lock; another reader may have been faster, with the same or more.
-        let len = list.len();
-        let set = RangeDeletes::new(list);
-        let mut ranges = self.ranges.write();
-        if ranges.in_set < len {
-            ranges.set = set.clone();
-            ranges.in_set = len;
+        let sets = self.range_delete_sets();
+        match &*sets {
+            [one] => one.clone(),
+            sets => RangeDeletes::new(sets.iter().flat_map(RangeDeletes::iter).cloned()),
         }
-        set
     }
 
     /// Says that nothing more will be inserted: the memtable is frozen. Gives back the memory of
@@ -349,7 +350,7 @@ impl Memtable {
         MemtableStats {
             messages: self.len(),
             deletes: self.deletes(),
-            range_deletes: self.counters.range_deletes.load(Ordering::Relaxed),
+            range_deletes: self.range_delete_count(),
             data_bytes: self.data_bytes(),
             bytes: self.bytes(),
             arrays: arrays as u64,

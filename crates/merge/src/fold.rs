@@ -83,7 +83,7 @@ impl FoldMerge {
         debug_assert!(options.snapshots.is_sorted(), "snapshots must ascend");
         Ok(Self {
             merger: Merger::new(sources, Direction::Forward),
-            range_deletes: RangeDeleteCursor::new(options.range_deletes.clone()),
+            range_deletes: RangeDeleteCursor::new([options.range_deletes.clone()]),
             options,
             stripe_floor: SeqNo(0),
             held: false,

@@ -21,8 +21,8 @@ pub struct VisibleOptions {
     pub snapshot: SeqNo,
     /// Which way the sources run.
     pub direction: Direction,
-    /// Range deletes over the sources.
-    pub range_deletes: RangeDeletes,
+    /// Range deletes over the sources, in as many sets as they come.
+    pub range_deletes: Vec<RangeDeletes>,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
     /// Reads values that updates lie upon and that have extents of their own.
@@ -36,7 +36,7 @@ impl VisibleOptions {
         Self {
             snapshot,
             direction: Direction::Forward,
-            range_deletes: RangeDeletes::empty(),
+            range_deletes: Vec::new(),
             update: None,
             values: None,
         }
@@ -67,10 +67,10 @@ impl VisibleMerge {
     /// A merge of `sources`, newest first, that run in the options' direction from wherever their
     /// caller positioned them. Reads nothing yet.
     #[must_use]
-    pub fn new(sources: Vec<Box<dyn Source>>, options: VisibleOptions) -> Self {
+    pub fn new(sources: Vec<Box<dyn Source>>, mut options: VisibleOptions) -> Self {
         Self {
             merger: Merger::new(sources, options.direction),
-            range_deletes: RangeDeleteCursor::new(options.range_deletes.clone()),
+            range_deletes: RangeDeleteCursor::new(std::mem::take(&mut options.range_deletes)),
             options,
             decided: false,
             held: false,

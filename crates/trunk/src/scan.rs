@@ -3,7 +3,7 @@
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Direction, RangeDelete, Result, SeqNo, Source};
+use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_run::ReadMode;
 
 use crate::base::BaseCursor;
@@ -16,8 +16,9 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources of runs, newest first; bounded to the leaf's range and the scan's.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes of all nodes on the path.
-    pub range_deletes: RangeDeletes,
+    /// Range deletes of the nodes on the path, as far as there are any the scan may meet; they
+    /// reach beyond its range.
+    pub range_deletes: Vec<RangeDeletes>,
     /// First key of the range scanned.
     pub lo: Key,
     /// First key beyond it.
@@ -47,8 +48,9 @@ pub fn segment(
         }
         _ => {}
     }
-    let deletes = path.iter().flat_map(|node| node.range_deletes.iter().cloned());
-    let range_deletes = RangeDeletes::new(deletes);
+    let deletes = path.iter().map(|node| &*node.range_deletes);
+    let deletes = deletes.filter(|set| set.touches(&lo, hi.as_deref(), snapshot));
+    let range_deletes = deletes.cloned().collect();
     let mut segment = Segment { leaf, sources: Vec::new(), range_deletes, lo, hi };
     for node in path {
         for view in &node.runs {
@@ -97,23 +99,22 @@ impl Segment {
             return None;
         }
         let mut part = view.cut(&self.lo, self.hi.as_ref(), 1)?;
-        let hides = |delete: &&RangeDelete| delete.seq <= snapshot && meta.max_seq < delete.seq;
-        // Deletes are in the order of their first keys, so one pass finds how far they reach
-        // from the left without a gap.
-        for delete in self.range_deletes.iter().filter(hides) {
-            if delete.covers(&part.lo) {
-                part.lo = Key::from(delete.hi.as_deref()?);
-            }
+        let (hidden, sets) = (meta.max_seq, &self.range_deletes);
+        while let Some(end) =
+            sets.iter().find_map(|set| set.hidden_until(&part.lo, hidden, snapshot))
+        {
+            part.lo = Key::from(end?);
         }
-        while let Some(delete) = self.range_deletes.iter().filter(hides).find(|delete| {
-            let beyond = match (&part.hi, &delete.hi) {
-                (_, None) => true,
-                (None, Some(end)) => *meta.last_key < **end,
-                (Some(hi), Some(end)) => **hi <= **end,
-            };
-            beyond && part.hi.as_ref().is_none_or(|hi| *delete.lo < **hi)
-        }) {
-            part.hi = Some(Key::from(&*delete.lo));
+        // From where the run ends, whatever deletes cover beyond.
+        while part.is_visible() {
+            let last = &*meta.last_key;
+            let ends_inside = part.hi.as_ref().is_none_or(|hi| *last < **hi);
+            let after_last = ends_inside.then(|| [last, &[0]].concat());
+            let hi = after_last.as_deref().or(part.hi.as_deref());
+            match sets.iter().find_map(|set| set.hidden_from(hi, hidden, snapshot)) {
+                Some(from) => part.hi = Some(Key::from(from)),
+                None => break,
+            }
         }
         part.is_visible().then_some(part)
     }

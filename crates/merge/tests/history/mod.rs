@@ -222,7 +222,7 @@ pub fn read_all(mut merge: VisibleMerge) -> Result<Vec<(Vec<u8>, Found)>> {
 pub fn reader(snapshot: SeqNo, direction: Direction, deletes: RangeDeletes) -> VisibleOptions {
     VisibleOptions {
         direction,
-        range_deletes: deletes,
+        range_deletes: vec![deletes],
         update: Some(append()),
         values: Some(Arc::new(Extents)),
         ..VisibleOptions::new(snapshot)

@@ -1,0 +1,149 @@
+//! The range deletes of a memtable, and the sets of them that readers ask.
+//!
+//! ```text
+//!   tail   the newest, as they came; at most a commit's, or a few
+//!   sets   immutable, each at least twice as large as the next
+//! ```
+//!
+//! A set is sorted and cut into fragments ([`frondb_core::range_delete`]), which costs as much as
+//! the set is large. So a range delete only joins the tail; a reader that finds it too long makes
+//! it a set, and sets of like size are made one, so each delete is sorted again as often as there
+//! are sets, whatever the order of commits and reads. Readers ask every set: a handful of
+//! searches.
+//!
+//! Thread safety: everything may be called from any thread. The lock is held for a push, a copy
+//! of a pointer or a look at a short tail, not while a set is made.
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::{Arc, RwLock};
+use frondb_core::{RangeDelete, SeqNo};
+
+/// A tail that a lookup of one key walks through.
+const TAIL_MAX: usize = 16;
+
+/// The range deletes of a memtable.
+#[derive(Default)]
+pub(crate) struct Ranges(RwLock<Layers>);
+
+#[derive(Default)]
+struct Layers {
+    tail: Vec<RangeDelete>,
+    /// Largest first.
+    sets: Arc<[RangeDeletes]>,
+}
+
+impl Ranges {
+    pub(crate) fn add(&self, range: RangeDelete) {
+        self.0.write().tail.push(range);
+    }
+
+    /// The newest that covers `key` and is visible at `snapshot`; 0 if there is none.
+    pub(crate) fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
+        let newest_of = |sets: &[RangeDeletes]| {
+            let newest = sets.iter().map(|set| set.newest_covering(key, snapshot));
+            newest.max().unwrap_or(SeqNo(0))
+        };
+        {
+            let layers = self.0.read();
+            if layers.tail.len() <= TAIL_MAX {
+                let covers = |range: &&RangeDelete| range.seq <= snapshot && range.covers(key);
+                let tail = layers.tail.iter().filter(covers).map(|range| range.seq).max();
+                return tail.unwrap_or(SeqNo(0)).max(newest_of(&layers.sets));
+            }
+        }
+        newest_of(&self.sets())
+    }
+
+    /// All there are, in sets.
+    pub(crate) fn sets(&self) -> Arc<[RangeDeletes]> {
+        let (tail, seen) = {
+            let layers = self.0.read();
+            if layers.tail.is_empty() {
+                return Arc::clone(&layers.sets);
+            }
+            (layers.tail.clone(), Arc::clone(&layers.sets))
+        };
+        let taken = tail.len();
+        let sets = with(&seen, RangeDeletes::new(tail));
+        let mut layers = self.0.write();
+        // Another reader may have done the same meanwhile; what it made is as good.
+        if Arc::ptr_eq(&layers.sets, &seen) {
+            layers.tail.drain(..taken);
+            layers.sets = Arc::clone(&sets);
+        }
+        sets
+    }
+}
+
+/// `sets` and a new one, those of like size made one.
+fn with(sets: &[RangeDeletes], new: RangeDeletes) -> Arc<[RangeDeletes]> {
+    let mut kept = sets.len();
+    let mut size = new.len();
+    while kept > 0 && sets[kept - 1].len() < 2 * size {
+        kept -= 1;
+        size += sets[kept].len();
+    }
+    let last = if kept == sets.len() {
+        new
+    } else {
+        let small = sets[kept..].iter().chain([&new]);
+        RangeDeletes::new(small.flat_map(RangeDeletes::iter).cloned())
+    };
+    let last = (!last.is_empty()).then_some(last);
+    sets[..kept].iter().cloned().chain(last).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use frondb_core::prng::Prng;
+
+    use super::*;
+
+    fn range(prng: &mut Prng, seq: u64) -> RangeDelete {
+        let mut key = || vec![prng.below(16) as u8];
+        let (lo, hi) = (key(), key());
+        RangeDelete { lo: lo.into(), hi: Some(hi.into()), seq: SeqNo(seq) }
+    }
+
+    #[test]
+    fn lookups_and_sets_agree_with_the_list_however_they_are_mixed() {
+        for seed in 0..20 {
+            let mut prng = Prng::new(seed);
+            let (ranges, mut list) = (Ranges::default(), Vec::new());
+            for seq in 1..400 {
+                let new = range(&mut prng, seq);
+                list.push(new.clone());
+                ranges.add(new);
+                let (key, at) = ([prng.below(16) as u8], SeqNo(prng.below(seq + 1)));
+                let covering = list.iter().filter(|rd| rd.seq <= at && rd.covers(&key));
+                let expected = covering.map(|rd| rd.seq).max().unwrap_or(SeqNo(0));
+                if prng.chance(1, 4) {
+                    assert_eq!(ranges.newest_covering(&key, at), expected, "seed {seed}");
+                }
+                if prng.chance(1, 4) {
+                    let sets = ranges.sets();
+                    let newest = sets.iter().map(|set| set.newest_covering(&key, at)).max();
+                    assert_eq!(newest.unwrap_or(SeqNo(0)), expected, "seed {seed}");
+                }
+            }
+        }
+    }
+
+    /// A reader after every range delete must not sort them all each time: deletes sorted in all
+    /// are counted by the sizes of new sets.
+    #[test]
+    fn a_reader_after_each_costs_a_few_sorts_of_each() {
+        let (ranges, mut sorted) = (Ranges::default(), 0);
+        let count = 4_096u32;
+        for i in 0..count {
+            let (lo, hi) = ((2 * i).to_be_bytes(), (2 * i + 1).to_be_bytes());
+            let seq = SeqNo(u64::from(i) + 1);
+            ranges.add(RangeDelete { lo: lo.into(), hi: Some(hi.into()), seq });
+            let sets = ranges.sets();
+            assert!(sets.len() <= 13, "{} sets of {i}", sets.len());
+            sorted += sets.last().map_or(0, RangeDeletes::len);
+        }
+        assert!(sorted <= 13 * count as usize, "{sorted} sorted for {count}");
+        assert_eq!(ranges.sets().iter().map(RangeDeletes::len).sum::<usize>(), count as usize);
+    }
+}
