@@ -77,8 +77,8 @@ pub struct Engine {
     workers: Mutex<Vec<JoinHandle>>,
     recovery: Recovery,
     calls: RwLock<()>,
-    /// The lock of the directory; `None` once closed.
-    lock: Mutex<Option<DeviceLock>>,
+    /// The locks of the directory and of the log's; none once closed.
+    locks: Mutex<Vec<DeviceLock>>,
 }
 
 impl Engine {
@@ -87,7 +87,9 @@ impl Engine {
     ///
     /// # Errors
     /// `Busy` if another process (or this one) has it open; `NotFound`, `Exists` or `Invalid` as
-    /// the options say; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
+    /// the options say; `Invalid` if the log is not this database's; `Unsupported` if a newer
+    /// version wrote it; `Corruption`; `Io`. Nothing is made in a directory that holds something
+    /// else, or with invalid options.
     pub fn open(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -95,19 +97,13 @@ impl Engine {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Self> {
+        options.check()?;
+        if !recovery::exists(&device, &options)? {
+            recovery::check_new_log(&device, log_device.as_ref())?;
+        }
         let lock = device.lock(LOCK_FILE)?;
-        let log_device = match log_device {
-            Some(log_device) => log_device,
-            None => {
-                if !device.exists(LOG_DIR)? {
-                    device.create_dir(LOG_DIR)?;
-                    device.sync_dir("")?;
-                }
-                device.subdevice(LOG_DIR)?
-            }
-        };
         let threads = options.background_threads;
-        let (env, recovery) = recovery::open(device, log_device, options, clock)?;
+        let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock)?;
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
             env,
@@ -121,7 +117,7 @@ impl Engine {
             workers: Mutex::default(),
             recovery,
             calls: RwLock::default(),
-            lock: Mutex::new(Some(lock)),
+            locks: Mutex::new(vec![log_lock, lock]),
         };
         for tree in engine.shared.env.all_trees() {
             plan_all(&engine.shared.env, &engine.shared.work, &tree);
@@ -134,6 +130,16 @@ impl Engine {
         }
         engine.shared.freeze_if_full(&[]);
         Ok(engine)
+    }
+
+    /// Whether `device` has a database that [`open`](Self::open) would open; otherwise it would make
+    /// one. Changes nothing.
+    ///
+    /// # Errors
+    /// As `open`, as far as can be told without opening.
+    pub fn is_there(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
+        options.check()?;
+        recovery::exists(device, options)
     }
 
     /// What recovery found when the database was opened.
@@ -385,13 +391,13 @@ impl Engine {
     /// fails with `Closed`, and the directory may be opened again, also if this fails.
     pub fn close(&self) -> Result<()> {
         // Held to the end: who closes at the same time returns when it is done.
-        let mut lock = self.lock.lock();
+        let mut locks = self.locks.lock();
         if !self.shared.env.set_closed() {
             return Ok(());
         }
         drop(self.calls.write());
         let closed = self.finish();
-        *lock = None;
+        locks.clear();
         closed
     }
 

@@ -8,7 +8,7 @@ use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
-use frondb_wal::SyncMode;
+use frondb_wal::{SyncMode, WalOptions};
 
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -127,7 +127,7 @@ impl EngineOptions {
                 self.background_threads
             )));
         }
-        Ok(())
+        WalOptions { sync: self.sync, ..WalOptions::default() }.check()
     }
 
     /// Memtable bytes at which the largest is frozen (rule 4).

@@ -1,7 +1,9 @@
 //! Opening: the manifest's snapshot and edits, then the log.
 //!
+//! 0. Look whether this is a database or may become one ([`exists`]); nothing is changed until then.
 //! 1. Lock the directory.
-//! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]).
+//! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]). Make sure that the log's
+//!    directory is this database's ([`frondb_wal::owner`]) and lock it.
 //! 3. Replay the log from where it is needed into memtables, leaving out what is in runs already
 //!    (each tree's flushed SeqNo).
 //! 4. Open the space with the extents of runs and of large values as used; all else is free.
@@ -17,7 +19,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{
     Chunk, Error, ErrorKind, Lsn, MessageKind, NodeId, Result, RunId, SeqNo, Source, TreeId,
 };
-use frondb_device::SharedDevice;
+use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
 use frondb_memtable::{Entry, Memtable};
 use frondb_run::format::ValueRef;
@@ -25,9 +27,10 @@ use frondb_run::{Run, RunEnv, RunMeta, RunStats};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_trunk::format::BodyImage;
 use frondb_trunk::{Key, NodeImage, restore};
-use frondb_wal::{Wal, WalOptions};
+use frondb_wal::{Wal, WalOptions, owner};
 
 use crate::catalog::tree_core;
+use crate::engine::LOG_DIR;
 use crate::env::{Env, EnvParts, Ids};
 use crate::format::{
     Edit, Op, RecordError, RecordVisitor, decode_edit, decode_record, range_delete,
@@ -52,16 +55,17 @@ pub struct Recovery {
     pub manifest_tail: Option<String>,
 }
 
-/// Opens or makes the database in `device`; `log_device` is where its log is.
+/// Opens or makes the database in `device`; `log_device` is where its log is, if not in a directory
+/// of `device`. The lock is that of the log's directory.
 pub(crate) fn open(
     device: SharedDevice,
-    log_device: SharedDevice,
+    log_device: Option<SharedDevice>,
     options: EngineOptions,
     clock: SharedClock,
-) -> Result<(Env, Recovery)> {
-    options.check()?;
+) -> Result<(Env, Recovery, DeviceLock)> {
     let mut recovery = Recovery::default();
-    let (manifest, state) = open_manifest(&device, &options, &mut recovery)?;
+    let (manifest, state, log_device, lock) =
+        open_manifest(&device, log_device, &options, &mut recovery)?;
     let budget = Budget::new(options.memory_bytes);
     let mut wal_options = WalOptions {
         segment_bytes: (options.write_buffer_bytes() / 4).clamp(64 << 10, 100 << 20),
@@ -122,7 +126,7 @@ pub(crate) fn open(
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
     publish(&env, state, logged)?;
     report(&recovery);
-    Ok((env, recovery))
+    Ok((env, recovery, lock))
 }
 
 /// What the process takes beyond what the parts charge: the allocator's rounding and retained
@@ -145,27 +149,71 @@ fn report(recovery: &Recovery) {
     }
 }
 
+/// Whether `device` has a database, which may be opened, or has none, and one may be made. Changes
+/// nothing.
+pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
+    if Manifest::exists(device)? {
+        if options.create_new {
+            let message = format!("{} has a database already", device.describe());
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        return Ok(true);
+    }
+    if !options.create && !options.create_new {
+        let message = format!("there is no FronDB database in {}", device.describe());
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    check_empty(device)?;
+    Ok(false)
+}
+
+/// Checks that a database that is made in `device` may keep its log where it shall.
+pub(crate) fn check_new_log(device: &SharedDevice, given: Option<&SharedDevice>) -> Result<()> {
+    match given {
+        Some(log) => owner::check_free(log),
+        None if device.exists(LOG_DIR)? => owner::check_free(&device.subdevice(LOG_DIR)?),
+        None => Ok(()),
+    }
+}
+
+fn make_manifest(
+    device: &SharedDevice,
+    log_device: Option<SharedDevice>,
+) -> Result<(Manifest, SharedDevice, DeviceLock)> {
+    let log_device = match log_device {
+        Some(log_device) => log_device,
+        None => {
+            let log_device = device.subdevice(LOG_DIR)?;
+            device.sync_dir("")?;
+            log_device
+        }
+    };
+    let db_id = new_db_id();
+    let lock = owner::claim(&log_device, db_id)?;
+    let manifest = Manifest::create(Arc::clone(device), db_id, ManifestOptions::default())?;
+    owner::settle(&log_device, db_id)?;
+    Ok((manifest, log_device, lock))
+}
+
 fn open_manifest(
     device: &SharedDevice,
+    log_device: Option<SharedDevice>,
     options: &EngineOptions,
     recovery: &mut Recovery,
-) -> Result<(Manifest, ManifestState)> {
-    let manifest_options = ManifestOptions::default();
-    if !Manifest::exists(device)? {
-        if !options.create && !options.create_new {
-            let message = format!("there is no FronDB database in {}", device.describe());
-            return Err(Error::new(ErrorKind::NotFound, message));
-        }
-        check_empty(device)?;
+) -> Result<(Manifest, ManifestState, SharedDevice, DeviceLock)> {
+    // Again, because somebody else may have made one before we had the lock.
+    if !exists(device, options)? {
         recovery.created = true;
-        let manifest = Manifest::create(Arc::clone(device), new_db_id(), manifest_options)?;
-        return Ok((manifest, ManifestState::default()));
+        let (manifest, log_device, lock) = make_manifest(device, log_device)?;
+        return Ok((manifest, ManifestState::default(), log_device, lock));
     }
-    if options.create_new {
-        let message = format!("{} has a database already", device.describe());
-        return Err(Error::new(ErrorKind::Exists, message));
-    }
-    let (manifest, recovered) = Manifest::open(Arc::clone(device), manifest_options)?;
+    let (manifest, recovered) = Manifest::open(Arc::clone(device), ManifestOptions::default())?;
+    let log_device = match log_device {
+        Some(log_device) => log_device,
+        None if device.exists(LOG_DIR)? => device.subdevice(LOG_DIR)?,
+        None => return Err(owner::missing(&format!("{}/{LOG_DIR}", device.describe()))),
+    };
+    let lock = owner::take(&log_device, manifest.db_id())?;
     recovery.manifest_tail = recovered.trimmed.map(|trimmed| trimmed.to_string());
     for warning in &recovered.warnings {
         tracing::warn!("{warning}");
@@ -180,7 +228,7 @@ fn open_manifest(
             state.apply(edit)?;
         }
     }
-    Ok((manifest, state))
+    Ok((manifest, state, log_device, lock))
 }
 
 /// A directory with other files in it is not made a database by accident.
@@ -189,7 +237,9 @@ fn check_empty(device: &SharedDevice) -> Result<()> {
     // never in force.
     let ours = |name: &String| {
         name == crate::engine::LOCK_FILE
-            || name == crate::engine::LOG_DIR
+            || name == LOG_DIR
+            || name == owner::OWNER_FILE_NEW
+            || name == owner::LOCK_FILE
             || name == "SUPER.new"
             || name.starts_with("MANIFEST-")
     };

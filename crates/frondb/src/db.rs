@@ -5,9 +5,10 @@ use std::path::Path;
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
-use frondb_core::{Error, Result};
+use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{Durability, Engine, EngineStats, Recovery, Snapshot};
+use frondb_wal::owner;
 
 use crate::batch::Batch;
 use crate::options::{Options, TreeOptions};
@@ -24,18 +25,30 @@ impl Db {
     ///
     /// # Errors
     /// `Busy` ("in use by pid N") if it is open already; `NotFound` if it does not exist and is
-    /// not to be made; `Invalid` if the directory holds something else; `Unsupported` if a newer
+    /// not to be made; `Invalid` if the directory holds something else, or if the log is
+    /// not in the log directory; `Unsupported` if a newer
     /// version wrote it; `Corruption`; `Io`.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
-        let device: SharedDevice = if options.engine.create || options.engine.create_new {
-            Arc::new(PosixDevice::create(path)?)
-        } else {
-            Arc::new(PosixDevice::open(path)?)
+        options.engine.check()?;
+        let may_make = options.engine.create || options.engine.create_new;
+        let found = existing(path)?;
+        let is_there = match &found {
+            Some(device) => Engine::is_there(device, &options.engine)?,
+            None if may_make => false,
+            None => {
+                let message = format!("there is no FronDB database in {}", path.display());
+                return Err(Error::new(ErrorKind::NotFound, message));
+            }
         };
-        let log: Option<SharedDevice> = match &options.log_dir {
+        // The log's directory first: one that is another database's leaves nothing behind.
+        let log = match &options.log_dir {
             None => None,
-            Some(dir) => Some(Arc::new(PosixDevice::create(dir)?)),
+            Some(dir) => Some(log_device(dir, is_there)?),
+        };
+        let device = match found {
+            Some(device) => device,
+            None => Arc::new(PosixDevice::create(path)?),
         };
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         Self::open_on(device, log, options, clock, &executor)
@@ -180,5 +193,24 @@ impl Db {
             other => Some(other),
         };
         self.list_trees().into_iter().filter_map(open).collect::<Result<_, Error>>()
+    }
+}
+
+/// The directory at `path`; `None` if there is none.
+fn existing(path: &Path) -> Result<Option<SharedDevice>> {
+    match PosixDevice::open(path) {
+        Ok(device) => Ok(Some(Arc::new(device))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The directory of the log: of a database that is there, or of one that is to be made.
+fn log_device(dir: &Path, is_there: bool) -> Result<SharedDevice> {
+    match existing(dir)? {
+        Some(device) if is_there => Ok(device),
+        Some(device) => owner::check_free(&device).map(|()| device),
+        None if is_there => Err(owner::missing(&dir.display().to_string())),
+        None => Ok(Arc::new(PosixDevice::create(dir)?)),
     }
 }

@@ -6,7 +6,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::SharedDevice;
 
 use crate::file::LogFile;
-use crate::format::{KIND_EDIT, SUPER_FILE};
+use crate::format::KIND_EDIT;
 use crate::options::ManifestOptions;
 use crate::recovery::{self, Recovered};
 use crate::snapshot::SnapshotWriter;
@@ -139,12 +139,12 @@ impl Manifest {
         Ok((manifest, recovered))
     }
 
-    /// Whether a database's superblocks are in `device`. It may still not open.
+    /// Whether a database's superblocks are in `device`. It may still not open. Changes nothing.
     ///
     /// # Errors
-    /// `Io`.
+    /// As [`Manifest::open`] where the superblocks tell; `Corruption` too if they are lost; `Io`.
     pub fn exists(device: &SharedDevice) -> Result<bool> {
-        device.exists(SUPER_FILE)
+        recovery::exists(device)
     }
 
     fn new(

@@ -54,6 +54,15 @@ impl fmt::Display for TrimmedTail {
     }
 }
 
+/// Whether there are superblocks, and usable ones.
+pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
+    if device.exists(SUPER_FILE)? {
+        return Slots::open(&**device).map(|_| true);
+    }
+    lost_superblock(device, &manifest_files(device)?)?;
+    Ok(false)
+}
+
 /// Makes the first manifest file and the superblocks, all durable.
 pub(crate) fn create(
     device: &SharedDevice,

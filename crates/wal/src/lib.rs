@@ -17,6 +17,7 @@ mod files;
 pub mod format;
 mod log;
 mod options;
+pub mod owner;
 mod replay;
 mod segment;
 mod state;

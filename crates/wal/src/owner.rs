@@ -1,0 +1,158 @@
+//! Whose log a directory holds. The log may lie in a directory of its own, and an empty log looks
+//! like a missing one: so the directory says which database it belongs to, from the first on.
+//!
+//! ```text
+//!  LOG        64 bytes: the header of segment 0, which has no records; names the database
+//!  LOG.new    the same, while the database is made
+//!  LOG.lock   the lock of the directory
+//! ```
+//!
+//! # Protocol
+//! 1. [`claim`]: `LOG.new` is made durable, in a directory that has neither `LOG` nor segments.
+//! 2. The database comes into being, by its superblock.
+//! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
+//!
+//! A crash before 2 leaves a `LOG.new` that counts for nothing: the next claim replaces it. One
+//! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
+//! its first open does 3 before anything else. A segment of the database proves as much as `LOG`.
+
+use frondb_core::{Error, ErrorKind, Lsn, Result};
+use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
+
+use crate::files::Directory;
+use crate::format::{FileName, HEADER_BYTES, SegmentHeader};
+
+/// Names the database that the log belongs to.
+pub const OWNER_FILE: &str = "LOG";
+/// The same while the database is made.
+pub const OWNER_FILE_NEW: &str = "LOG.new";
+/// The lock of a log's directory.
+pub const LOCK_FILE: &str = "LOG.lock";
+
+/// Checks that a new database may keep its log in `device`. Changes nothing.
+///
+/// # Errors
+/// `Invalid` if the log of a database is there; `Io`.
+pub fn check_free(device: &SharedDevice) -> Result<()> {
+    if device.exists(OWNER_FILE)? || device.list("")?.iter().any(|name| is_of_log(name)) {
+        return Err(Error::invalid(format!(
+            "{} holds the log of another database; a database needs a log directory of its own",
+            device.describe()
+        )));
+    }
+    Ok(())
+}
+
+/// Prepares `device` for the log of a database that is about to be made, durably.
+///
+/// # Errors
+/// As [`check_free`]; `Busy` if a database is open or being made on it; `NoSpace`.
+pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
+    check_free(device)?;
+    let lock = device.lock(LOCK_FILE)?;
+    check_free(device)?;
+    write_new(&**device, db_id)?;
+    Ok(lock)
+}
+
+/// Takes the directory of a database's log, for as long as the lock lives.
+///
+/// # Errors
+/// `Invalid` if the log of this database is not there; `Corruption`; `Busy`; `Io`. Nothing was made
+/// in a directory that is not the log's.
+pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
+    check(device, db_id)?;
+    let lock = device.lock(LOCK_FILE)?;
+    settle(device, db_id)?;
+    Ok(lock)
+}
+
+/// Ends what [`claim`] began, once the database is there. REQUIRES: the directory's lock.
+///
+/// # Errors
+/// As [`take`].
+pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
+    check(device, db_id)?;
+    if !is_named(&**device, OWNER_FILE, db_id) {
+        if !is_named(&**device, OWNER_FILE_NEW, db_id) {
+            write_new(&**device, db_id)?;
+        }
+        device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
+    }
+    // Also a name that a killed process left behind.
+    device.sync_dir("")
+}
+
+fn check(device: &SharedDevice, db_id: u128) -> Result<()> {
+    let named = match read(&**device, OWNER_FILE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        other => Some(other),
+    };
+    match named {
+        Some(Ok(owner)) if owner == db_id => return Ok(()),
+        Some(Ok(owner)) => {
+            let message = format!("it holds that of database {owner:032x}");
+            return Err(not_here(&**device, db_id, &message));
+        }
+        None if is_named(&**device, OWNER_FILE_NEW, db_id) => return Ok(()),
+        Some(Err(_)) | None => {}
+    }
+    let names = device.list("")?;
+    let newest = names.iter().filter_map(|name| segment_number(name)).max();
+    match (newest, named) {
+        (Some(newest), _) => {
+            Directory::new(SharedDevice::clone(device)).open(newest, db_id).map(|_| ())
+        }
+        (None, Some(Err(error))) => Err(error),
+        (None, _) => Err(not_here(&**device, db_id, "it holds no log")),
+    }
+}
+
+fn is_of_log(name: &str) -> bool {
+    matches!(FileName::parse(name), Some(FileName::Segment(_) | FileName::Spare(_)))
+}
+
+fn segment_number(name: &str) -> Option<u64> {
+    match FileName::parse(name) {
+        Some(FileName::Segment(number)) => Some(number),
+        _ => None,
+    }
+}
+
+fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
+    Error::invalid(format!(
+        "the log of this database ({db_id:032x}) is not in {}: {found}. Open the database with the \
+         log directory it was made with",
+        device.describe()
+    ))
+}
+
+/// The error for a database whose log cannot be in `dir`, because there is no such directory.
+#[must_use]
+pub fn missing(dir: &str) -> Error {
+    Error::invalid(format!(
+        "the log of this database is not in {dir}, which does not exist. Open the database with the \
+         log directory it was made with"
+    ))
+}
+
+fn is_named(device: &dyn Device, name: &str, db_id: u128) -> bool {
+    read(device, name).is_ok_and(|owner| owner == db_id)
+}
+
+fn read(device: &dyn Device, name: &str) -> Result<u128> {
+    let file = device.open(name, OpenOptions::READ)?;
+    let mut bytes = [0; HEADER_BYTES as usize];
+    let read = file.read_at(0, &mut bytes)?;
+    SegmentHeader::decode(name, &bytes[..read]).map(|header| header.db_id)
+}
+
+fn write_new(device: &dyn Device, db_id: u128) -> Result<()> {
+    let (first, end_before) = (Lsn(0), Lsn(0));
+    let header = SegmentHeader { db_id, generation: 0, first, end_before, used_before: false };
+    let file = device.open(OWNER_FILE_NEW, OpenOptions::CREATE)?;
+    file.set_len(0)?;
+    file.write_at(0, &header.encode())?;
+    file.sync()?;
+    device.sync_dir("")
+}
