@@ -14,6 +14,7 @@ use super::{Registry, child, size};
 use crate::engine::Codec;
 use crate::error::{Error, Result};
 use crate::measure::cgroup::Cgroup;
+use crate::measure::machine;
 use crate::report::{self, Measurement};
 use crate::workload::{ReadSeconds, Spec, Workload};
 
@@ -38,16 +39,19 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
         progress: true,
     };
     note(&format!(
-        "iiBench: {} rows of 156 bytes into one primary and three secondary trees, {} of memory",
+        "iiBench: {} rows of 156 bytes into one primary and three secondary trees, {} of memory, \
+         {} rows a commit, synced at the end",
         report::count(args.rows as f64),
-        size::show(args.memory)
+        size::show(args.memory),
+        report::count(spec.batch_rows as f64)
     ));
     let measured = child::measure(&spec, memory_limit(args.memory), false)?;
     if let Some(error) = &measured.error {
         return Err(Error::Child(error.clone()));
     }
-    let text = report::summary(&measured);
-    write_report(&args.report, &measured, &text)?;
+    let machine = machine::describe();
+    let text = report::summary(&measured, &machine);
+    write_report(&args.report, &measured, &machine, &text)?;
     print(&format!(
         "\n{text}\nThe chart of rows a second over time: {}\n",
         args.report.join("index.html").display()
@@ -68,14 +72,14 @@ fn memory_limit(memory: u64) -> Option<u64> {
 }
 
 /// Leaves a page with the chart in it, the chart alone, the text and the figures.
-fn write_report(dir: &Path, measured: &Measurement, text: &str) -> Result<()> {
+fn write_report(dir: &Path, measured: &Measurement, machine: &str, text: &str) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     let chart = report::rows_chart(
-        "iiBench: rows a second",
+        "iiBench: rows inserted in each second, with three secondary indexes",
         &[(measured.engine.as_str(), measured.series.as_slice())],
     )?;
     let json = serde_json::to_string_pretty(measured).map_err(Error::engine)? + "\n";
-    let page = report::html(measured, &chart);
+    let page = report::html(measured, machine, &chart);
     let files = [
         ("index.html", page.as_str()),
         ("rows.svg", chart.as_str()),

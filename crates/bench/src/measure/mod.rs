@@ -4,6 +4,7 @@
 pub mod cgroup;
 pub mod disk;
 mod histogram;
+pub mod machine;
 pub mod process;
 mod sampler;
 mod windows;

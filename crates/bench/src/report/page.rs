@@ -3,23 +3,24 @@
 use super::Measurement;
 use super::format::{bytes, count, short};
 
-/// The summary as text of at most a screen.
+/// The summary as text of at most a screen. `machine` says what it was measured on.
 #[must_use]
-pub fn summary(m: &Measurement) -> String {
+pub fn summary(m: &Measurement, machine: &str) -> String {
     let mut text = String::new();
     for (heading, lines) in sections(m) {
         text.push_str(heading);
         text.push('\n');
         for (label, value) in lines {
-            text.push_str(&format!("  {label:<34}{value}\n"));
+            text.push_str(&format!("  {label:<34}{value:>14}\n"));
         }
     }
+    text.push_str(&format!("Measured on\n  {machine}\n  {}\n", m.settings));
     text
 }
 
 /// The summary as a web page that needs no other file. `chart` is SVG.
 #[must_use]
-pub fn html(m: &Measurement, chart: &str) -> String {
+pub fn html(m: &Measurement, machine: &str, chart: &str) -> String {
     let mut body = String::new();
     for (heading, lines) in sections(m) {
         body.push_str(&format!("<h2>{}</h2>\n<table>\n", escape(heading)));
@@ -37,7 +38,8 @@ pub fn html(m: &Measurement, chart: &str) -> String {
          td {{ padding: .1rem 1.5rem .1rem 0 }} .n {{ text-align: right }}\n\
          svg {{ max-width: 100%; height: auto }} footer {{ color: #666; margin-top: 2rem }}\n\
          </style></head><body>\n<h1>FronDB: iiBench</h1>\n{chart}\n{body}\
-         <footer>{}</footer>\n</body></html>\n",
+         <footer>{}<br>{}</footer>\n</body></html>\n",
+        escape(machine),
         escape(&m.settings)
     )
 }
@@ -117,10 +119,10 @@ mod tests {
             settings: "a < b".to_owned(),
             ..Measurement::default()
         };
-        let text = summary(&m);
+        let text = summary(&m, "a machine");
         assert!(text.contains("123,456/s") && text.contains("2.00") && text.contains("3.00"));
-        assert!(!text.contains("point reads"));
-        let page = html(&m, "<svg></svg>");
+        assert!(!text.contains("point reads") && text.contains("a machine"));
+        let page = html(&m, "a machine", "<svg></svg>");
         assert!(page.contains("<svg></svg>") && page.contains("a &lt; b"));
     }
 }
