@@ -52,10 +52,8 @@ impl PosixDevice {
         Ok(Self { dir, path: path.to_owned() })
     }
 
-    /// The directory at `path`, made with its parents if it does not exist.
-    ///
-    /// The parents of a directory that is made here are not synced: whoever needs the directory
-    /// itself to survive power loss syncs its parent.
+    /// The directory at `path`, made with its parents if it does not exist. What is made survives
+    /// power loss when this returns.
     ///
     /// # Errors
     /// As [`PosixDevice::open`], and `NoSpace`.
@@ -65,9 +63,7 @@ impl PosixDevice {
         if let Some(file) = in_the_way {
             return Err(not_a_directory(file));
         }
-        std::fs::create_dir_all(path).map_err(|source| {
-            Error::io("create directory", &path.display().to_string(), &source)
-        })?;
+        create_durably(path, &mut |parent| Self::open(parent)?.sync_dir(""))?;
         Self::open(path)
     }
 
@@ -239,6 +235,26 @@ impl Drop for LockedFile {
     }
 }
 
+/// Makes the directory at `path` and those above it that do not exist. Calls `sync` for every
+/// directory that has got an entry, the innermost first: a directory that is not durable in its
+/// parent is lost in a power failure with all that is durable in itself.
+fn create_durably(path: &Path, sync: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+    let made: Vec<&Path> = path
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .collect();
+    std::fs::create_dir_all(path)
+        .map_err(|source| Error::io("create directory", &path.display().to_string(), &source))?;
+    for directory in made {
+        match directory.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => sync(Path::new("."))?,
+            Some(parent) => sync(parent)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 /// Asks for direct I/O; false if the file system does not have it.
 fn set_direct(fd: &OwnedFd) -> bool {
     let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
@@ -252,4 +268,38 @@ fn not_a_directory(path: &Path) -> Error {
 fn os_error(action: &str, file: &str, errno: Errno) -> Error {
     let error = Error::io(action, file, &errno.into());
     if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn synced_for(path: &Path) -> Vec<PathBuf> {
+        let mut synced = Vec::new();
+        create_durably(path, &mut |parent| {
+            assert!(path.is_dir(), "a directory is synced before it has its entry");
+            synced.push(parent.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        synced
+    }
+
+    #[test]
+    fn every_directory_made_is_durable_in_its_parent() {
+        let name = format!("frondb-create-{}", std::process::id());
+        let top = std::env::temp_dir().join(name);
+        std::fs::create_dir(&top).unwrap();
+        let expected: Vec<PathBuf> = ["a/b", "a", ""].map(|below| top.join(below)).into();
+        // `join("")` ends with a slash, which is not compared.
+        assert_eq!(synced_for(&top.join("a/b/c")), expected);
+        assert_eq!(synced_for(&top.join("a/b/c")), Vec::<PathBuf>::new());
+        assert_eq!(synced_for(&top.join("a/b/d/")), [top.join("a/b")]);
+        PosixDevice::create(top.join("e/f")).unwrap();
+        // A path without a parent of its own lies in the current directory.
+        assert!(synced_for(Path::new(".")).is_empty());
+        let failed = create_durably(&top.join("g"), &mut |_| Err(Error::internal("no sync")));
+        assert!(failed.is_err(), "a sync that failed is an error");
+        std::fs::remove_dir_all(&top).unwrap();
+    }
 }
