@@ -336,14 +336,14 @@ impl Engine {
         Ok(crate::maintenance::tree_stats(&tree.0))
     }
 
-    /// Reads everything of a tree and checks it; see `maintenance`.
+    /// Reads everything of a tree and checks it; see `verify`.
     pub fn verify_tree(
         &self,
         tree: &Tree,
         progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<crate::maintenance::VerifyReport> {
+    ) -> Result<crate::verify::VerifyReport> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|_| crate::maintenance::verify_tree(&tree.0, progress))
+        self.shared.env.while_open(|env| crate::verify::verify_tree(env, &tree.0, progress))
     }
 
     /// Whether no flush or merge that writers owe is due or under way.
@@ -355,9 +355,11 @@ impl Engine {
 
     /// Waits until [`is_settled`](Self::is_settled), without asking for anything to be done.
     pub fn wait_settled(&self) -> Result<()> {
+        let mut tries = 0;
         loop {
             let _call = self.begin_call()?;
             if self.shared.is_manual() {
+                self.shared.try_space();
                 self.shared.run_pending();
             }
             let settled = self
@@ -367,8 +369,11 @@ impl Engine {
             if settled {
                 return Ok(());
             }
-            if let Some(error) = self.shared.env.full() {
-                return Err(error);
+            if let Some(full) = self.shared.env.full() {
+                if tries == FULL_TRIES {
+                    return Err(full);
+                }
+                tries += 1;
             }
         }
     }
@@ -493,11 +498,11 @@ impl Shared {
 
     /// Lets a commit in, at the pace that background work can follow.
     fn admit(&self, batch: &Batch) -> Result<()> {
-        if self.env.full().is_some() && self.is_manual() {
-            self.try_space();
-            self.run_pending();
-        }
         if self.env.full().is_some() {
+            if self.is_manual() && !(batch.frees_space() && self.has_room()) {
+                self.try_space();
+                self.run_pending();
+            }
             return self.admit_to_full_disk(batch);
         }
         let debt = self.debt();

@@ -31,6 +31,7 @@ mod relocate;
 mod stats;
 mod stretch;
 mod tree;
+mod verify;
 mod work;
 
 pub use batch::Batch;
@@ -38,12 +39,12 @@ pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;
 pub use estimate::RangeEstimate;
-pub use maintenance::VerifyReport;
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;
 pub use recovery::Recovery;
 pub use stats::{EngineStats, TreeStats};
 pub use tree::Tree;
+pub use verify::VerifyReport;
 
 #[doc(hidden)]
 pub mod fuzz;

@@ -1,63 +1,11 @@
-//! Looking after an open engine: figures and verification.
-
-use std::collections::HashSet;
+//! Figures of an open engine.
 
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Error, Result};
 
 use crate::env::Env;
 use crate::stats::{EngineStats, TreeStats};
 use crate::tree::TreeCore;
-
-/// What a verification found.
-#[derive(Clone, Debug, Default)]
-pub struct VerifyReport {
-    /// Runs read.
-    pub runs: u64,
-    /// Messages in them.
-    pub entries: u64,
-    /// Bytes of them on disk.
-    pub bytes: u64,
-    /// Every fault found; the rest was read all the same.
-    pub faults: Vec<Error>,
-}
-
-/// Reads every block, index and filter of a tree's runs and checks checksums, order and counts,
-/// and that nodes nest. `progress` is given bytes done and to do, and stops the work by returning
-/// `false`.
-pub(crate) fn verify_tree(
-    tree: &TreeCore,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<VerifyReport> {
-    let version = tree.version();
-    let mut report = VerifyReport::default();
-    if let Err(fault) = frondb_trunk::verify(&version.trunk) {
-        report.faults.push(fault);
-    }
-    let mut runs = Vec::new();
-    let mut seen = HashSet::new();
-    version.trunk.for_each(&mut |node| {
-        for view in node.views() {
-            if seen.insert(view.run.meta().id) {
-                runs.push(view.run.clone());
-            }
-        }
-    });
-    let total = runs.iter().map(|run| run.meta().disk_bytes()).sum();
-    for run in runs {
-        if let Err(fault) = run.verify() {
-            report.faults.push(fault);
-        }
-        report.runs += 1;
-        report.entries += run.meta().entries;
-        report.bytes += run.meta().disk_bytes();
-        if !progress(report.bytes, total) {
-            return Err(Error::new(frondb_core::ErrorKind::Cancelled, "verify was cancelled"));
-        }
-    }
-    Ok(report)
-}
 
 /// Figures of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {

@@ -112,6 +112,16 @@ impl MemSlot {
         self.values.lock().push(extents);
     }
 
+    /// Bytes on disk of the large values that it takes care of.
+    pub(crate) fn value_bytes(&self) -> u64 {
+        self.values.lock().iter().flatten().map(|extent| extent.bytes()).sum()
+    }
+
+    /// Whether it takes care of the large value in these extents.
+    pub(crate) fn owns_value(&self, extents: &[Extent]) -> bool {
+        self.values.lock().iter().any(|value| **value == *extents)
+    }
+
     /// The large values, which the caller takes care of from now on.
     pub(crate) fn take_values(&self) -> Vec<Vec<Extent>> {
         std::mem::take(&mut *self.values.lock())

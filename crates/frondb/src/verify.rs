@@ -7,8 +7,9 @@ use crate::db::Db;
 use crate::tree::Tree;
 
 impl Db {
-    /// Reads every block of every tree and checks checksums, order, counts and structure. Goes on
-    /// after a fault; the report lists all. `progress` is given the tree, and the bytes of it done
+    /// Reads every block and every large value of every tree and checks checksums, order, counts
+    /// and structure. Goes on after a fault; the report lists the first of each run and all of
+    /// values. `progress` is given the tree, and the bytes of it done
     /// and to do; it stops the work by returning `false`.
     ///
     /// # Errors
@@ -20,6 +21,7 @@ impl Db {
             let report = tree.verify(&mut |done, total| progress(&name, done, total))?;
             sum.runs += report.runs;
             sum.entries += report.entries;
+            sum.values += report.values;
             sum.bytes += report.bytes;
             let faults = report.faults.into_iter();
             sum.faults.extend(faults.map(|fault| fault.context(format!("tree {name:?}"))));

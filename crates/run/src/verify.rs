@@ -55,6 +55,15 @@ impl Run {
     /// # Errors
     /// The first fault found: `Corruption` with its place, or a device error.
     pub fn verify(&self) -> Result<()> {
+        self.verify_with(&mut |_, _| {})
+    }
+
+    /// As [`verify`](Self::verify); hands every reference to a large value to `visit`, with its
+    /// key. Those before a fault are handed out too.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub fn verify_with(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let meta = self.meta();
         let index = self.index()?;
         let filter = if meta.filter_bytes > 0 { Some(self.filter()?) } else { None };
@@ -89,6 +98,9 @@ impl Run {
             };
             if !(0..chunk.len()).all(passes) {
                 return fault("the filter does not know a key");
+            }
+            for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
+                visit(chunk.key(i), chunk.value(i));
             }
         }
         let last = found.last.as_ref().map_or(&[][..], |(last, _)| last);
