@@ -111,13 +111,27 @@ impl Work {
         }
     }
 
-    /// Forgets all that is planned for a tree.
+    /// Forgets all that is planned for a tree that was dropped, and its parked jobs: they would
+    /// keep what they read and wrote, on a full disk for as long as it is full.
     pub(crate) fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.flushes.remove(&tree);
         state.ranks.retain(|key, _| key.0 != tree);
         state.plans.retain(|key, _| key.1 != tree);
+        let parked = std::mem::take(&mut state.parked);
+        let (gone, parked): (Vec<_>, Vec<_>) =
+            parked.into_iter().partition(|job| job.tree().id == tree);
+        state.parked = parked;
+        for job in &gone {
+            match job {
+                Running::Flush(_) => drop(state.busy_flushes.remove(&tree)),
+                Running::Merge(job) => drop(state.busy_nodes.remove(&(tree, job.planned.node))),
+            }
+        }
         self.changed.notify_all();
+        drop(state);
+        // Their output is given back, without the lock.
+        drop(gone);
     }
 
     /// Asks for the chores.
