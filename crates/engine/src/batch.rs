@@ -74,8 +74,8 @@ impl Batch {
 
     /// Applies the tree's update function to `key` with this operand, without reading it.
     pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
-        if !tree.has_update_fn() {
-            self.fail(Error::invalid(format!("tree {:?} has no update function", tree.name())));
+        if let Err(error) = tree.check_updates() {
+            self.fail(error);
         } else if operand.len() > VALUE_INLINE_BYTES_MAX {
             self.fail(Error::invalid(format!(
                 "an operand has at most {VALUE_INLINE_BYTES_MAX} bytes, not {}",

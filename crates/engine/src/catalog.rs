@@ -143,6 +143,9 @@ impl Catalog {
 }
 
 /// A tree without a trunk yet, or with the one that recovery built.
+///
+/// A new tree needs its update function. One that was found opens without, and so does its
+/// database: its figures, most of its rows and all other trees need none.
 pub(crate) fn tree_core(
     env: &Env,
     id: TreeId,
@@ -150,11 +153,20 @@ pub(crate) fn tree_core(
     options: TreeOptions,
     restored: Option<(Trunk, Install)>,
 ) -> Result<Arc<TreeCore>> {
+    let fns = &env.options.update_fns;
+    let mut missing = None;
     let update = match &options.update_fn {
         None => None,
         Some((function, version)) => {
-            let found = env.options.update_fns.find(function, *version);
-            Some(found.map_err(|error| error.context(format!("tree {name:?}")))?)
+            if let Err(error) = fns.find(function, *version) {
+                let error = error.context(format!("tree {name:?}"));
+                if restored.is_none() {
+                    return Err(error);
+                }
+                tracing::warn!(%error, "keys with updates cannot be read");
+                missing = Some(error);
+            }
+            Some(fns.find_or_stand_in(function, *version))
         }
     };
     let (trunk, install) = restored.unwrap_or_else(|| {
@@ -173,6 +185,7 @@ pub(crate) fn tree_core(
         name: RwLock::new(name),
         options,
         update,
+        missing,
         version: RwLock::new(Arc::new(version)),
         install: Mutex::new(install),
         dropped: false.into(),

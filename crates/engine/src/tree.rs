@@ -14,7 +14,7 @@ use frondb_core::budget::Budget;
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock};
-use frondb_core::{Lsn, NodeId, RunId, SeqNo, TreeId};
+use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_memtable::Memtable;
 use frondb_space::Extent;
 use frondb_trunk::Trunk;
@@ -189,6 +189,8 @@ pub(crate) struct TreeCore {
     pub(crate) name: RwLock<String>,
     pub(crate) options: TreeOptions,
     pub(crate) update: Option<SharedUpdateFn>,
+    /// Why `update` is only a stand-in.
+    pub(crate) missing: Option<Error>,
     pub(crate) version: RwLock<Arc<Version>>,
     pub(crate) install: Mutex<Install>,
     pub(crate) dropped: AtomicBool,
@@ -317,8 +319,15 @@ impl Tree {
         &self.0.options
     }
 
-    pub(crate) fn has_update_fn(&self) -> bool {
-        self.0.update.is_some()
+    /// Fails if the tree cannot take updates: it has no function, or is open without it.
+    pub(crate) fn check_updates(&self) -> Result<()> {
+        match (&self.0.update, &self.0.missing) {
+            (None, _) => {
+                Err(Error::invalid(format!("tree {:?} has no update function", self.name())))
+            }
+            (Some(_), Some(missing)) => Err(missing.clone()),
+            (Some(_), None) => Ok(()),
+        }
     }
 
     pub(crate) fn engine_id(&self) -> u64 {

@@ -115,7 +115,8 @@ impl Options {
         self
     }
 
-    /// Registers an update function; trees that were made with it need it at every open.
+    /// Registers an update function, beside other versions of it. A tree that was made with one
+    /// that is missing takes no updates, and its keys that have some cannot be read.
     #[must_use]
     pub fn update_fn(mut self, function: impl UpdateFn + 'static) -> Self {
         let fns: &mut UpdateFns = &mut self.engine.update_fns;

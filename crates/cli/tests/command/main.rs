@@ -6,6 +6,7 @@
 mod damage;
 mod dump_targets;
 mod files;
+mod functions;
 mod keys;
 mod program;
 mod refusals;
