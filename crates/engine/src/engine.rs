@@ -20,6 +20,7 @@ use crate::commit::{Committer, largest, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{RangeEstimate, estimate};
+use crate::flush::frees_space;
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::{Debt, Pacing};
 use crate::plans::plan_all;
@@ -527,6 +528,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Freezes what mostly deletes, so that it is flushed although it is small.
+    fn freeze_deletes(&self) {
+        for tree in self.env.all_trees() {
+            if frees_space(&[Arc::clone(&tree.version().active)]) {
+                self.freeze(&tree);
+            }
+        }
+    }
+
     /// Whether both the write buffer and the log are below their limit.
     fn has_room(&self) -> bool {
         let limit = self.env.options.write_buffer_bytes() * 2;
@@ -545,7 +555,7 @@ impl Shared {
                 return Err(full);
             }
             tries += 1;
-            self.freeze_if_full(&[]);
+            self.freeze_deletes();
             let changed = || self.env.full().is_none() || self.has_room();
             self.work.wait_until(LOOK_EVERY, &mut |_| changed());
             self.env.check()?;

@@ -9,8 +9,6 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Result, SeqNo};
-use frondb_memtable::Memtable;
-use frondb_trunk::Trunk;
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Place, Surgeon};
 use frondb_trunk::job::{Job, JobInput};
@@ -19,7 +17,7 @@ use crate::env::Env;
 use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
 use crate::stretch;
-use crate::tree::{MemSlot, TreeCore};
+use crate::tree::{MemSlot, TreeCore, Version};
 
 /// A memtable being flushed.
 pub(crate) struct FlushJob {
@@ -35,10 +33,13 @@ pub(crate) struct FlushJob {
     pub(crate) reserved: bool,
 }
 
-/// Whether a memtable mostly deletes, so that flushing it leads to space being freed.
-pub(crate) fn frees_space(memtable: &Memtable) -> bool {
-    let stats = memtable.stats();
-    stats.range_deletes > 0 || stats.deletes * 2 > stats.messages
+/// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
+/// deletes. Those that are older have to go first, whatever they hold.
+pub(crate) fn frees_space(frozen: &[Arc<MemSlot>]) -> bool {
+    frozen.iter().any(|slot| {
+        let stats = slot.memtable.stats();
+        stats.range_deletes > 0 || stats.deletes * 2 > stats.messages
+    })
 }
 
 impl FlushJob {
@@ -55,14 +56,15 @@ impl FlushJob {
             version
         };
         let Some(slot) = version.frozen.last().cloned() else { return Ok(None) };
-        let begun = Self::job(env, tree, &version.trunk, slot);
+        let begun = Self::job(env, tree, &version, slot);
         if begun.is_err() {
             tree.install.lock().flushing = false;
         }
         begun.map(Some)
     }
 
-    fn job(env: &Env, tree: &Arc<TreeCore>, trunk: &Trunk, slot: Arc<MemSlot>) -> Result<Self> {
+    fn job(env: &Env, tree: &Arc<TreeCore>, at: &Version, slot: Arc<MemSlot>) -> Result<Self> {
+        let trunk = &at.trunk;
         // After the freeze: a snapshot taken from now on sees all that is in the memtable.
         let snapshots = env.snapshots.list();
         let memtable = &slot.memtable;
@@ -86,7 +88,7 @@ impl FlushJob {
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,
         };
-        let job_env = env.job_env(tree, frees_space(memtable));
+        let job_env = env.job_env(tree, frees_space(&at.frozen));
         let reserved = job_env.reserved;
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);

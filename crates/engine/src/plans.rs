@@ -191,7 +191,7 @@ impl MergeJob {
     ) -> Result<Self> {
         let snapshots = env.snapshots.list();
         let leaf_target = tree.context(&version.trunk, env).leaf_target();
-        let job_env = env.job_env(tree, planned.frees_space());
+        let job_env = env.job_env(tree, planned.frees_space);
         let reserved = job_env.reserved;
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
         let Prepared { job, claimed, runs, consumed, run_entries } =

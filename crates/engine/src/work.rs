@@ -376,7 +376,7 @@ impl State {
         let start = (from, TreeId::MIN, NodeId::MIN);
         let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
             !self.busy_nodes.contains(&(key.1, key.2))
-                && if self.held { planned.frees_space() } else { key.0 < RANK_IDLE || self.idle }
+                && if self.held { planned.frees_space } else { key.0 < RANK_IDLE || self.idle }
         };
         let mut plans = self.plans.range(start..);
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
@@ -384,9 +384,7 @@ impl State {
 
     /// The tree whose oldest memtable may be flushed now.
     fn first_flush(&self) -> Option<TreeId> {
-        let frees = |tree: &Arc<TreeCore>| {
-            tree.version().frozen.last().is_some_and(|slot| frees_space(&slot.memtable))
-        };
+        let frees = |tree: &Arc<TreeCore>| frees_space(&tree.version().frozen);
         let mut flushes = self.flushes.iter();
         flushes
             .find(|(id, tree)| !self.busy_flushes.contains(id) && (!self.held || frees(tree)))

@@ -76,18 +76,12 @@ pub struct Planned {
     pub work_bytes: u64,
     /// Smaller comes first.
     pub rank: u8,
+    /// Whether it makes data smaller, or leads to that, so that it may use the reserve of a full
+    /// disk (rule 25).
+    pub frees_space: bool,
 }
 
 impl Planned {
-    /// Whether it makes data smaller, so that it may use the reserve of a full disk (rule 25).
-    #[must_use]
-    pub fn frees_space(&self) -> bool {
-        matches!(
-            self.plan,
-            Plan::Rewrite(Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle, _)
-        )
-    }
-
     /// Whether writers are slowed while it waits: what readers paid for is not owed by writers.
     #[must_use]
     pub fn is_debt(&self) -> bool {
@@ -293,7 +287,28 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
         Plan::Rewrite(..) => (runs + node.base.raw_bytes, 3),
         Plan::Regroup | Plan::Join(_) => (0, 1),
     };
-    Some(Planned { node: node.id, plan, work_bytes, rank })
+    let frees_space = frees_space(node, plan, context);
+    Some(Planned { node: node.id, plan, work_bytes, rank, frees_space })
+}
+
+/// Whatever the reason was: on a full disk a leaf may have grown and be mostly garbage.
+fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
+    match plan {
+        Plan::Rewrite(Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle, _) => {
+            true
+        }
+        Plan::Rewrite(..) => {
+            garbage_percent(node, node.is_held(context)) >= context.options.garbage_percent / 2
+        }
+        Plan::FlushNode => {
+            let (entries, deletes) = node
+                .runs
+                .iter()
+                .fold((0, 0), |sum, run| (sum.0 + run.entries, sum.1 + run.deletes));
+            node.range_deletes > 0 || deletes * 2 > entries
+        }
+        Plan::MergeRuns(_) | Plan::Regroup | Plan::Join(_) => false,
+    }
 }
 
 fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
