@@ -367,14 +367,19 @@ impl Engine {
                 .shared
                 .work
                 .wait_until(LOOK_EVERY, &mut |due| due.debt_jobs == 0 && due.running == 0);
-            if settled {
-                return Ok(());
-            }
-            if let Some(full) = self.shared.env.full() {
-                if tries == FULL_TRIES {
-                    return Err(full);
+            let Some(full) = self.shared.env.full() else {
+                if settled {
+                    return Ok(());
                 }
-                tries += 1;
+                continue;
+            };
+            // Merges may be about to free what is missing, or have, and it is to be tried.
+            if tries == FULL_TRIES {
+                return Err(full);
+            }
+            tries += 1;
+            if settled {
+                self.shared.work.wait_until(LOOK_EVERY, &mut |_| false);
             }
         }
     }
