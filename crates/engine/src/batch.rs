@@ -28,6 +28,8 @@ pub(crate) fn bytes_max(memory_bytes: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) tree: TreeId,
+    /// The same tree, so that an error can name it.
+    pub(crate) handle: Tree,
     pub(crate) bytes: Vec<u8>,
     pub(crate) count: u32,
 }
@@ -95,7 +97,7 @@ impl Batch {
         if hi.is_some_and(|hi| hi <= lo) {
             return;
         }
-        let section = self.section(tree.id());
+        let section = self.section(tree);
         encode_range_delete(&mut section.bytes, lo, hi);
         section.count += 1;
     }
@@ -166,12 +168,13 @@ impl Batch {
 
     fn push(&mut self, tree: &Tree, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.grows |= kind != MessageKind::Delete;
-        let section = self.section(tree.id());
+        let section = self.section(tree);
         encode_op(&mut section.bytes, kind, key, value);
         section.count += 1;
     }
 
-    fn section(&mut self, tree: TreeId) -> &mut Section {
+    fn section(&mut self, handle: &Tree) -> &mut Section {
+        let tree = handle.id();
         let next = self.last + 1;
         let at = if self.sections.get(self.last).is_some_and(|s| s.tree == tree) {
             self.last
@@ -179,7 +182,8 @@ impl Batch {
             next
         } else {
             self.sections.iter().position(|s| s.tree == tree).unwrap_or_else(|| {
-                self.sections.push(Section { tree, bytes: Vec::new(), count: 0 });
+                let handle = handle.clone();
+                self.sections.push(Section { tree, handle, bytes: Vec::new(), count: 0 });
                 self.sections.len() - 1
             })
         };

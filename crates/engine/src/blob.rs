@@ -66,7 +66,8 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
                 Op::RangeDelete { lo, hi } => encode_range_delete(&mut bytes, lo, hi),
             }
         }
-        written.sections.push(Section { tree: section.tree, bytes, count: section.count });
+        let Section { tree, ref handle, count, .. } = *section;
+        written.sections.push(Section { tree, handle: handle.clone(), bytes, count });
     }
     Ok(())
 }

@@ -130,7 +130,8 @@ fn trees_of(env: &Env, sections: &[&Section]) -> Result<Vec<Arc<TreeCore>>> {
         .iter()
         .map(|section| {
             trees.get(&section.tree).filter(|tree| !tree.is_dropped()).cloned().ok_or_else(|| {
-                Error::new(ErrorKind::NotFound, format!("tree {} was dropped", section.tree))
+                let name = section.handle.name();
+                Error::new(ErrorKind::NotFound, format!("tree {name:?} was dropped"))
             })
         })
         .collect()

@@ -101,7 +101,8 @@ pub(crate) fn multi_get(
 fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
     let version = tree.version();
     if tree.is_dropped() {
-        return Err(Error::new(ErrorKind::NotFound, "the tree was dropped"));
+        let message = format!("tree {:?} was dropped", &*tree.name.read());
+        return Err(Error::new(ErrorKind::NotFound, message));
     }
     Ok(version)
 }

@@ -40,6 +40,7 @@ use crate::tree::Install;
 
 /// What recovery found, for the log and for tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Recovery {
     /// A new database was made.
     pub created: bool,
@@ -486,7 +487,7 @@ fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>
             Some(made)
         })?;
         if let Some(lost) = metas.keys().next() {
-            return Err(damaged(format!("tree {id}: no node holds run {lost}")));
+            return Err(damaged(format!("tree {:?}: no node holds run {lost}", tree.name)));
         }
         let install = Install {
             views: restored.views,

@@ -192,7 +192,7 @@ fn a_dropped_tree_is_not_found() {
     let mut batch = Batch::new();
     batch.put(&tree, b"k", b"w");
     db.drop_tree("t").unwrap();
-    let dropped = "dropped";
+    let dropped = "tree \"t\" was dropped";
     fails(tree.get(b"k"), ErrorKind::NotFound, dropped);
     fails(tree.get_at(b"k", &snapshot), ErrorKind::NotFound, dropped);
     fails(tree.multi_get(&[b"k"]), ErrorKind::NotFound, dropped);
