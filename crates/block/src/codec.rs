@@ -18,6 +18,7 @@ use zstd::zstd_safe::CParameter;
 
 /// How blocks are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+#[non_exhaustive]
 pub enum Codec {
     /// Stored as they are.
     None,

@@ -74,6 +74,7 @@ impl fmt::Display for ErrorKind {
 
 /// Where a corruption was found and what shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CorruptionPlace {
     /// File, relative to the database directory.
     pub file: String,

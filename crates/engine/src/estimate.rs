@@ -34,6 +34,7 @@ use crate::tree::Version;
 
 /// An estimate of what a key range holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct RangeEstimate {
     /// Entries: keys that have a value.
     pub entries: u64,

@@ -12,6 +12,7 @@ use frondb_wal::{SyncMode, WalOptions};
 
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[non_exhaustive]
 pub enum Durability {
     /// When it survives power loss (as far as [`EngineOptions::sync`] says so).
     #[default]

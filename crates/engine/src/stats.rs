@@ -79,6 +79,7 @@ macro_rules! engine_stats {
         /// Figures of an open engine. Counters count since it was opened; bytes unless the name
         /// says otherwise. Reading them costs nothing to speak of.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[non_exhaustive]
         pub struct EngineStats {
             $($(#[$doc])* pub $name: u64,)*
         }
@@ -182,7 +183,7 @@ engine_stats! {
     oldest_snapshot_ms,
     /// Log kept.
     wal_bytes,
-    /// Of it, what recovery would replay.
+    /// Of it, what recovery would replay: at most twice the write buffer and a commit.
     wal_replay_bytes,
     /// Memtables logged again, a count.
     relogs,
@@ -211,6 +212,7 @@ impl std::fmt::Display for EngineStats {
 
 /// Figures of one tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct TreeStats {
     /// Levels of nodes.
     pub height: u64,
@@ -232,4 +234,36 @@ pub struct TreeStats {
     pub memtable_entries: u64,
     /// Memory of memtables.
     pub memtable_bytes: u64,
+}
+
+impl TreeStats {
+    /// Every figure with its name, in the order of the declaration: for text and JSON.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+        // Taken apart by name, so that a new one cannot be forgotten.
+        let Self {
+            height,
+            leaves,
+            views,
+            entries,
+            deletes,
+            raw_bytes,
+            base_raw_bytes,
+            disk_bytes,
+            memtable_entries,
+            memtable_bytes,
+        } = *self;
+        vec![
+            ("height", height),
+            ("leaves", leaves),
+            ("views", views),
+            ("entries", entries),
+            ("deletes", deletes),
+            ("raw_bytes", raw_bytes),
+            ("base_raw_bytes", base_raw_bytes),
+            ("disk_bytes", disk_bytes),
+            ("memtable_entries", memtable_entries),
+            ("memtable_bytes", memtable_bytes),
+        ]
+    }
 }

@@ -4,6 +4,7 @@ use frondb_core::{Error, Result};
 
 /// When a commit's record is made durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[non_exhaustive]
 pub enum SyncMode {
     /// Before the commit returns. Commits that wait at the same time share one sync.
     #[default]

@@ -1,6 +1,6 @@
 //! `stats`, `verify`, `exit-codes`.
 
-use frondb::{Tree, TreeStats};
+use frondb::Tree;
 use serde_json::{Map, Value, json};
 
 use super::session::Session;
@@ -23,16 +23,14 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     let object = |figures: Vec<(&str, u64)>| -> Map<String, Value> {
         figures.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
     };
-    let by_name: Map<String, Value> = trees
-        .iter()
-        .map(|(name, stats)| (name.clone(), object(tree_figures(stats)).into()))
-        .collect();
+    let by_name: Map<String, Value> =
+        trees.iter().map(|(name, stats)| (name.clone(), object(stats.figures()).into())).collect();
     let result = json!({ "database": object(database.figures()), "trees": by_name });
     out.line(&result, |_| {
         let mut page = database.to_string();
         for (name, stats) in &trees {
             page.push_str(&format!("\ntree {name}\n"));
-            for (figure, n) in tree_figures(stats) {
+            for (figure, n) in stats.figures() {
                 page.push_str(&format!("{figure:<24} {n}\n"));
             }
         }
@@ -40,34 +38,6 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
         page
     })?;
     out.finish()
-}
-
-/// Every figure of a tree with its name. Taken apart by name, so that a new one cannot be forgotten.
-fn tree_figures(stats: &TreeStats) -> Vec<(&'static str, u64)> {
-    let TreeStats {
-        height,
-        leaves,
-        views,
-        entries,
-        deletes,
-        raw_bytes,
-        base_raw_bytes,
-        disk_bytes,
-        memtable_entries,
-        memtable_bytes,
-    } = *stats;
-    vec![
-        ("height", height),
-        ("leaves", leaves),
-        ("views", views),
-        ("entries", entries),
-        ("deletes", deletes),
-        ("raw_bytes", raw_bytes),
-        ("base_raw_bytes", base_raw_bytes),
-        ("disk_bytes", disk_bytes),
-        ("memtable_entries", memtable_entries),
-        ("memtable_bytes", memtable_bytes),
-    ]
 }
 
 /// Reads all trees, or those named, and lists what is damaged.
