@@ -46,7 +46,7 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
     let names = if args.trees.is_empty() { session.db.list_trees() } else { args.trees.clone() };
     let trees = names.iter().map(|name| session.tree(name)).collect::<Result<Vec<Tree>, _>>()?;
     let mut out = Output::new(common);
-    let (mut runs, mut entries, mut bytes) = (0, 0, 0);
+    let (mut runs, mut entries, mut values, mut bytes) = (0, 0, 0, 0);
     let mut faults = Vec::new();
     for (name, tree) in names.iter().zip(trees) {
         let mut progress = Progress::named(common, name);
@@ -56,6 +56,7 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
         })?;
         runs += report.runs;
         entries += report.entries;
+        values += report.values;
         bytes += report.bytes;
         faults.extend(report.faults.into_iter().map(|fault| (name.clone(), Failure::from(fault))));
     }
@@ -68,7 +69,8 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
         })
         .collect();
     let result = json!({
-        "trees": names.len(), "runs": runs, "entries": entries, "bytes": bytes, "faults": listed,
+        "trees": names.len(), "runs": runs, "entries": entries, "values": values, "bytes": bytes,
+        "faults": listed,
     });
     out.line(&result, |_| {
         let mut page = String::new();
@@ -78,7 +80,8 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
         let faults = counted(faults.len() as u64, "fault");
         let trees = counted(names.len() as u64, "tree");
         let (runs, entries) = (counted(runs, "run"), counted(entries, "entry"));
-        page + &format!("{trees}, {runs}, {entries}, {bytes} bytes: {faults}")
+        let values = counted(values, "large value");
+        page + &format!("{trees}, {runs}, {entries}, {values}, {bytes} bytes: {faults}")
     })?;
     out.finish()?;
     match faults.len() {

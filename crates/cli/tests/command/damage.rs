@@ -124,5 +124,8 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     assert_eq!(damaged["place"]["file"], name);
     let offset = damaged["place"]["offset"].as_u64().unwrap() as usize;
     assert!(offset <= at && at - offset < value.len(), "{offset} is near {at}");
+    let found = &frondb("verify", dir, &["--json"]).fails(6, "1 fault found in").json()[0];
+    assert_eq!(found["values"], 1);
+    assert_eq!(found["faults"][0]["place"]["file"], name);
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
 }
