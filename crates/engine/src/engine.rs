@@ -374,11 +374,11 @@ impl Engine {
                 continue;
             };
             // Merges may be about to free what is missing, or have, and it is to be tried.
-            if tries == FULL_TRIES {
+            if tries == FULL_TRIES || self.shared.is_manual() && tries > 0 {
                 return Err(full);
             }
             tries += 1;
-            if settled {
+            if settled && !self.shared.is_manual() {
                 self.shared.work.wait_until(LOOK_EVERY, &mut |_| false);
             }
         }
@@ -672,10 +672,13 @@ impl Shared {
             }
             if let Some(full) = self.env.full() {
                 // Merges may be about to free what is missing.
-                if tries == FULL_TRIES {
+                if tries == FULL_TRIES || self.is_manual() && tries > 0 {
                     return Err(full);
                 }
                 tries += 1;
+            }
+            if self.is_manual() {
+                continue;
             }
             let mut flushed = |_: &_| trees.iter().all(|tree| tree.version().frozen.is_empty());
             self.work.wait_until(LOOK_EVERY, &mut flushed);

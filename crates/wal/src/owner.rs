@@ -73,8 +73,8 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
 /// As [`take`].
 pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
     check(device, db_id)?;
-    if !is_named(&**device, OWNER_FILE, db_id) {
-        if !is_named(&**device, OWNER_FILE_NEW, db_id) {
+    if !is_named(&**device, OWNER_FILE, db_id)? {
+        if !is_named(&**device, OWNER_FILE_NEW, db_id)? {
             write_new(&**device, db_id)?;
         }
         device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
@@ -94,7 +94,7 @@ fn check(device: &SharedDevice, db_id: u128) -> Result<()> {
             let message = format!("it holds that of database {owner:032x}");
             return Err(not_here(&**device, db_id, &message));
         }
-        None if is_named(&**device, OWNER_FILE_NEW, db_id) => return Ok(()),
+        None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(()),
         Some(Err(_)) | None => {}
     }
     let names = device.list("")?;
@@ -136,8 +136,16 @@ pub fn missing(dir: &str) -> Error {
     ))
 }
 
-fn is_named(device: &dyn Device, name: &str, db_id: u128) -> bool {
-    read(device, name).is_ok_and(|owner| owner == db_id)
+/// Whether the file names this database. One that is damaged names none; one that cannot be read
+/// might.
+fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
+    match read(device, name) {
+        Ok(owner) => Ok(owner == db_id),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn read(device: &dyn Device, name: &str) -> Result<u128> {
