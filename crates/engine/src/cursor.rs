@@ -20,8 +20,8 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use frondb_core::clock::Nanos;
-use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
 use frondb_merge::{VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
@@ -59,7 +59,8 @@ pub struct Cursor {
     version: Arc<Version>,
     version_since: Nanos,
     walk: Option<Walk>,
-    value: Option<Vec<u8>>,
+    /// The large value of the entry it is at, once that was asked for.
+    value: OnceLock<Vec<u8>>,
     valid: bool,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
     failed: Option<Error>,
@@ -91,7 +92,7 @@ impl Cursor {
             upper: options.upper,
             version,
             walk: None,
-            value: None,
+            value: OnceLock::new(),
             valid: false,
             failed: None,
         }
@@ -125,18 +126,19 @@ impl Cursor {
     /// # Errors
     /// `Corruption` or a device error of a large value; `Closed`.
     #[inline]
-    pub fn value(&mut self) -> Result<&[u8]> {
+    pub fn value(&self) -> Result<&[u8]> {
         let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return Ok(b"") };
         if walk.merge.kind() != MessageKind::PutRef {
             return Ok(walk.merge.value());
         }
-        if self.value.is_none() {
-            let env = &self.shared.env;
-            let value = read_value(&env.runs.space, walk.merge.value());
-            env.check_open()?;
-            self.value = Some(value?);
+        if let Some(value) = self.value.get() {
+            return Ok(value);
         }
-        Ok(self.value.as_deref().unwrap_or_default())
+        let env = &self.shared.env;
+        let value = read_value(&env.runs.space, walk.merge.value());
+        env.check_open()?;
+        let value = value?;
+        Ok(self.value.get_or_init(|| value))
     }
 
     /// Goes to the first entry with a key not below `key`. Returns whether there is one.
@@ -172,7 +174,7 @@ impl Cursor {
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
-        self.value = None;
+        self.value = OnceLock::new();
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Forward => {
                 let moved = walk.merge.next();
@@ -189,7 +191,7 @@ impl Cursor {
     /// one.
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
-        self.value = None;
+        self.value = OnceLock::new();
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Backward => {
                 let moved = walk.merge.next();
@@ -257,14 +259,14 @@ impl Cursor {
             Err(error) => error,
         };
         self.valid = false;
-        self.value = None;
+        self.value = OnceLock::new();
         self.end_walk();
         self.failed = Some(error.clone());
         Err(error)
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.value = None;
+        self.value = OnceLock::new();
         self.valid = false;
         self.failed = None;
         self.end_walk();

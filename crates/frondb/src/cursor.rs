@@ -137,7 +137,7 @@ impl Cursor {
 
     /// Value of the entry it is at; empty if it is at none. A large value is read from disk now.
     #[inline]
-    pub fn value(&mut self) -> Result<&[u8]> {
+    pub fn value(&self) -> Result<&[u8]> {
         self.inner.value()
     }
 

@@ -139,9 +139,7 @@ fn write_entries(
     let mut cursor = tree.cursor_with(bounds.cursor())?;
     let mut entries = 0;
     while cursor.next()? {
-        // The value may be read from disk, which moves nothing else: the key is copied before.
-        let key = cursor.key().to_vec();
-        records.write(&key, cursor.value()?)?;
+        records.write(cursor.key(), cursor.value()?)?;
         entries += 1;
         progress.at(entries, entries);
     }

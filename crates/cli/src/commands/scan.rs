@@ -19,7 +19,7 @@ pub(crate) fn scan(common: &Common, args: &Scan) -> Result<(), Failure> {
     while count < limit && step(&mut cursor, args.reverse)? {
         count += 1;
         if !args.count {
-            print(&mut out, common, args, &mut cursor)?;
+            print(&mut out, common, args, &cursor)?;
         }
     }
     drop(cursor);
@@ -34,12 +34,7 @@ fn step(cursor: &mut Cursor, reverse: bool) -> Result<bool, Failure> {
     Ok(if reverse { cursor.prev()? } else { cursor.next()? })
 }
 
-fn print(
-    out: &mut Output,
-    common: &Common,
-    args: &Scan,
-    cursor: &mut Cursor,
-) -> Result<(), Failure> {
+fn print(out: &mut Output, common: &Common, args: &Scan, cursor: &Cursor) -> Result<(), Failure> {
     let key = common.keys.encode(cursor.key());
     if args.keys_only {
         return out.line(&json!({ "key": key }), |_| key.clone());
