@@ -135,7 +135,7 @@ impl Default for EngineOptions {
             wal_compression: false,
             background_threads: 2,
             direct_io: true,
-            reserve_bytes: 32 << 20,
+            reserve_bytes: 24 << 20,
             update_fns: UpdateFns::default(),
         }
     }

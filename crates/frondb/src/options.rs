@@ -108,7 +108,7 @@ impl Options {
         self
     }
 
-    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 32 MiB.
+    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB.
     #[must_use]
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.engine.reserve_bytes = bytes;

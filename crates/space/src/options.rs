@@ -15,7 +15,7 @@ pub struct SpaceOptions {
     /// Disk space that is kept allocated and is handed out by
     /// [`acquire_reserved`](crate::Space::acquire_reserved) only, so that deletes and one merge
     /// work on a full disk (rule 25). Taken at the first acquisition. 0 to 256 MiB, default
-    /// 32 MiB.
+    /// 24 MiB.
     pub reserve_bytes: u64,
     /// While the engine is busy, this much free space stays allocated on disk for the extents to
     /// come (a twentieth of the space in use, if that is more). Default 64 MiB.
@@ -28,7 +28,7 @@ impl Default for SpaceOptions {
             file_bytes_max: 1 << 40,
             grow_bytes: 64 << 20,
             direct: true,
-            reserve_bytes: 32 << 20,
+            reserve_bytes: 24 << 20,
             slack_bytes: 64 << 20,
         }
     }
