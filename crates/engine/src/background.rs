@@ -20,7 +20,7 @@ use crate::flush::{FlushJob, abandon};
 use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
 use crate::relocate::move_one;
 use crate::stats::Counters;
-use crate::tree::TreeCore;
+use crate::tree::{TreeCore, Version};
 use crate::work::{Next, Task};
 
 /// After this long without a commit, idle work is done.
@@ -31,6 +31,18 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 
 /// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
+
+/// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
+/// thousands of small trees should not be written again for every row that goes.
+const IDLE_FLUSH_BYTES: u64 = 1 << 20;
+
+/// Whether the active memtable hides a good part of what is on disk.
+fn hides_much(version: &Version) -> bool {
+    let memtable = &version.active.memtable;
+    let totals = version.trunk.root.totals;
+    let much = memtable.range_delete_count() > 0 || memtable.deletes() * 16 >= totals.entries;
+    !memtable.is_empty() && totals.disk_bytes >= IDLE_FLUSH_BYTES && much
+}
 
 /// The loop of one worker thread.
 pub(crate) fn worker(shared: &Arc<Shared>) {
@@ -63,16 +75,26 @@ impl Shared {
         self.try_space();
         self.tick();
         if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
-            if self.work.set_idle(true) {
-                // What only the end of a snapshot made possible is found now.
-                for tree in self.env.all_trees() {
-                    plan_all(&self.env, &self.work, &tree);
-                }
-            }
+            self.begin_idle();
             let due = self.work.due();
             if due.jobs == 0 && due.running == 0 {
                 self.tidy();
             }
+        }
+    }
+
+    /// Lets idle work in, if it was not.
+    pub(crate) fn begin_idle(&self) {
+        if !self.work.set_idle(true) {
+            return;
+        }
+        for tree in self.env.all_trees() {
+            if hides_much(&tree.version()) {
+                // Space comes back although nothing more is written.
+                self.freeze(&tree);
+            }
+            // What only the end of a snapshot made possible is found now.
+            plan_all(&self.env, &self.work, &tree);
         }
     }
 

@@ -1,8 +1,5 @@
 //! [`Engine`]: an open database, and what its users and its workers share.
 
-use std::time::Duration;
-
-use frondb_core::budget::Part;
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
@@ -12,39 +9,28 @@ use frondb_device::{DeviceLock, SharedDevice};
 
 use frondb_wal::SyncMode;
 
+use crate::admission::{FULL_TRIES, LOOK_EVERY};
 use crate::background::{LEND_BYTES, worker};
 use crate::batch::{Batch, bytes_max};
 use crate::catalog::Catalog;
-use crate::checkpoint::{log_is_long, rotate_manifest, trim_log};
-use crate::commit::{Committer, largest, make_durable};
+use crate::checkpoint::{rotate_manifest, trim_log};
+use crate::commit::{Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{RangeEstimate, estimate};
-use crate::flush::frees_space;
 use crate::options::{Durability, EngineOptions, TreeOptions};
-use crate::pacing::{Debt, Pacing};
+use crate::pacing::Pacing;
 use crate::plans::plan_all;
 use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
 use crate::stats::{Counters, EngineStats, TreeStats};
-use crate::stretch;
-use crate::tree::{Tree, TreeCore};
+use crate::tree::Tree;
 use crate::work::Work;
 
 /// Name of the lock file in the database directory.
 pub(crate) const LOCK_FILE: &str = "LOCK";
 /// Name of the log's directory in the database directory.
 pub(crate) const LOG_DIR: &str = "wal";
-
-/// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
-/// space comes back.
-const RANGE_DELETES_MAX: u64 = 1000;
-
-/// How long a wait for background work lasts before the engine's health is looked at again.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// How often a delete or a flush on a full disk looks again before it gives up.
-const FULL_TRIES: u32 = 20;
 
 /// What users and workers share.
 pub(crate) struct Shared {
@@ -388,7 +374,11 @@ impl Engine {
     /// `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         let Ok(_call) = self.begin_call() else { return false };
-        self.shared.work.set_idle(idle);
+        if idle {
+            self.shared.begin_idle();
+        } else {
+            self.shared.work.set_idle(false);
+        }
         match self.shared.work.try_next() {
             None => false,
             Some(task) => {
@@ -479,219 +469,6 @@ impl Shared {
             self.work.wake();
         } else {
             self.work.set_idle(false);
-        }
-    }
-
-    /// Memory of memtables that are not flushed yet.
-    fn memtable_bytes(&self) -> u64 {
-        let all = self.env.budget.used_by(Part::Memtable);
-        all.saturating_sub(self.env.pinned_bytes.load(Ordering::Relaxed))
-    }
-
-    fn active_bytes(&self) -> u64 {
-        self.memtable_bytes().saturating_sub(self.env.frozen_bytes.load(Ordering::Relaxed))
-    }
-
-    fn debt(&self) -> Debt {
-        Debt {
-            memtable_bytes: self.memtable_bytes(),
-            write_buffer_bytes: self.env.options.write_buffer_bytes(),
-            log_bytes: self.env.log_bytes(),
-            merge_bytes: self.work.due().debt_bytes,
-            merge_allowance: self.env.options.memory_bytes * 4,
-        }
-    }
-
-    /// Lets a commit in, at the pace that background work can follow.
-    fn admit(&self, batch: &Batch) -> Result<()> {
-        if self.env.full().is_some() {
-            if self.is_manual() && !(batch.frees_space() && self.has_room()) {
-                self.try_space();
-                self.run_pending();
-            }
-            return self.admit_to_full_disk(batch);
-        }
-        let debt = self.debt();
-        if debt.permille() == 0 {
-            return Ok(());
-        }
-        if log_is_long(&self.env) {
-            self.work.add_chores();
-        }
-        if self.is_manual() {
-            self.run_pending();
-            return self.env.check();
-        }
-        // What the commit adds to memtables is about its encoding and a slot a message.
-        let bytes = (batch.bytes() + batch.len() * 24) as u64;
-        let before = self.env.now();
-        if let Some(wait) = self.pacing.wait(bytes, debt) {
-            self.env.clock.sleep(wait);
-        }
-        self.wait_for_room()?;
-        self.pacing.waited(self.env.now().since(before).as_nanos() as u64);
-        Ok(())
-    }
-
-    /// Freezes what mostly deletes, so that it is flushed although it is small.
-    fn freeze_deletes(&self) {
-        for tree in self.env.all_trees() {
-            if frees_space(&[Arc::clone(&tree.version().active)]) {
-                self.freeze(&tree);
-            }
-        }
-    }
-
-    /// Whether both the write buffer and the log are below their limit.
-    fn has_room(&self) -> bool {
-        let limit = self.env.options.write_buffer_bytes() * 2;
-        self.memtable_bytes() < limit && self.env.log_bytes() < limit
-    }
-
-    /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
-    /// flushes then; there is always some space for those.
-    fn admit_to_full_disk(&self, batch: &Batch) -> Result<()> {
-        let mut tries = 0;
-        while let Some(full) = self.env.full() {
-            if batch.frees_space() && self.has_room() {
-                return Ok(());
-            }
-            if !batch.frees_space() || self.is_manual() || tries == FULL_TRIES {
-                return Err(full);
-            }
-            tries += 1;
-            self.freeze_deletes();
-            let changed = || self.env.full().is_none() || self.has_room();
-            self.work.wait_until(LOOK_EVERY, &mut |_| changed());
-            self.env.check()?;
-        }
-        Ok(())
-    }
-
-    /// Waits while the write buffer, or the log, is at its limit.
-    fn wait_for_room(&self) -> Result<()> {
-        while !self.has_room() {
-            self.freeze_if_full(&[]);
-            let mut nothing_due = false;
-            self.work.wait_until(LOOK_EVERY, &mut |due| {
-                nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.chores;
-                nothing_due || self.has_room()
-            });
-            self.env.check()?;
-            if let Some(full) = self.env.full() {
-                return Err(full);
-            }
-            if nothing_due {
-                // What is left is not ours to flush; waiting would not end.
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
-    /// early, and one with a long stretch of deletes (rule 15).
-    pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
-        let buffer = self.env.options.write_buffer_bytes();
-        // A flush into a slow codec stays below half a second, so that writers never wait longer.
-        let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
-        let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
-        for tree in touched {
-            let memtable = &tree.version().active.memtable;
-            let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
-            let stretch = stretch::is_due(tree);
-            let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
-            if early || stretch || many {
-                if stretch {
-                    self.wait_cleaned(tree);
-                }
-                self.freeze(tree);
-            }
-        }
-        while self.active_bytes() >= buffer {
-            let tree =
-                largest(&self.env).and_then(|(id, _)| self.env.trees.read().get(&id).cloned());
-            match tree {
-                Some(tree) if self.freeze(&tree) => {}
-                _ => break,
-            }
-        }
-        if self.is_manual() && !touched.is_empty() {
-            self.run_pending();
-        }
-    }
-
-    /// A second long stretch of deletes waits until the first has been cleaned away, so that a
-    /// reader steps over two at most (rule 15).
-    fn wait_cleaned(&self, tree: &Arc<TreeCore>) {
-        if self.is_manual() {
-            self.run_pending();
-            return;
-        }
-        while !self.work.wait_cleaned(tree.id, LOOK_EVERY) {
-            if self.env.check().is_err() || self.env.full().is_some() || tree.is_dropped() {
-                return;
-            }
-        }
-    }
-
-    fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
-        let froze = self.committer.exclusive(|| tree.freeze(&self.env));
-        if froze {
-            self.work.add_flush(tree);
-        }
-        froze
-    }
-
-    /// Freezes every memtable of more than `above` bytes.
-    fn freeze_all(&self, above: u64) {
-        for tree in self.env.all_trees() {
-            if tree.version().active.memtable.bytes() > above {
-                self.freeze(&tree);
-            }
-        }
-    }
-
-    fn flush(&self) -> Result<()> {
-        self.freeze_all(0);
-        self.wait_flushed()
-    }
-
-    fn wait_flushed(&self) -> Result<()> {
-        let mut tries = 0;
-        loop {
-            self.env.check_health()?;
-            if self.is_manual() {
-                self.try_space();
-                self.run_pending();
-                self.env.check_health()?;
-            }
-            let trees = self.env.all_trees();
-            if trees.iter().all(|tree| tree.version().frozen.is_empty()) {
-                return Ok(());
-            }
-            if let Some(full) = self.env.full() {
-                // Merges may be about to free what is missing.
-                if tries == FULL_TRIES || self.is_manual() && tries > 0 {
-                    return Err(full);
-                }
-                tries += 1;
-            }
-            if self.is_manual() {
-                continue;
-            }
-            let mut flushed = |_: &_| trees.iter().all(|tree| tree.version().frozen.is_empty());
-            self.work.wait_until(LOOK_EVERY, &mut flushed);
-        }
-    }
-
-    /// Runs background work on this thread until nothing is due.
-    pub(crate) fn run_pending(&self) {
-        while let Some(task) = self.work.try_next() {
-            self.perform(task);
-            if self.env.check_health().is_err() {
-                return;
-            }
         }
     }
 

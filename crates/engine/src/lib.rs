@@ -8,6 +8,7 @@
 //! No part here owns the whole database: each takes the handles it needs from [`Env`].
 //! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
 
+mod admission;
 mod background;
 mod batch;
 mod blob;

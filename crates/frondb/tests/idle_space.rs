@@ -1,0 +1,65 @@
+//! Space comes back after deletes with no command given, also when nothing is written any more:
+//! the deletes are in a memtable that is far from full, and an engine that falls idle flushes it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
+use frondb_testkit::TempDir;
+
+const ROWS: u64 = 60_000;
+
+fn loaded(dir: &TempDir) -> (Db, Tree) {
+    let db = Db::open(dir.path(), Options::new().memory_bytes(64 << 20).background_threads(0));
+    let db = db.unwrap();
+    let tree = db.create_tree("t", TreeOptions::new().codec(Codec::None)).unwrap();
+    let mut batch = Batch::new();
+    for row in 0..ROWS {
+        batch.put(&tree, &row.to_be_bytes(), &[7; 200]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    (db, tree)
+}
+
+/// Lets the engine fall idle. Returns the bytes in use before and after.
+fn fall_idle(db: &Db) -> (u64, u64) {
+    let before = db.stats().data_used_bytes;
+    while db.run_one(true) {}
+    (before, db.stats().data_used_bytes)
+}
+
+#[test]
+fn a_range_delete_gives_its_space_back() {
+    let dir = TempDir::new("idle-range");
+    let (db, tree) = loaded(&dir);
+    tree.delete_range(b"", None).unwrap();
+    let (before, after) = fall_idle(&db);
+    assert!(before > ROWS * 200, "{before}");
+    assert!(after < before / 10, "{before} bytes, then {after}");
+}
+
+#[test]
+fn deletes_of_a_good_part_give_their_space_back() {
+    let dir = TempDir::new("idle-rows");
+    let (db, tree) = loaded(&dir);
+    let mut batch = Batch::new();
+    for row in 0..ROWS * 3 / 10 {
+        batch.delete(&tree, &(row * 3).to_be_bytes());
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    let (before, after) = fall_idle(&db);
+    assert!(after < before * 8 / 10, "{before} bytes, then {after}");
+}
+
+/// A row now and then is no reason to write anything.
+#[test]
+fn a_few_deletes_are_not_flushed() {
+    let dir = TempDir::new("idle-few");
+    let (db, tree) = loaded(&dir);
+    for row in 0..10u64 {
+        tree.delete(&row.to_be_bytes()).unwrap();
+    }
+    let flushes = db.stats().flushes;
+    fall_idle(&db);
+    assert_eq!(db.stats().flushes, flushes);
+}
