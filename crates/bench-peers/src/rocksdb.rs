@@ -5,6 +5,7 @@
 //! snapshot and must not be kept from one read to the next.
 
 mod ffi;
+mod malloc;
 mod options;
 
 use std::ffi::{CStr, CString, c_char};
@@ -52,6 +53,7 @@ unsafe impl Sync for RocksDb {}
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(Error::engine)?;
+    malloc::limit();
     let opening = Options::new(options);
     let mut error = ptr::null_mut();
     // SAFETY: options and path live across the call; the error pointer is null before it.

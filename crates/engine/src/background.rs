@@ -20,7 +20,7 @@ use crate::flush::{FlushJob, abandon};
 use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
 use crate::relocate::move_one;
 use crate::stats::Counters;
-use crate::tree::{TreeCore, Version};
+use crate::tree::TreeCore;
 use crate::work::{Next, Task};
 
 /// After this long without a commit, idle work is done.
@@ -37,11 +37,23 @@ pub(crate) const LEND_BYTES: u64 = 2 << 20;
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 
 /// Whether the active memtable hides a good part of what is on disk.
-fn hides_much(version: &Version) -> bool {
+fn hides_much(tree: &TreeCore) -> bool {
+    let version = tree.version();
     let memtable = &version.active.memtable;
     let totals = version.trunk.root.totals;
-    let much = memtable.range_delete_count() > 0 || memtable.deletes() * 16 >= totals.entries;
-    !memtable.is_empty() && totals.disk_bytes >= IDLE_FLUSH_BYTES && much
+    let part_of_all = |messages: u64| messages * 16 >= totals.entries;
+    let ranges = memtable.range_delete_count() > 0;
+    if memtable.is_empty() {
+        return false;
+    }
+    let deletes_much = ranges || part_of_all(memtable.deletes());
+    if deletes_much && totals.disk_bytes >= IDLE_FLUSH_BYTES {
+        return true;
+    }
+    // Large values have their bytes elsewhere, and any message may be one that hides one.
+    let in_memtable = version.active.value_bytes();
+    let writes_much = ranges || part_of_all(memtable.len());
+    in_memtable >= IDLE_FLUSH_BYTES || writes_much && tree.value_bytes() >= IDLE_FLUSH_BYTES
 }
 
 /// The loop of one worker thread.
@@ -89,7 +101,7 @@ impl Shared {
             return;
         }
         for tree in self.env.all_trees() {
-            if hides_much(&tree.version()) {
+            if hides_much(&tree) {
                 // Space comes back although nothing more is written.
                 self.freeze(&tree);
             }

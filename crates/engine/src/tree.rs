@@ -209,6 +209,12 @@ impl TreeCore {
         Arc::clone(&self.version.read())
     }
 
+    /// Bytes on disk of the large values that runs refer to.
+    pub(crate) fn value_bytes(&self) -> u64 {
+        let install = self.install.lock();
+        install.values.values().flatten().map(|extent| extent.bytes()).sum()
+    }
+
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }

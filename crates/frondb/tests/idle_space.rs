@@ -51,6 +51,54 @@ fn deletes_of_a_good_part_give_their_space_back() {
     assert!(after < before * 8 / 10, "{before} bytes, then {after}");
 }
 
+const LARGE: usize = 200 << 10;
+
+/// A database with large values, all messages still in memory or all of them on disk.
+fn with_large_values(dir: &TempDir, flushed: bool) -> (Db, Tree) {
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    for row in 0..100u64 {
+        tree.put(&row.to_be_bytes(), &[row as u8; LARGE]).unwrap();
+    }
+    if flushed {
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+    }
+    (db, tree)
+}
+
+#[test]
+fn deleted_large_values_give_their_space_back() {
+    for flushed in [false, true] {
+        let dir = TempDir::new("idle-large");
+        let (db, tree) = with_large_values(&dir, flushed);
+        for row in 0..50u64 {
+            tree.delete(&row.to_be_bytes()).unwrap();
+        }
+        let (before, after) = fall_idle(&db);
+        assert!(before >= 100 * LARGE as u64, "{before}");
+        assert!(after < before * 6 / 10, "flushed: {flushed}, {before} bytes, then {after}");
+        tree.delete_range(b"", None).unwrap();
+        let (_, after) = fall_idle(&db);
+        assert!(after < LARGE as u64, "flushed: {flushed}, {after} bytes are left");
+    }
+}
+
+#[test]
+fn overwritten_large_values_give_their_space_back() {
+    for flushed in [false, true] {
+        let dir = TempDir::new("idle-overwritten");
+        let (db, tree) = with_large_values(&dir, flushed);
+        for row in 0..100u64 {
+            tree.put(&row.to_be_bytes(), b"short").unwrap();
+        }
+        let (before, after) = fall_idle(&db);
+        assert!(after < before / 10, "flushed: {flushed}, {before} bytes, then {after}");
+        assert_eq!(tree.get(&7u64.to_be_bytes()).unwrap().unwrap(), b"short");
+    }
+}
+
 /// A row now and then is no reason to write anything.
 #[test]
 fn a_few_deletes_are_not_flushed() {

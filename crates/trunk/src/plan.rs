@@ -3,6 +3,7 @@
 //! [`Summary`] is what the decision depends on; [`plan_node`] is the decision. Text-script tests
 //! feed summaries, the engine makes them from nodes.
 
+use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
 
@@ -45,7 +46,8 @@ pub enum Reason {
     Garbage,
     /// Scans have paid for it.
     ScanDebt,
-    /// Nothing else to do, and range deletes hide data that could give its space back.
+    /// Nothing else to do, and range deletes hide data that could give its space back, or runs may
+    /// hide large values.
     Idle,
 }
 
@@ -132,6 +134,8 @@ pub struct Summary {
     pub held_range_deletes: usize,
     /// Whether a leaf's range deletes hide all of a view.
     pub hides_view: bool,
+    /// References to large values in all views but the newest: newer messages may hide them.
+    pub old_refs: u64,
     /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
     /// empty for a leaf.
     pub children: Vec<ChildSummary>,
@@ -229,6 +233,7 @@ impl Summary {
             held_by: node.heat.held_by.load(Ordering::Relaxed),
             held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
             hides_view: hides_view(node),
+            old_refs: node.views().skip(1).map(|view| view.run.meta().refs).sum(),
             children: node
                 .children()
                 .iter()
@@ -377,7 +382,11 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
-    if !held && (node.range_deletes > 0 || node.base.deletes > 0 && node.runs.is_empty()) {
+    // What could come back is worth what is read and written for it.
+    let hides_values = !node.runs.is_empty()
+        && u128::from(node.old_refs) * VALUE_INLINE_BYTES_MAX as u128 >= u128::from(total);
+    let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty();
+    if !held && (node.range_deletes > 0 || garbage_in_base || hides_values && node.old_refs > 0) {
         return rewrite(Reason::Idle);
     }
     None

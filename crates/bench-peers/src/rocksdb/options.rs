@@ -83,7 +83,7 @@ pub(super) fn describe(options: &EngineOptions) -> String {
     format!(
         "rocksdb 7.8.3: leveled, dynamic level bytes, {codec}, block cache {} MiB with partitioned \
          indexes and filters in it, {WRITE_BUFFERS} buffers of {} MiB, Bloom {BLOOM_BITS} bits, \
-         direct I/O, {BACKGROUND_JOBS} background jobs, one column family",
+         direct I/O, {BACKGROUND_JOBS} background jobs, one column family, 2 malloc arenas",
         cache_bytes >> 20,
         buffer_bytes >> 20
     )

@@ -106,6 +106,7 @@ impl PlanScript {
                 "runs" => node.runs = runs(value),
                 "deletes" => node.range_deletes = number() as usize,
                 "hides-view" => node.hides_view = true,
+                "old-refs" => node.old_refs = number(),
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
                 "clean" => node.clean = true,
