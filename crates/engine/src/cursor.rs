@@ -361,17 +361,18 @@ impl Cursor {
         let seq = self.snapshot.seq();
         let version = &self.version;
         let upper = self.upper.as_deref();
-        let mut part = segment(&version.trunk, direction, at, &self.lower, upper, seq)?;
+        // Known before the runs are opened, so that what they hide of runs is stepped over at once.
+        let mut above = Vec::new();
+        for memtable in version.memtables() {
+            above.extend(memtable.range_delete_sets().iter().cloned());
+        }
+        let mut part = segment(&version.trunk, direction, at, &self.lower, upper, seq, &above)?;
         self.pay_for_merging(&part.leaf, part.sources.len());
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
-        let mut range_deletes = part.range_deletes;
         let from = Bound::Included(&*part.lo);
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         for memtable in version.memtables() {
             if !memtable.is_empty() {
-                let sets = memtable.range_delete_sets();
-                let met = sets.iter().filter(|set| set.touches(&part.lo, part.hi.as_deref(), seq));
-                range_deletes.extend(met.cloned());
                 sources.push(Box::new(memtable.cursor(direction, from, to, seq)));
             }
         }
@@ -380,7 +381,7 @@ impl Cursor {
         let options = VisibleOptions {
             snapshot: seq,
             direction,
-            range_deletes,
+            range_deletes: part.range_deletes,
             update: self.tree.update.clone(),
             values: Some(values),
         };

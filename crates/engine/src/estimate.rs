@@ -437,7 +437,7 @@ fn probe(
     hi: Option<&[u8]>,
     sample: &mut Sample,
 ) -> Result<()> {
-    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot)?;
+    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
     let (from, to) =
         (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
     // Those of memtables were taken from the counts: what they hide counts nowhere.

@@ -16,8 +16,8 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources of runs, newest first; bounded to the leaf's range and the scan's.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes of the nodes on the path, as far as there are any the scan may meet; they
-    /// reach beyond its range.
+    /// Range deletes of the nodes on the path and those `above` the trunk, as far as there are any
+    /// the scan may meet; they reach beyond its range.
     pub range_deletes: Vec<RangeDeletes>,
     /// First key of the range scanned.
     pub lo: Key,
@@ -26,7 +26,8 @@ pub struct Segment {
 }
 
 /// The segment for the leaf that holds `at` (forward), or the keys just below `at` (backward;
-/// `None` is the end of the tree), within `[lo, hi)`.
+/// `None` is the end of the tree), within `[lo, hi)`. `above` are the range deletes of memtables: a
+/// run that is older than one of them is not read where it hides all, flushed or not.
 pub fn segment(
     trunk: &Trunk,
     direction: Direction,
@@ -34,6 +35,7 @@ pub fn segment(
     lo: &[u8],
     hi: Option<&[u8]>,
     snapshot: SeqNo,
+    above: &[RangeDeletes],
 ) -> Result<Segment> {
     let mut path = vec![&trunk.root];
     while let Some(child) = step(path[path.len() - 1], direction, at) {
@@ -48,7 +50,7 @@ pub fn segment(
         }
         _ => {}
     }
-    let deletes = path.iter().map(|node| &*node.range_deletes);
+    let deletes = above.iter().chain(path.iter().map(|node| &*node.range_deletes));
     let deletes = deletes.filter(|set| set.touches(&lo, hi.as_deref(), snapshot));
     let range_deletes = deletes.cloned().collect();
     let mut segment = Segment { leaf, sources: Vec::new(), range_deletes, lo, hi };

@@ -364,7 +364,7 @@ pub(crate) fn scan(
         Direction::Backward => hi.map(<[u8]>::to_vec),
     };
     loop {
-        let part = segment(trunk, direction, at.as_deref(), lo, hi, snapshot).unwrap();
+        let part = segment(trunk, direction, at.as_deref(), lo, hi, snapshot, &[]).unwrap();
         let options = VisibleOptions {
             direction,
             range_deletes: part.range_deletes,
