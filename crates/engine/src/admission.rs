@@ -26,6 +26,11 @@ use crate::tree::TreeCore;
 /// space comes back.
 const RANGE_DELETES_MAX: u64 = 1000;
 
+/// Large values of a memtable, bytes, above which it is frozen. Their messages are so small that
+/// the write buffer would hold gigabytes of them, overwritten and deleted ones too, before a flush
+/// gave any of it back.
+const VALUE_BYTES_MAX: u64 = 64 << 20;
+
 /// How long a wait for background work lasts before the engine's health is looked at again.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -141,18 +146,20 @@ impl Shared {
     }
 
     /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
-    /// early, and one with a long stretch of deletes (rule 15).
+    /// early, one with a long stretch of deletes (rule 15), and one with many large values.
     pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.env.options.write_buffer_bytes();
         // A flush into a slow codec stays below half a second, so that writers never wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
-            let memtable = &tree.version().active.memtable;
+            let active = Arc::clone(&tree.version().active);
+            let memtable = &active.memtable;
             let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
             let stretch = stretch::is_due(tree);
             let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
-            if early || stretch || many {
+            let large = active.value_bytes() > VALUE_BYTES_MAX;
+            if early || stretch || many || large {
                 if stretch {
                     self.wait_cleaned(tree);
                 }

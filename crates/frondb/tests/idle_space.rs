@@ -99,6 +99,25 @@ fn overwritten_large_values_give_their_space_back() {
     }
 }
 
+/// Their messages are tiny: the write buffer would not be full of them for a long time.
+#[test]
+fn overwritten_large_values_give_their_space_back_under_load() {
+    const VALUE_BYTES: u64 = 1 << 20;
+    let dir = TempDir::new("load-large");
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let value = vec![7; VALUE_BYTES as usize];
+    let (mut most, mut batch) = (0, Batch::new());
+    for n in 0..200u64 {
+        batch.clear();
+        batch.put(&tree, &(n % 4).to_be_bytes(), &value);
+        db.write(&batch, Durability::NoSync).unwrap();
+        most = most.max(db.stats().data_used_bytes);
+    }
+    assert!(most < 150 * VALUE_BYTES, "{most} bytes for 4 values");
+}
+
 /// A row now and then is no reason to write anything.
 #[test]
 fn a_few_deletes_are_not_flushed() {
