@@ -52,7 +52,7 @@ if a byte is damaged; `hint` is null where the message says what to do.
 | `put`, `del` | `key`, `value_bytes`; `keys`, `range` |
 | `load`, `dump` | `tree`, `entries`, `batches`; `file`, `entries` |
 | `stats` | `database` and `trees`, figures by name as in [status.md](status.md) |
-| `verify` | `trees`, `runs`, `entries`, `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
+| `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
 
 ## Exit codes
 

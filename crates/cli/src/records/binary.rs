@@ -111,12 +111,16 @@ impl<R: Read> BinaryReader<R> {
         Ok(true)
     }
 
-    fn check_end(&self, head: FrameHead) -> Result<bool, Failure> {
+    /// The last frame says how many entries there were, and nothing comes behind it.
+    fn check_end(&mut self, head: FrameHead) -> Result<bool, Failure> {
         if head.count != 0 || head.check != self.total {
             return Err(Failure::input(format!(
                 "the dump says that it has {} entries, and {} were read",
                 head.check, self.total
             )));
+        }
+        if (&mut self.input).take(1).read_to_end(&mut self.payload)? > 0 {
+            return Err(Failure::input("the dump has bytes behind its end"));
         }
         Ok(false)
     }
@@ -195,6 +199,16 @@ mod tests {
             assert_eq!((&loaded.0[..], &loaded.1[..]), entry);
         }
         assert_eq!(load(&dump(&[])).unwrap(), []);
+    }
+
+    #[test]
+    fn bytes_behind_the_end_are_found() {
+        let mut bytes = dump(&[(b"key", b"value")]);
+        bytes.push(0);
+        assert!(load(&bytes).unwrap_err().message.contains("behind its end"));
+        // Two dumps in one file: what is in the second must not be left out silently.
+        let twice = dump(&[(b"key", b"value")]).repeat(2);
+        assert!(load(&twice).is_err());
     }
 
     #[test]
