@@ -16,10 +16,17 @@ run: linker ## Main job of the embedded engine: load, query, report with a chart
 test: linker ## Everything that must hold: format, lints, layers, tidy, all tests (under 20 minutes)
 	@$(XTASK) test
 
+# A misspelt variable would be ignored, and what was not asked for be measured for an hour.
+# $(call only,NAMES) stops at a variable of the command line that is none of these.
+only = $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$v),$(if $(filter $(1:%=%=%) CARGO=%,$v),,\
+	$(error unknown variable $v: there are $1))))
+
 bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= (all optional)
+	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR)
 	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR,$(if $($v),'$v=$($v)'))
 
 fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
+	@$(call only,TARGET SECONDS)
 	@$(XTASK) fuzz $(foreach v,TARGET SECONDS,$(if $($v),'$v=$($v)'))
 
 audit: linker ## Licences, bans and sources of all dependencies (cargo-deny)
