@@ -53,7 +53,8 @@ impl CursorOptions {
 }
 
 /// A position in a tree at a fixed state. Not positioned at first: `next` then goes to the first
-/// entry and `prev` to the last. Moves both ways. Never blocks a writer.
+/// entry and `prev` to the last. Moves both ways. Once it has passed either end, or a seek found
+/// nothing, it is at no entry, and both stay `false` until it seeks again. Never blocks a writer.
 ///
 /// A move that fails leaves it at no entry, and `next` and `prev` fail with the same error until a
 /// seek (`seek`, `seek_for_prev`, `first`, `last`): nothing is ever skipped. To go on behind

@@ -54,10 +54,12 @@ impl Db {
         Self::open_on(device, log, options, clock, &executor)
     }
 
-    /// Opens a database on any device, with any clock and threads: for simulations.
+    /// Opens a database on any device, with any clock and threads: for the project's own
+    /// simulations. Its types are of inner crates and no part of the public interface.
     ///
     /// # Errors
     /// As [`open`](Self::open).
+    #[doc(hidden)]
     pub fn open_on(
         device: SharedDevice,
         log_device: Option<SharedDevice>,

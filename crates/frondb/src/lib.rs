@@ -53,7 +53,7 @@ pub use frondb_core::tuple;
 pub use frondb_engine::{
     Durability, EngineStats as Stats, RangeEstimate, Recovery, Snapshot, TreeStats, VerifyReport,
 };
-pub use frondb_trunk::FilterPolicy;
+pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;
 pub use options::{Options, TreeOptions};
 pub use tree::Tree;

@@ -74,6 +74,50 @@ impl Tree {
     }
 
     /// Applies the update function to one key, durably, without reading it.
+    ///
+    /// # Errors
+    /// `Invalid` if the tree has no update function, or was opened without it; else as
+    /// [`Db::write`](crate::Db::write).
+    ///
+    /// ```
+    /// use frondb::{Db, Options, TreeOptions, UpdateFn};
+    ///
+    /// /// Counts: a value and an operand are numbers of 8 bytes.
+    /// struct Count;
+    ///
+    /// fn number(bytes: &[u8]) -> Option<u64> {
+    ///     bytes.try_into().ok().map(u64::from_be_bytes)
+    /// }
+    ///
+    /// impl UpdateFn for Count {
+    ///     fn name(&self) -> &str {
+    ///         "count"
+    ///     }
+    ///     fn apply(
+    ///         &self,
+    ///         _key: &[u8],
+    ///         existing: Option<&[u8]>,
+    ///         operand: &[u8],
+    ///     ) -> Result<Vec<u8>, String> {
+    ///         let sum = self.combine(b"", existing.unwrap_or(&[0; 8]), operand);
+    ///         sum.ok_or_else(|| "not a number of 8 bytes".to_owned())
+    ///     }
+    ///     fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+    ///         Some(number(older)?.wrapping_add(number(newer)?).to_be_bytes().to_vec())
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// // Registered at every open; the tree keeps its name and version.
+    /// let db = Db::open(dir.path(), Options::default().update_fn(Count))?;
+    /// let clicks = db.create_tree("clicks", TreeOptions::new().update_fn("count", 1))?;
+    /// clicks.update(b"home", &2u64.to_be_bytes())?;
+    /// clicks.update(b"home", &3u64.to_be_bytes())?;
+    /// assert_eq!(clicks.get(b"home")?, Some(5u64.to_be_bytes().to_vec()));
+    /// # db.close()
+    /// # }
+    /// ```
     pub fn update(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.update(&self.inner, key, operand);
