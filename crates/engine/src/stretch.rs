@@ -32,6 +32,10 @@ type KeyRange = (Key, Option<Key>);
 pub(crate) fn is_due(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;
+    if memtable.hidden() > DELETE_STRETCH && memtable.len() > DELETE_STRETCH {
+        // What a range delete hides of runs is stepped over at once, of its own memtable one by one.
+        return true;
+    }
     // Counts all over the tree, so it is an upper bound.
     if memtable.delete_stretch() <= DELETE_STRETCH {
         // Of a new memtable, if there was a long one before.

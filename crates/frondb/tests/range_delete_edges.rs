@@ -34,6 +34,29 @@ fn at(cursor: &Cursor) -> Option<u64> {
     cursor.is_valid().then(|| u64::from_be_bytes(cursor.key().try_into().unwrap()))
 }
 
+/// Rule 15: rows that are hidden where they are, in a memtable, are a stretch like deletes are.
+#[test]
+fn a_memtable_that_hides_a_long_stretch_of_itself_is_flushed() {
+    let dir = TempDir::new("range-own");
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for row in 0..ROWS {
+        batch.put(&tree, &row.to_be_bytes(), &[7; 40]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    tree.delete_range(b"", Some(&1000u64.to_be_bytes())).unwrap();
+    assert_eq!(db.stats().flushes, 0, "a thousand hidden rows are no long stretch");
+    tree.delete_range(b"", Some(&(ROWS - 1).to_be_bytes())).unwrap();
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(at(&cursor), Some(ROWS - 1));
+    drop(cursor);
+    let stats = db.stats();
+    assert_eq!((stats.flushes, stats.deletes_stepped_over), (1, 0));
+}
+
 #[test]
 fn what_an_unflushed_range_delete_hides_is_not_stepped_over() {
     let dir = TempDir::new("range-edges");

@@ -15,6 +15,10 @@ use crate::cursor::MemCursor;
 use crate::ranges::Ranges;
 use crate::writer::Writer;
 
+/// Range deletes that are looked at for what they hide. A look is two searches in every array; an
+/// engine flushes a memtable with more of them for their number.
+const HIDDEN_LOOKS: u64 = 1000;
+
 /// A message on its way into the memtable.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
@@ -94,6 +98,7 @@ pub(crate) struct Counters {
     pub(crate) data_bytes: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) range_deletes: AtomicU64,
+    pub(crate) hidden: AtomicU64,
     /// `u64::MAX` while there is nothing.
     pub(crate) min_seq: AtomicU64,
     pub(crate) max_seq: AtomicU64,
@@ -132,6 +137,7 @@ impl Memtable {
                 data_bytes: AtomicU64::new(0),
                 bytes: AtomicU64::new(0),
                 range_deletes: AtomicU64::new(0),
+                hidden: AtomicU64::new(0),
                 min_seq: AtomicU64::new(u64::MAX),
                 max_seq: AtomicU64::new(0),
             },
@@ -160,6 +166,12 @@ impl Memtable {
         let mut writer = self.writer.lock();
         let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
         writer.note_range_delete(&range, &self.counters);
+        if self.len() > 0 && self.range_delete_count() <= HIDDEN_LOOKS {
+            let end =
+                range.hi.as_deref().map_or_else(|| self.len(), |hi| self.approximate_rank(hi));
+            let hidden = end.saturating_sub(self.approximate_rank(&range.lo));
+            self.counters.hidden.fetch_add(hidden, Ordering::Relaxed);
+        }
         self.ranges.add(range);
         writer.charge(&self.counters);
     }
@@ -168,6 +180,13 @@ impl Memtable {
     #[must_use]
     pub fn range_delete_count(&self) -> u64 {
         self.counters.range_deletes.load(Ordering::Relaxed)
+    }
+
+    /// About how many of its messages its range deletes hide: what several hide is counted for each.
+    /// Only the first thousand range deletes are looked at.
+    #[must_use]
+    pub fn hidden(&self) -> u64 {
+        self.counters.hidden.load(Ordering::Relaxed)
     }
 
     /// The newest range delete that covers `key` and is visible at `snapshot`; 0 if there is none.
