@@ -485,3 +485,7 @@ impl Shared {
         stats
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "engine_tests.rs"]
+mod tests;

@@ -346,3 +346,31 @@ impl std::fmt::Debug for Tree {
         write!(f, "Tree({} {:?})", self.0.id, self.name())
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Rules 6 and 10: what was logged again may have been promised where it was logged first, so
+    /// the log keeps that place until the new one is durable, however often it is logged again.
+    #[test]
+    fn the_old_place_is_needed_until_the_new_one_is_durable() {
+        let slot = MemSlot::new(&Budget::new(1 << 20));
+        assert_eq!((slot.first_lsn(), slot.needed_from(Lsn(0))), (None, None));
+        slot.logged(Lsn(100), Lsn(150));
+        slot.logged(Lsn(300), Lsn(350));
+        assert_eq!((slot.needed_from(Lsn(0)), slot.last_lsn()), (Some(Lsn(100)), Lsn(350)));
+
+        slot.logged_again(Lsn(900), Lsn(950), Lsn(400));
+        assert_eq!(slot.needed_from(Lsn(949)), Some(Lsn(100)));
+        assert_eq!(slot.needed_from(Lsn(950)), Some(Lsn(900)));
+        // A flush syncs the log up to here.
+        assert_eq!((slot.first_lsn(), slot.last_lsn()), (Some(Lsn(900)), Lsn(950)));
+
+        slot.logged_again(Lsn(2000), Lsn(2050), Lsn(949));
+        assert_eq!(slot.needed_from(Lsn(2049)), Some(Lsn(100)), "900 was never durable");
+        slot.logged_again(Lsn(3000), Lsn(3050), Lsn(2050));
+        assert_eq!(slot.needed_from(Lsn(3049)), Some(Lsn(2000)));
+        assert_eq!(slot.needed_from(Lsn(3050)), Some(Lsn(3000)));
+    }
+}

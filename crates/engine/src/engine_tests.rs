@@ -1,0 +1,297 @@
+//! What the manifest must say of the log and of ids, seen through crashes and reopening: rules 6 to
+//! 10. Each test asks for the one step that it is about (an edit that lets the log go, a snapshot of
+//! the manifest), which a history reaches by chance only.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb_core::SeqNo;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::atomic::AtomicU64;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_space::Extent;
+
+use super::*;
+
+/// What makes durable how far the log is needed.
+type Keep = fn(&Env);
+
+const KEEPS: [(&str, Keep); 2] = [
+    ("an edit", |env| trim_log(env).unwrap()),
+    ("a snapshot of the manifest", |env| assert!(rotate_manifest(env, true).unwrap())),
+];
+
+fn open(device: &MemoryDevice) -> Result<Engine> {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared())
+}
+
+fn create(engine: &Engine, name: &str) -> Tree {
+    engine.create_tree(name, TreeOptions::default()).unwrap()
+}
+
+fn put(engine: &Engine, tree: &Tree, key: &str, durability: Durability) {
+    let mut batch = Batch::new();
+    batch.put(tree, key.as_bytes(), b"value");
+    engine.write(&batch, durability).unwrap();
+}
+
+fn has(engine: &Engine, tree: &str, key: &str) -> bool {
+    let tree = engine.open_tree(tree).unwrap();
+    engine.get(&tree, key.as_bytes(), None).unwrap().is_some()
+}
+
+/// Rules 6 and 8: nothing needs the unsynced end of the log, and power loss takes it. Wherever the
+/// manifest says that the log begins, what is committed next is read by the next recovery, and has
+/// SeqNos of its own.
+#[test]
+fn the_log_goes_on_where_power_loss_has_cut_it() {
+    for (how, keep) in KEEPS {
+        let device = MemoryDevice::new();
+        let engine = open(&device).unwrap();
+        create(&engine, "stays");
+        let goes = create(&engine, "goes");
+        put(&engine, &goes, "synced", Durability::Sync);
+        for key in 0..100 {
+            put(&engine, &goes, &format!("unsynced {key}"), Durability::NoSync);
+        }
+        engine.drop_tree("goes").unwrap();
+        keep(&engine.shared.env);
+        let device = device.crash(CrashMode::LoseUnsynced);
+        drop(engine);
+
+        let engine = open(&device).unwrap();
+        let stays = engine.open_tree("stays").unwrap();
+        put(&engine, &stays, "synced", Durability::Sync);
+        let device = device.crash(CrashMode::LoseUnsynced);
+        assert!(has(&open(&device).unwrap(), "stays", "synced"), "lost after {how}");
+    }
+}
+
+/// The last segment of the log.
+fn last_segment(device: &MemoryDevice) -> String {
+    let mut segments = device.list(LOG_DIR).unwrap();
+    segments.retain(|name| name.ends_with(".wal"));
+    segments.sort();
+    format!("{LOG_DIR}/{}", segments.pop().unwrap())
+}
+
+/// Flips a bit of the key where the log has it.
+fn damage(device: &MemoryDevice, key: &str) {
+    let file = device.open(&last_segment(device), OpenOptions::WRITE).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    let at = bytes.windows(key.len()).position(|bytes| bytes == key.as_bytes()).unwrap();
+    file.write_at(at as u64, &[bytes[at] ^ 1]).unwrap();
+    file.sync().unwrap();
+}
+
+/// Rule 9: a bad record below an Lsn that the manifest knows to be durable is damage, also where no
+/// later record of the log says so; without that knowledge it is a torn tail, which is reported.
+#[test]
+fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
+    let nothing: Keep = |_| {};
+    for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing)]) {
+        let device = MemoryDevice::new();
+        let engine = open(&device).unwrap();
+        let tree = create(&engine, "t");
+        put(&engine, &tree, "the last key", Durability::Sync);
+        keep(&engine.shared.env);
+        drop((tree, engine));
+        damage(&device, "the last key");
+        match (how, open(&device)) {
+            ("nothing", Ok(engine)) => {
+                assert!(engine.recovery().log_tail.is_some(), "the cut is reported");
+                assert!(!has(&engine, "t", "the last key"));
+            }
+            ("nothing", Err(error)) => panic!("{error}"),
+            (_, Ok(_)) => panic!("{how}: a record that was durable is lost without a word"),
+            (_, Err(error)) => assert_eq!(error.kind(), ErrorKind::Corruption, "{how}: {error}"),
+        }
+    }
+}
+
+/// The largest ids and SeqNo given out.
+fn given_out(engine: &Engine) -> (u32, u64, u64, SeqNo) {
+    let env = &engine.shared.env;
+    (
+        env.tree_ids.load(Ordering::Relaxed),
+        env.run_ids.load(Ordering::Relaxed),
+        env.node_ids.load(Ordering::Relaxed),
+        env.oracle.last_reserved(),
+    )
+}
+
+/// Rules 7 and 8: ids and SeqNos are never given out again, although what had the largest is gone
+/// and the manifest that named it too. The log may still have records of a dropped tree: they must
+/// not become rows of another.
+#[test]
+fn ids_go_on_where_they_ended() {
+    for log_is_needed in [true, false] {
+        let device = MemoryDevice::new();
+        let engine = open(&device).unwrap();
+        let stays = create(&engine, "stays");
+        put(&engine, &stays, "a row", Durability::Sync);
+        let goes = create(&engine, "goes");
+        let id = goes.id();
+        for round in 0..3 {
+            put(&engine, &goes, &format!("in a run {round}"), Durability::Sync);
+            assert!(engine.shared.freeze(&goes.0));
+            engine.shared.run_pending();
+        }
+        put(&engine, &goes, "in the log", Durability::Sync);
+        drop(goes);
+        engine.drop_tree("goes").unwrap();
+        if !log_is_needed {
+            engine.flush().unwrap();
+            trim_log(&engine.shared.env).unwrap();
+        }
+        let before = given_out(&engine);
+        assert!(before.1 >= 3, "runs were made");
+        assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+        drop((stays, engine));
+
+        let engine = open(&device).unwrap();
+        assert_eq!(engine.recovery().records > 0, log_is_needed);
+        let after = given_out(&engine);
+        assert!(after.0 >= before.0, "trees: {after:?} after {before:?}");
+        assert!(after.1 >= before.1, "runs: {after:?} after {before:?}");
+        assert!(after.2 >= before.2, "nodes: {after:?} after {before:?}");
+        assert!(after.3 >= before.3, "SeqNos: {after:?} after {before:?}");
+        assert!(create(&engine, "new").id() > id);
+        drop(engine);
+        let engine = open(&device).unwrap();
+        assert!(has(&engine, "stays", "a row"));
+        assert!(!has(&engine, "new", "in the log"), "a row of a dropped tree came back");
+    }
+}
+
+/// Rule 8: a flush of which nothing is left makes no run, and its SeqNos are used up all the same:
+/// what came later at one of them would be taken for flushed, and not be replayed.
+#[test]
+fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let tree = create(&engine, "t");
+    let mut batch = Batch::new();
+    for row in 0..10u8 {
+        batch.put(&tree, &[row], b"");
+        batch.delete(&tree, &[row]);
+    }
+    engine.write(&batch, Durability::Sync).unwrap();
+    engine.flush().unwrap();
+    assert_eq!(engine.shared.env.run_ids.load(Ordering::Relaxed), 0, "no run was made");
+    trim_log(&engine.shared.env).unwrap();
+    let before = given_out(&engine);
+    drop((tree, engine));
+
+    let engine = open(&device).unwrap();
+    assert!(given_out(&engine).3 >= before.3);
+    let tree = engine.open_tree("t").unwrap();
+    put(&engine, &tree, "later", Durability::Sync);
+    drop((tree, engine));
+    assert!(has(&open(&device).unwrap(), "t", "later"), "a synced row is lost");
+}
+
+/// Rule 8: the SeqNo up to which a tree is flushed is exact, and stays so when the manifest is
+/// written anew after a reopening: a message is in runs or replayed, and never both. (An update that
+/// is folded into a value of a run would otherwise count twice.)
+#[test]
+fn the_flushed_seqno_outlives_reopening() {
+    let device = MemoryDevice::new();
+    let mut engine = open(&device).unwrap();
+    let (pin, tree) = (create(&engine, "pins the log"), create(&engine, "t"));
+    put(&engine, &pin, "first", Durability::Sync);
+    put(&engine, &tree, "k", Durability::Sync);
+    assert!(engine.shared.freeze(&tree.0));
+    engine.shared.run_pending();
+    drop((pin, tree));
+    for _ in 0..3 {
+        assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+        drop(engine);
+        engine = open(&device).unwrap();
+        assert_eq!(engine.recovery().messages, 1, "only what is in no run is replayed");
+    }
+    assert!(has(&engine, "t", "k") && has(&engine, "pins the log", "first"));
+}
+
+/// Extents of the runs and large values that recovery of `device` would find in the manifest.
+fn named(device: &MemoryDevice) -> Vec<Extent> {
+    let engine = open(device).unwrap();
+    let mut named = Vec::new();
+    for tree in engine.shared.env.all_trees() {
+        named.extend(tree.install.lock().values.values().flatten().copied());
+        tree.version().trunk.for_each(&mut |node| {
+            node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
+        });
+    }
+    named
+}
+
+/// Flushes, merges, and drops of rows, large values and a tree.
+fn let_much_go(engine: &Engine) {
+    let trees = ["stays", "goes"].map(|name| create(engine, name));
+    for round in 0..4u8 {
+        for tree in &trees {
+            let mut batch = Batch::new();
+            for row in 0..50u8 {
+                batch.put(tree, &[row], &[round; 1000]);
+            }
+            // The first is gone before it ever reaches a run.
+            for value in [round + 100, round] {
+                batch.put(tree, b"large", &[value; 100_000]);
+            }
+            engine.write(&batch, Durability::NoSync).unwrap();
+        }
+        engine.flush().unwrap();
+        while engine.run_one(true) {}
+        if round % 2 == 1 {
+            engine.checkpoint().unwrap();
+        }
+    }
+    drop(trees);
+    engine.drop_tree("goes").unwrap();
+    let mut batch = Batch::new();
+    batch.delete_range(&engine.open_tree("stays").unwrap(), b"", None);
+    engine.write(&batch, Durability::NoSync).unwrap();
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    engine.checkpoint().unwrap();
+}
+
+/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock reaches
+/// one that names it. Before every call of a history, what power loss at that moment would leave
+/// must name no extent that the running engine holds for free: another thread could write it now.
+#[test]
+fn nothing_is_free_that_recovery_would_read() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let space = Arc::clone(&engine.shared.env.runs.space);
+    let looks = Arc::new(AtomicU64::new(0));
+    let (looked, counted) = (device.clone(), Arc::clone(&looks));
+    device.set_observer(Some(Arc::new(move |point| {
+        let free = space.free_extents();
+        for mode in [CrashMode::LoseUnsynced, CrashMode::KeepAll] {
+            for extent in named(&looked.crash(mode)) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let meets = |free: &&Extent| {
+                    free.file == extent.file && free.page < extent.end() && extent.page < free.end()
+                };
+                let met = free.iter().find(meets);
+                assert!(met.is_none(), "at point {point}, {mode:?}: {extent} is named and free");
+            }
+        }
+    })));
+    let_much_go(&engine);
+    device.set_observer(None);
+    assert!(looks.load(Ordering::Relaxed) > 500, "{looks:?} extents: the test tests nothing");
+    let used = engine.shared.env.runs.space.stats().used_bytes;
+    assert!(used < 100_000, "{used} bytes are in use and nothing is left");
+}
