@@ -1,0 +1,106 @@
+//! Replacing the manifest under many schedules (rule 6: the edit that makes a flush count is durable
+//! before its log goes): while memtables are flushed and merged and trees come and go, checkpoints
+//! write the manifest anew. Whatever edit falls in between is in the new file, as part of the
+//! snapshot or behind it, and never in neither: the database opens again with all of it.
+//!
+//! ```text
+//!   writer      put, flush, merge, make and drop a tree    edits of the old file
+//!   checkpoints capture the state | begin the new file     an edit between the two would be lost
+//! ```
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-engine --test manifest_schedules`
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_engine::{Batch, Durability, Engine, EngineOptions, Tree, TreeOptions};
+
+const ROUNDS: u64 = 4;
+const CHECKPOINTS: u64 = 3;
+
+/// A clock that stands: nothing the engine decides depends on the machine.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Nanos {
+        Nanos(1_000_000_000)
+    }
+
+    fn sleep(&self, _: std::time::Duration) {}
+}
+
+fn open(device: &MemoryDevice) -> Engine {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let device: SharedDevice = Arc::new(device.clone());
+    let clock: SharedClock = Arc::new(Still);
+    let executor: SharedExecutor = Arc::new(ThreadExecutor);
+    Engine::open(device, None, options, clock, &executor).unwrap()
+}
+
+fn put(engine: &Engine, tree: &Tree, row: u64) {
+    let mut batch = Batch::new();
+    batch.put(tree, &row.to_be_bytes(), &row.to_le_bytes());
+    engine.write(&batch, Durability::NoSync).unwrap();
+}
+
+fn write(engine: &Engine, tree: &Tree) {
+    for row in 0..ROUNDS {
+        put(engine, tree, row);
+        engine.flush().unwrap();
+        while engine.run_one(true) {}
+        let name = format!("tree {row}");
+        put(engine, &engine.create_tree(&name, TreeOptions::default()).unwrap(), row);
+        if row % 2 == 1 {
+            engine.drop_tree(&name).unwrap();
+        }
+    }
+}
+
+fn schedule() {
+    let device = MemoryDevice::new();
+    let engine = Arc::new(open(&device));
+    let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+    let writer = {
+        let (engine, tree) = (Arc::clone(&engine), tree.clone());
+        shuttle::thread::spawn(move || write(&engine, &tree))
+    };
+    let checkpoints = {
+        let engine = Arc::clone(&engine);
+        shuttle::thread::spawn(move || {
+            for _ in 0..CHECKPOINTS {
+                engine.checkpoint().unwrap();
+            }
+        })
+    };
+    writer.join().unwrap();
+    checkpoints.join().unwrap();
+    drop((tree, engine));
+
+    let engine = open(&device);
+    assert_eq!(engine.list_trees(), ["t", "tree 0", "tree 2"]);
+    let tree = engine.open_tree("t").unwrap();
+    for row in 0..ROUNDS {
+        let found = engine.get(&tree, &row.to_be_bytes(), None).unwrap();
+        assert_eq!(found, Some(row.to_le_bytes().to_vec()), "row {row}");
+    }
+    for row in [0, 2] {
+        let tree = engine.open_tree(&format!("tree {row}")).unwrap();
+        let found = engine.get(&tree, &u64::to_be_bytes(row), None).unwrap();
+        assert_eq!(found, Some(row.to_le_bytes().to_vec()), "the row of tree {row}");
+    }
+}
+
+#[test]
+fn shuttle_no_edit_falls_between_two_manifests() {
+    shuttle::check_random(schedule, 400);
+}

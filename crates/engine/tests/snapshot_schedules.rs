@@ -1,0 +1,151 @@
+//! Reading at a snapshot under many schedules: rules 8 and 12. A SeqNo becomes visible when all of
+//! its batch is in the memtables, a cursor's snapshot is registered before its version is taken, and
+//! a point read takes its version before its SeqNo. So whatever is flushed and folded meanwhile, a
+//! snapshot shows the same by cursor and by get, in both trees of a batch, now and later.
+//!
+//! ```text
+//!   writer   one batch: +1 in both trees, then freeze, flush, merge
+//!   reader   cursor -> its snapshot -> get in one tree, in the other, and again
+//! ```
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-engine --test snapshot_schedules`
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb_core::UpdateFn;
+use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_engine::{
+    Batch, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions, UpdateFns,
+};
+
+const COMMITS: u64 = 3;
+/// So many that readers are there until the last install, which takes far more steps than a read.
+const READS: u64 = 30;
+const KEY: &[u8] = b"sum";
+
+/// Adds numbers of eight bytes.
+struct Add;
+
+fn number(bytes: Option<&[u8]>) -> u64 {
+    bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
+impl UpdateFn for Add {
+    fn name(&self) -> &str {
+        "add"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        Ok((number(existing) + number(Some(operand))).to_le_bytes().to_vec())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some((number(Some(older)) + number(Some(newer))).to_le_bytes().to_vec())
+    }
+}
+
+/// A clock that stands: nothing the engine decides depends on the machine.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Nanos {
+        Nanos(1_000_000_000)
+    }
+
+    fn sleep(&self, _: std::time::Duration) {}
+}
+
+struct Shared {
+    engine: Engine,
+    /// Every batch adds one to both.
+    trees: [Tree; 2],
+    acknowledged: AtomicU64,
+}
+
+fn open() -> Shared {
+    let mut update_fns = UpdateFns::default();
+    update_fns.register(Arc::new(Add));
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        update_fns,
+        ..EngineOptions::default()
+    };
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let clock: SharedClock = Arc::new(Still);
+    let executor: SharedExecutor = Arc::new(ThreadExecutor);
+    let engine = Engine::open(device, None, options, clock, &executor).unwrap();
+    let update_fn = Some(("add".to_owned(), 1));
+    let options = TreeOptions { update_fn, ..TreeOptions::default() };
+    let trees = ["a", "b"].map(|name| engine.create_tree(name, options.clone()).unwrap());
+    Shared { engine, trees, acknowledged: AtomicU64::new(0) }
+}
+
+fn commit(shared: &Shared) {
+    let mut batch = Batch::new();
+    shared.trees.iter().for_each(|tree| batch.update(tree, KEY, &1u64.to_le_bytes()));
+    shared.engine.write(&batch, Durability::NoSync).unwrap();
+    shared.acknowledged.fetch_add(1, Ordering::SeqCst);
+}
+
+fn write(shared: &Shared) {
+    for _ in 0..COMMITS {
+        commit(shared);
+        shared.engine.flush().unwrap();
+        while shared.engine.run_one(true) {}
+    }
+}
+
+/// Point reads of now: what was acknowledged is there.
+fn read_now(shared: &Shared) {
+    for _ in 0..READS {
+        let least = shared.acknowledged.load(Ordering::SeqCst);
+        let sum = number(shared.engine.get(&shared.trees[0], KEY, None).unwrap().as_deref());
+        assert!(sum >= least, "{sum} of at least {least} is visible");
+    }
+}
+
+fn read_at_snapshots(shared: &Shared) {
+    let [a, b] = &shared.trees;
+    for _ in 0..READS {
+        let mut cursor = shared.engine.cursor(a, CursorOptions::default()).unwrap();
+        let found = cursor.first().unwrap();
+        let sum = number(found.then(|| cursor.value().unwrap()));
+        for tree in [a, b, a] {
+            let at = shared.engine.get(tree, KEY, Some(cursor.snapshot())).unwrap();
+            assert_eq!(number(at.as_deref()), sum, "a snapshot shows two states");
+        }
+    }
+}
+
+fn schedule(reader: fn(&Shared)) {
+    let shared = Arc::new(open());
+    // Something that a read can miss from the beginning.
+    commit(&shared);
+    let threads = [write, reader].map(|part| {
+        let shared = Arc::clone(&shared);
+        shuttle::thread::spawn(move || part(&shared))
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn shuttle_a_snapshot_shows_one_state() {
+    shuttle::check_random(|| schedule(read_at_snapshots), 200);
+    // Few switches of threads: whole flushes fall between two steps of a reader.
+    shuttle::check_pct(|| schedule(read_at_snapshots), 800, 3);
+}
+
+#[test]
+fn shuttle_a_point_read_sees_what_was_acknowledged() {
+    shuttle::check_pct(|| schedule(read_now), 1500, 2);
+}
