@@ -5,13 +5,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb_core::SeqNo;
+use std::collections::HashMap;
+
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::atomic::AtomicU64;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_space::Extent;
+use frondb_trunk::install::{Change, Made, Place};
 
 use super::*;
+use crate::plans::dead_runs;
+use crate::tree::Install;
 
 /// What makes durable how far the log is needed.
 type Keep = fn(&Env);
@@ -294,4 +299,33 @@ fn nothing_is_free_that_recovery_would_read() {
     assert!(looks.load(Ordering::Relaxed) > 500, "{looks:?} extents: the test tests nothing");
     let used = engine.shared.env.runs.space.stats().used_bytes;
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
+}
+
+/// Rule 1: a run that several nodes hold views of is dead with the last of them, and not before; one
+/// that no node took is dead at once.
+#[test]
+fn a_run_is_dead_with_its_last_view() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    put(&engine, &tree, "k", Durability::NoSync);
+    engine.flush().unwrap();
+    let version = tree.0.version();
+    let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
+    let id = run.meta().id;
+    let mut install = Install { views: HashMap::from([(id, 3)]), ..Install::default() };
+    let mut dead = |delta: i64, made: &[Made]| {
+        let trunk = version.trunk.clone();
+        let views = (delta != 0).then_some((id, delta)).into_iter().collect();
+        let change = Change { trunk, images: Vec::new(), dropped: Vec::new(), root: None, views };
+        let dead = dead_runs(&mut install, &change, &version, made);
+        let ids: Vec<_> = dead.iter().map(|run| run.meta().id).collect();
+        (ids, install.views.get(&id).copied())
+    };
+    assert_eq!(dead(-1, &[]), (vec![], Some(2)), "two views are left");
+    assert_eq!(dead(1, &[]), (vec![], Some(3)), "a split made another");
+    assert_eq!(dead(-2, &[]), (vec![], Some(1)));
+    assert_eq!(dead(-1, &[]), (vec![id], None), "that was the last");
+    let (lo, place) = (Arc::from(*b""), Place::Slice);
+    let made = Made { run: Arc::clone(&run), lo, hi: None, place };
+    assert_eq!(dead(0, &[made]), (vec![id], None), "nobody took it");
 }

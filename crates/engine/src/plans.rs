@@ -330,7 +330,7 @@ pub(crate) fn commit_edit(
 }
 
 /// Counts views and returns the runs that have none left.
-fn dead_runs(
+pub(crate) fn dead_runs(
     install: &mut Install,
     change: &Change,
     old: &Version,

@@ -1,8 +1,8 @@
-//! Large values live in extents of their own. Those extents must outlive everyone who may still
+//! Large values live in extents of their own (rule 17). Those extents must outlive everyone who may still
 //! read a reference to them: cursors on versions from before a drop or a merge.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
+use frondb::{Batch, Cursor, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
 const VALUES: u64 = 40;
@@ -98,4 +98,20 @@ fn a_cursor_reads_on_after_two_merges() {
     db.wait_settled().unwrap();
     let after = db.stats().data_used_bytes;
     assert!(after < before / 10, "{before} bytes with a set of values, {after} with none");
+}
+
+/// Rule 17: a value is written before its commit, and goes with a commit that is refused.
+#[test]
+fn a_refused_commit_gives_its_values_back() {
+    let dir = TempDir::new("large-refused");
+    let (db, tree) = open(&dir);
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", &value(1, 1));
+    db.drop_tree("t").unwrap();
+    let before = db.stats().data_used_bytes;
+    for _ in 0..3 {
+        let error = db.write(&batch, Durability::NoSync).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    }
+    assert_eq!(db.stats().data_used_bytes, before);
 }
