@@ -1,22 +1,24 @@
-//! What the manifest must say of the log and of ids, seen through crashes and reopening: rules 6 to
-//! 10. Each test asks for the one step that it is about (an edit that lets the log go, a snapshot of
-//! the manifest), which a history reaches by chance only.
+//! Rules that a history reaches by chance only, each held by a test that asks for the one step it is
+//! about: an edit that lets the log go, a snapshot of the manifest, an install, a choice of the
+//! scheduler.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb_core::SeqNo;
 use std::collections::HashMap;
 
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::atomic::AtomicU64;
+use frondb_core::{NodeId, SeqNo};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_space::Extent;
 use frondb_trunk::install::{Change, Made, Place};
+use frondb_trunk::plan::{Plan, Planned, Reason};
 
 use super::*;
 use crate::plans::dead_runs;
 use crate::tree::Install;
+use crate::work::{RANK_FLUSH, Task};
 
 /// What makes durable how far the log is needed.
 type Keep = fn(&Env);
@@ -328,4 +330,42 @@ fn a_run_is_dead_with_its_last_view() {
     let (lo, place) = (Arc::from(*b""), Place::Slice);
     let made = Made { run: Arc::clone(&run), lo, hi: None, place };
     assert_eq!(dead(0, &[made]), (vec![id], None), "nobody took it");
+}
+
+fn planned(node: NodeId, rank: u8) -> Planned {
+    let plan = Plan::Rewrite(if rank == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
+    Planned { node, plan, work_bytes: 1, rank, frees_space: false }
+}
+
+/// Rule 3: what scans have paid for gets a quarter of the steps, however much else there is to do.
+#[test]
+fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (create(&engine, "t").0, Work::default());
+    let (steps, mut of_scans) = (4000, 0);
+    for _ in 0..steps {
+        for (node, rank) in [(NodeId(1), 2), (NodeId(2), 4)] {
+            work.set_plan(&tree, node, Some(planned(node, rank)));
+        }
+        let Some(Task::Plan(_, planned)) = work.try_next() else { panic!("nothing is due") };
+        work.stepped(planned.rank);
+        of_scans += u64::from(planned.rank == 4);
+        work.end_plan(tree.id, planned.node);
+    }
+    assert!((steps / 4..steps / 3).contains(&of_scans), "{of_scans} of {steps} steps");
+}
+
+/// Rule 3: the scheduler chooses anew at each step, so a long job makes way for a flush.
+#[test]
+fn a_long_job_makes_way_for_what_is_more_urgent() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (create(&engine, "t").0, Work::default());
+    let rewrite = 3;
+    assert!(!work.stepped(rewrite), "nothing waits");
+    work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
+    work.set_plan(&tree, NodeId(2), Some(planned(NodeId(2), 4)));
+    assert!(!work.stepped(rewrite), "what waits is no more urgent");
+    work.add_flush(&tree);
+    assert!(work.stepped(rewrite), "a flush waits");
+    assert!(!work.stepped(RANK_FLUSH), "a flush goes on");
 }
