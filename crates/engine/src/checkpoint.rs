@@ -97,7 +97,7 @@ fn unpin_log(env: &Env, committer: &Committer) -> Result<Option<Arc<TreeCore>>> 
 }
 
 /// Logs all that a tree's active memtable holds again. REQUIRES: the commit lock.
-fn relog(env: &Env, tree: &TreeCore) -> Result<()> {
+pub(crate) fn relog(env: &Env, tree: &TreeCore) -> Result<()> {
     let version = tree.version();
     let slot = &version.active;
     if slot.is_empty() || tree.is_dropped() {

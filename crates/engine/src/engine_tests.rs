@@ -16,6 +16,8 @@ use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
 use super::*;
+use crate::checkpoint::relog;
+use crate::flush::FlushJob;
 use crate::plans::dead_runs;
 use crate::tree::Install;
 use crate::work::{RANK_FLUSH, Task};
@@ -368,4 +370,28 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
     work.add_flush(&tree);
     assert!(work.stepped(rewrite), "a flush waits");
     assert!(!work.stepped(RANK_FLUSH), "a flush goes on");
+}
+
+/// Rule 10: a memtable that is logged again takes the place of what was logged of it before, and of
+/// nothing else: a flush before it, which readers see already, may not be durable yet.
+#[test]
+fn what_is_logged_again_replaces_no_older_memtable() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let (tree, env) = (create(&engine, "t"), &engine.shared.env);
+    put(&engine, &tree, "flushed", Durability::Sync);
+    assert!(engine.shared.freeze(&tree.0));
+    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    while !flush.step().unwrap() {}
+    let not_settled = flush.install(env).unwrap();
+    put(&engine, &tree, "logged again", Durability::Sync);
+    engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+    assert_eq!(env.counters.relogs.load(Ordering::Relaxed), 1);
+    env.wal.sync().unwrap();
+    let device = device.crash(CrashMode::LoseUnsynced);
+    drop(not_settled);
+
+    let engine = open(&device).unwrap();
+    assert_eq!(engine.recovery().messages, 3, "the second row twice");
+    assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
 }

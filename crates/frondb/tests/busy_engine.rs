@@ -53,6 +53,33 @@ fn the_log_stays_within_twice_the_write_buffer() {
     }
 }
 
+/// Rule 10: small memtables that pin the log are logged again: it stays short, and thousands of idle
+/// trees cost no flush.
+#[test]
+fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
+    let dir = TempDir::new("busy-idle-trees");
+    let db = Db::open(dir.path(), options().background_threads(0)).unwrap();
+    let idle = trees(&db, 50);
+    idle.iter().for_each(|tree| tree.put(b"k", b"v").unwrap());
+    let busy = [db.create_tree("busy", TreeOptions::new()).unwrap()];
+    let mut longest = 0;
+    load(&db, &busy, 20_000, &mut |db| {
+        longest = longest.max(db.stats().wal_replay_bytes);
+    });
+    let most = 2 * WRITE_BUFFER + BATCH * (VALUE_BYTES as u64 + 64);
+    assert!(longest <= most, "{longest} bytes of log");
+    assert!(db.stats().relogs > 0, "nothing was logged again: the test tests nothing");
+    for tree in &idle {
+        assert_eq!(tree.stats().unwrap().raw_bytes, 0, "{} was flushed", tree.name());
+    }
+    drop((idle, busy, db));
+    let db = Db::open(dir.path(), options().background_threads(0)).unwrap();
+    for i in 0..50 {
+        let tree = db.open_tree(&format!("t{i}")).unwrap();
+        assert_eq!(tree.get(b"k").unwrap().unwrap(), b"v");
+    }
+}
+
 /// Appends, until it is told to panic.
 struct Panics;
 
