@@ -395,3 +395,28 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     assert_eq!(engine.recovery().messages, 3, "the second row twice");
     assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
 }
+
+/// Rule 25: at most two spare segments of the log are kept under load, and none when idle.
+#[test]
+fn an_idle_engine_keeps_no_spare_segments() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let tree = create(&engine, "t");
+    let spares = || {
+        let names = device.list(LOG_DIR).unwrap();
+        names.iter().filter(|name| name.ends_with(".spare")).count()
+    };
+    let mut most = 0;
+    for row in 0..4000u64 {
+        let mut batch = Batch::new();
+        batch.put(&tree, &row.to_be_bytes(), &[7; 1000]);
+        engine.write(&batch, Durability::NoSync).unwrap();
+        most = most.max(spares());
+    }
+    engine.flush().unwrap();
+    trim_log(&engine.shared.env).unwrap();
+    most = most.max(spares());
+    assert!((1..=2).contains(&most), "{most} spares");
+    engine.shared.tidy();
+    assert_eq!(spares(), 0);
+}
