@@ -79,6 +79,11 @@ impl Failure {
         Self::new("Input", message)
     }
 
+    /// The named thing is there already.
+    pub(crate) fn exists(message: impl Into<String>) -> Self {
+        Self::new("Exists", message)
+    }
+
     /// The named thing is not there.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new("NotFound", message)
@@ -139,6 +144,7 @@ impl From<std::io::Error> for Failure {
         let kind = match error.kind() {
             std::io::ErrorKind::StorageFull => "NoSpace",
             std::io::ErrorKind::NotFound => "NotFound",
+            std::io::ErrorKind::IsADirectory => "Input",
             _ => "Io",
         };
         let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;

@@ -8,7 +8,7 @@ use crate::args::Common;
 /// A bar over bytes.
 const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left";
 /// A bar over entries, whose number is an estimate.
-const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {per_sec}  {eta} left";
+const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {eta} left";
 /// No end in sight.
 const ENDLESS: &str = "{prefix}{spinner} {bytes}  {msg}  {elapsed}";
 

@@ -60,7 +60,8 @@ impl RangeDelete {
 /// Named and versioned, because the operands are on disk: a tree made with one is opened with the
 /// same name and version. Must be pure, associative in the sense that folding two operands with
 /// [`combine`](Self::combine) and applying the result equals applying both in turn, and callable
-/// from any thread.
+/// from any thread. One that panics poisons the database: what it was asked for is not known, so
+/// nothing more is written until the next open.
 pub trait UpdateFn: Send + Sync {
     /// Name kept with the tree.
     fn name(&self) -> &str;

@@ -66,6 +66,8 @@ pub struct Engine {
     calls: RwLock<()>,
     /// The locks of the directory and of the log's; none once closed.
     locks: Mutex<Vec<DeviceLock>>,
+    /// How closing ended.
+    closed: Mutex<Result<()>>,
 }
 
 impl Engine {
@@ -105,6 +107,7 @@ impl Engine {
             recovery,
             calls: RwLock::default(),
             locks: Mutex::new(vec![log_lock, lock]),
+            closed: Mutex::new(Ok(())),
         };
         for tree in engine.shared.env.all_trees() {
             plan_all(&engine.shared.env, &engine.shared.work, &tree);
@@ -389,17 +392,17 @@ impl Engine {
     }
 
     /// Flushes what would take long to replay, stops the workers and closes. Every later call
-    /// fails with `Closed`, and the directory may be opened again, also if this fails.
+    /// fails with `Closed`, and the directory may be opened again, also if this fails. Closing again
+    /// tells how it ended.
     pub fn close(&self) -> Result<()> {
         // Held to the end: who closes at the same time returns when it is done.
         let mut locks = self.locks.lock();
-        if !self.shared.env.set_closed() {
-            return Ok(());
+        if self.shared.env.set_closed() {
+            drop(self.calls.write());
+            *self.closed.lock() = self.finish();
+            locks.clear();
         }
-        drop(self.calls.write());
-        let closed = self.finish();
-        locks.clear();
-        closed
+        self.closed.lock().clone()
     }
 
     /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: closed to

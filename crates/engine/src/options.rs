@@ -118,7 +118,7 @@ pub struct EngineOptions {
     pub background_threads: usize,
     /// Bypass the operating system's cache for data files where the file system can.
     pub direct_io: bool,
-    /// Disk space kept for deletes and one merge on a full disk (rule 25), bytes.
+    /// Disk space kept for deletes and one merge on a full disk (rule 25), bytes; at most 256 MiB.
     pub reserve_bytes: u64,
     /// Update functions that trees may name.
     pub update_fns: UpdateFns,
@@ -144,6 +144,8 @@ impl Default for EngineOptions {
 impl EngineOptions {
     /// Smallest budget accepted, bytes.
     pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
+    /// Largest reserve accepted, bytes.
+    pub const RESERVE_BYTES_MAX: u64 = 256 << 20;
 
     /// Checks the ranges.
     ///
@@ -169,6 +171,13 @@ impl EngineOptions {
             return Err(Error::invalid(format!(
                 "background_threads is {}; it must be 0 to 256",
                 self.background_threads
+            )));
+        }
+        if self.reserve_bytes > Self::RESERVE_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "the reserve is {} bytes; it must be at most {}",
+                self.reserve_bytes,
+                Self::RESERVE_BYTES_MAX
             )));
         }
         WalOptions { sync: self.sync, ..WalOptions::default() }.check()

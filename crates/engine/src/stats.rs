@@ -203,11 +203,26 @@ engine_stats! {
 
 impl std::fmt::Display for EngineStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (name, value) in self.figures() {
+        write_figures(f, &self.figures())
+    }
+}
+
+/// A figure a line; bytes also as a person reads them.
+fn write_figures(
+    f: &mut std::fmt::Formatter<'_>,
+    figures: &[(&'static str, u64)],
+) -> std::fmt::Result {
+    for &(name, value) in figures {
+        let bytes = name.ends_with("_bytes") || name.starts_with("memory_");
+        if bytes && value >= 1 << 20 {
+            writeln!(f, "{name:<24} {value} ({:.1} MiB)", value as f64 / f64::from(1 << 20))?;
+        } else if bytes {
+            writeln!(f, "{name:<24} {value} bytes")?;
+        } else {
             writeln!(f, "{name:<24} {value}")?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Figures of one tree.
@@ -265,5 +280,11 @@ impl TreeStats {
             ("memtable_entries", memtable_entries),
             ("memtable_bytes", memtable_bytes),
         ]
+    }
+}
+
+impl std::fmt::Display for TreeStats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write_figures(f, &self.figures())
     }
 }

@@ -108,7 +108,8 @@ impl Options {
         self
     }
 
-    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB.
+    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB, at
+    /// most 256 MiB.
     #[must_use]
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.engine.reserve_bytes = bytes;
@@ -126,7 +127,7 @@ impl Options {
 }
 
 /// How a tree is made. Kept with the tree.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,
     pub(crate) update_fn: Option<(String, u32)>,

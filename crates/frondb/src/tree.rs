@@ -5,6 +5,7 @@ use frondb_core::sync::Arc;
 use frondb_engine::{Durability, Engine, RangeEstimate, Snapshot, TreeStats};
 
 use crate::cursor::{Cursor, CursorOptions};
+use crate::options::TreeOptions;
 
 /// A handle to a tree: keys in byte order, each with a value. Cheap to clone; any thread may use
 /// it. Stays good when the tree is renamed; every call fails with `NotFound` once it is dropped.
@@ -23,6 +24,13 @@ impl Tree {
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name()
+    }
+
+    /// The options it was made with.
+    #[must_use]
+    pub fn options(&self) -> TreeOptions {
+        let options = self.inner.options().clone();
+        TreeOptions { trunk: options.trunk, update_fn: options.update_fn }
     }
 
     /// The value of `key`.

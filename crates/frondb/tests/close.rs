@@ -5,6 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::faults::Script;
+use frondb_device::{FaultDevice, MemoryDevice};
 use frondb_testkit::TempDir;
 
 fn options(threads: usize) -> Options {
@@ -92,4 +97,22 @@ fn calls_under_way_end_before_the_directory_is_free() {
             again.close().unwrap();
         }
     }
+}
+
+/// Who closes once more, to be sure, is not told that all was well.
+#[test]
+fn closing_again_tells_how_closing_ended() {
+    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &Script::default()));
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let shared = Arc::clone(&device) as _;
+    let db = Db::open_on(shared, None, options(0), clock, &ThreadExecutor::shared()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", b"v");
+    db.write(&batch, Durability::NoSync).unwrap();
+    device.set_script(&"fail sync data nth=1 count=all".parse().unwrap());
+    let first = db.close().unwrap_err();
+    let second = db.close().unwrap_err();
+    assert_eq!(first.kind(), ErrorKind::Poisoned, "{first}");
+    assert_eq!(second.to_string(), first.to_string());
 }

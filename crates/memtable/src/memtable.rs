@@ -166,7 +166,7 @@ impl Memtable {
         let mut writer = self.writer.lock();
         let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
         writer.note_range_delete(&range, &self.counters);
-        if self.len() > 0 && self.range_delete_count() <= HIDDEN_LOOKS {
+        if self.range_delete_count() <= HIDDEN_LOOKS {
             let end =
                 range.hi.as_deref().map_or_else(|| self.len(), |hi| self.approximate_rank(hi));
             let hidden = end.saturating_sub(self.approximate_rank(&range.lo));

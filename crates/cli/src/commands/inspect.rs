@@ -29,10 +29,7 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     out.line(&result, |_| {
         let mut page = database.to_string();
         for (name, stats) in &trees {
-            page.push_str(&format!("\ntree {name}\n"));
-            for (figure, n) in stats.figures() {
-                page.push_str(&format!("{figure:<24} {n}\n"));
-            }
+            page.push_str(&format!("\ntree {name}\n{stats}"));
         }
         page.truncate(page.trim_end().len());
         page

@@ -77,9 +77,12 @@ fn open_or_create(session: &Session<'_>, args: &Load) -> Result<Tree, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Ok(session.db.create_tree(name, tree_options(&args.options))?)
         }
-        Ok(_) if args.options.is_given() => Err(Failure::usage(format!(
-            "tree {name} exists: its options are fixed, and cannot be given again"
-        ))),
+        // Options that are the same as before change nothing: a load that failed can be run again.
+        Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
+            Err(Failure::usage(format!(
+                "tree {name} exists with other options, and they are fixed"
+            )))
+        }
         other => Ok(other?),
     }
 }

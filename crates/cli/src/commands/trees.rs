@@ -9,7 +9,17 @@ use crate::output::Output;
 
 /// Makes the database if it is not there, and trees in it.
 pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
+    // All of them or none, as far as can be known before.
+    if let Some(twice) =
+        args.trees.iter().enumerate().find(|(i, name)| args.trees[..*i].contains(name))
+    {
+        return Err(Failure::usage(format!("tree {} is named twice", twice.1)));
+    }
     let session = Session::open_or_create(common, &args.dir)?;
+    if let Some(there) = session.db.list_trees().into_iter().find(|name| args.trees.contains(name))
+    {
+        return Err(Failure::exists(format!("tree {there} exists")));
+    }
     let created = session.db.recovery().created;
     let options = tree_options(&args.options);
     for name in &args.trees {

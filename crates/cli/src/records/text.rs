@@ -1,5 +1,6 @@
 //! Reading and writing entries as CSV or TSV: one entry a row, a header row unless it is said that
-//! there is none.
+//! there is none. A file that ends inside a quoted cell was cut: it is refused, not read as if the
+//! quote had ended.
 
 use std::io::{Read, Write};
 
@@ -54,7 +55,7 @@ impl<W: Write> RecordWriter for TextWriter<W> {
 
 /// Reads rows.
 pub(crate) struct TextReader<R> {
-    input: csv::Reader<R>,
+    input: csv::Reader<Quotes<R>>,
     row: csv::StringRecord,
     key: usize,
     value: Option<usize>,
@@ -68,9 +69,22 @@ impl<R: Read> TextReader<R> {
         let mut input = csv::ReaderBuilder::new()
             .delimiter(options.delimiter)
             .has_headers(options.header)
-            .from_reader(input);
+            .from_reader(Quotes::new(input, options.delimiter));
         // Without a header row this is the first row, which tells how many columns there are.
         let head = input.headers()?.clone();
+        input.get_ref().check()?;
+        if head.is_empty() && !options.header {
+            // No row at all: what `dump` makes of an empty tree.
+            let row = csv::StringRecord::new();
+            return Ok(Self {
+                input,
+                row,
+                key: 0,
+                value: None,
+                keys: options.keys,
+                values: options.values,
+            });
+        }
         let key = column(&head, options, &options.key_column)?;
         let value = match &options.value_column {
             Some(name) => Some(column(&head, options, name)?),
@@ -109,6 +123,7 @@ impl<R: Read> RecordReader for TextReader<R> {
         if !self.input.read_record(&mut self.row)? {
             return Ok(None);
         }
+        self.input.get_ref().check()?;
         let line = self.row.position().map_or(0, csv::Position::line);
         let place = |failure: Failure| failure.context(format!("line {line}"));
         let cell = |i: usize| self.row.get(i).unwrap_or_default();
@@ -116,6 +131,64 @@ impl<R: Read> RecordReader for TextReader<R> {
         let value = self.value.map_or("", cell);
         let value = self.values.decode(value).map_err(place)?;
         Ok(Some((key, value)))
+    }
+}
+
+/// What passes through, watched for quotes: the parser takes the end of the input for the end of a
+/// quoted cell.
+struct Quotes<R> {
+    input: R,
+    delimiter: u8,
+    state: Cell,
+    ended: bool,
+}
+
+/// Where in a table a byte is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    /// Before the first byte of a cell: only here a quote opens one that is quoted.
+    Start,
+    /// In a cell without quotes, or behind the quoted part of one.
+    Plain,
+    Quoted,
+    /// Behind a quote in a quoted cell: its end, or the first of two that stand for one.
+    Quote,
+}
+
+impl<R> Quotes<R> {
+    fn new(input: R, delimiter: u8) -> Self {
+        Self { input, delimiter, state: Cell::Start, ended: false }
+    }
+
+    fn next(&self, byte: u8) -> Cell {
+        match (self.state, byte) {
+            (Cell::Quoted, b'"') => Cell::Quote,
+            (Cell::Quoted, _) | (Cell::Quote | Cell::Start, b'"') => Cell::Quoted,
+            (_, b'\r' | b'\n') => Cell::Start,
+            (_, other) if other == self.delimiter => Cell::Start,
+            _ => Cell::Plain,
+        }
+    }
+
+    /// Fails if the input has ended inside a quoted cell.
+    fn check(&self) -> Result<(), Failure> {
+        if self.ended && self.state == Cell::Quoted {
+            return Err(Failure::input(
+                "it ends inside a quoted cell: it was cut, or a quote is missing",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Quotes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.input.read(buffer)?;
+        self.ended |= n == 0 && !buffer.is_empty();
+        for &byte in &buffer[..n] {
+            self.state = self.next(byte);
+        }
+        Ok(n)
     }
 }
 
@@ -176,6 +249,25 @@ mod tests {
         assert_eq!(load(text, &by_number).unwrap(), [pair("1", "run"), pair("2", "sit")]);
         let one_column = load("id\n7\n", &options()).unwrap();
         assert_eq!(one_column, [pair("7", "")]);
+    }
+
+    #[test]
+    fn a_table_that_ends_inside_a_quoted_cell_is_refused() {
+        for cut in ["k,v\n1,\"2\n", "k,v\n1,\"2\"\"", "k,\"v\n1,2\n", "\"k"] {
+            let error = load(cut, &options()).unwrap_err();
+            assert_eq!(error.kind, "Input", "{cut}");
+            assert!(error.message.contains("quoted"), "{cut}: {}", error.message);
+        }
+        let whole = "k,v\n1,\"a\"\"\"\n2,5\" pipe\n3,\"\"\n4,\"x\ny\"";
+        let entries = load(whole, &options()).unwrap();
+        assert_eq!(entries[..2], [pair("1", "a\""), pair("2", "5\" pipe")]);
+        assert_eq!(entries[2..], [pair("3", ""), pair("4", "x\ny")]);
+    }
+
+    #[test]
+    fn an_empty_table_without_a_header_has_no_entries() {
+        let options = TextOptions { header: false, ..options() };
+        assert_eq!(load("", &options).unwrap(), []);
     }
 
     #[test]

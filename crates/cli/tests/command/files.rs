@@ -63,6 +63,19 @@ fn columns_are_chosen_and_standard_input_is_a_file() {
 }
 
 #[test]
+fn a_load_that_failed_is_run_again() {
+    let temp = TempDir::new("cli-again");
+    let dir = temp.path();
+    frondb("create", dir, &[]).ok();
+    let load = ["t", "-", "--format", "csv", "--codec", "zstd:3"];
+    frondb_with("load", dir, &load, b"k,v\n1,\"2\n").fails(10, "quoted");
+    frondb_with("load", dir, &load, b"k,v\n1,\"2\"\n").ok();
+    assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "1\t2\n");
+    let other = ["t", "-", "--format", "csv", "--codec", "lz4"];
+    frondb_with("load", dir, &other, b"k,v\n1,2\n").fails(2, "other options");
+}
+
+#[test]
 fn a_broken_file_is_refused_and_says_how_far_it_came() {
     let temp = TempDir::new("cli-broken");
     let dir = temp.path().join("db");

@@ -24,6 +24,9 @@ fn trees_come_and_go() {
 
     frondb("drop", dir, &["a"]).fails(1, "a");
     frondb("create", dir, &["c"]).fails(3, "c");
+    frondb("create", dir, &["new", "c"]).fails(3, "c");
+    frondb("create", dir, &["new", "other", "new"]).fails(2, "twice");
+    assert_eq!(frondb("trees", dir, &[]).ok().text(), "c\nz\n", "all or none");
     frondb("rename", dir, &["c", "z"]).fails(3, "z");
     frondb("create", dir, &["d", "--codec", "zstd:77"]).fails(2, "77");
 }
@@ -40,4 +43,5 @@ fn figures_are_there_by_name() {
     assert!(stats["trees"]["t"]["height"].is_u64(), "{stats}");
     let page = frondb("stats", dir, &[]).ok();
     assert!(page.text().contains("tree t\n"), "{}", page.text());
+    assert!(page.text().contains("8388608 (8.0 MiB)"), "{}", page.text());
 }
