@@ -144,7 +144,6 @@ impl From<std::io::Error> for Failure {
         let kind = match error.kind() {
             std::io::ErrorKind::StorageFull => "NoSpace",
             std::io::ErrorKind::NotFound => "NotFound",
-            std::io::ErrorKind::IsADirectory => "Input",
             _ => "Io",
         };
         let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;

@@ -32,6 +32,9 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         (Box::new(std::io::stdin().lock()), None)
     } else {
         let file = File::open(&args.file).map_err(|error| name(error.into()))?;
+        if args.file.is_dir() {
+            return Err(name(Failure::usage("it is a directory")));
+        }
         let total = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
         (Box::new(file), total)
     };

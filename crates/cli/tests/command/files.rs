@@ -92,6 +92,7 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
     std::fs::write(&file, flipped).unwrap();
     frondb("load", &dir, &["v", name]).fails(10, "checksum");
     frondb("load", &dir, &["v", "not/there.csv"]).fails(1, "not/there.csv");
+    frondb("load", &dir, &["v", "."]).fails(2, "directory");
     let rows = b"k,v\na,1\nb,\\q\n";
     frondb_with("load", &dir, &["v", "-", "--format", "csv"], rows).fails(2, "line 3");
 }
