@@ -6,12 +6,14 @@
 
 use std::collections::HashMap;
 
+use frondb_core::budget::Part;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::AtomicU64;
 use frondb_core::{NodeId, SeqNo};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
-use frondb_space::Extent;
+use frondb_space::{Class, Extent};
 use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
@@ -31,10 +33,14 @@ const KEEPS: [(&str, Keep); 2] = [
 ];
 
 fn open(device: &MemoryDevice) -> Result<Engine> {
+    open_reserving(device, 0)
+}
+
+fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Engine> {
     let options = EngineOptions {
         memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
         background_threads: 0,
-        reserve_bytes: 0,
+        reserve_bytes,
         ..EngineOptions::default()
     };
     let clock: SharedClock = Arc::new(ManualClock::stepping());
@@ -419,4 +425,110 @@ fn an_idle_engine_keeps_no_spare_segments() {
     assert!((1..=2).contains(&most), "{most} spares");
     engine.shared.tidy();
     assert_eq!(spares(), 0);
+}
+
+/// A tree with rows that do not compress, on a disk that has no space but the reserve.
+fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
+    let engine = open_reserving(device, 4 << 20).unwrap();
+    let tree = create(&engine, "t");
+    let mut prng = Prng::new(1);
+    for row in 0..rows {
+        let mut value = vec![0; 1000];
+        prng.fill(&mut value);
+        let mut batch = Batch::new();
+        batch.put(&tree, &row.to_be_bytes(), &value);
+        engine.write(&batch, Durability::NoSync).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    device.set_capacity(device.used_bytes());
+    let space = &engine.shared.env.runs.space;
+    let error = loop {
+        if let Err(error) = space.acquire(1, Class::Base) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    (engine, tree)
+}
+
+/// Rule 25: flushes and merges that free space use the reserve of a full disk, and no others do.
+#[test]
+fn what_frees_space_uses_the_reserve_of_a_full_disk() {
+    let device = MemoryDevice::new();
+    let rows = 2000;
+    let (engine, tree) = full_disk(&device, rows);
+    for row in 0..rows {
+        let mut batch = Batch::new();
+        batch.delete(&tree, &row.to_be_bytes());
+        engine.write(&batch, Durability::NoSync).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    put(&engine, &tree, "there is space", Durability::Sync);
+    engine.flush().unwrap();
+
+    let (engine, tree) = full_disk(&MemoryDevice::new(), rows);
+    put(&engine, &tree, "there is none", Durability::Sync);
+    assert_eq!(engine.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+}
+
+/// Calls something until the disk is full, and once more when the engine has looked for space.
+fn until_space_is_lent(shared: &Shared, call: &mut dyn FnMut() -> Result<()>) {
+    let error = loop {
+        if let Err(error) = call() {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    let has_reserve = || (shared.env.wal.has_reserve(), shared.env.manifest.has_reserve());
+    assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
+    shared.env.set_full(Some(error));
+    shared.try_space();
+    call().unwrap();
+    assert_eq!(has_reserve(), (true, true));
+}
+
+/// Rule 25: log and manifest get a part of the reserve when they have used up their own.
+#[test]
+fn the_reserve_is_lent_to_the_log_and_the_manifest() {
+    let (engine, tree) = full_disk(&MemoryDevice::new(), 100);
+    let mut batch = Batch::new();
+    batch.put(&tree, b"key", &[7; 1000]);
+    until_space_is_lent(&engine.shared, &mut || engine.write(&batch, Durability::NoSync));
+
+    let (engine, _) = full_disk(&MemoryDevice::new(), 100);
+    let mut trees = 0;
+    until_space_is_lent(&engine.shared, &mut || {
+        trees += 1;
+        engine.create_tree(&format!("{trees:0>200}"), TreeOptions::default()).map(drop)
+    });
+}
+
+/// Rule 24: what the process takes beside what its parts charge is charged ahead.
+#[test]
+fn the_allocator_is_charged_ahead() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let budget = &engine.shared.env.budget;
+    let other = budget.used_by(Part::Other);
+    assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
+}
+
+/// Rule 24: memtables and jobs charge their memory for as long as they take it.
+#[test]
+fn a_memtable_and_its_flush_charge_their_memory() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, env) = (create(&engine, "t"), &engine.shared.env);
+    let used = |part| env.budget.used_by(part);
+    let (memtable, work) = (used(Part::Memtable), used(Part::Work));
+    put(&engine, &tree, "key", Durability::Sync);
+    assert!(used(Part::Memtable) > memtable);
+    assert!(engine.shared.freeze(&tree.0));
+    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    assert!(used(Part::Work) > work);
+    while !flush.step().unwrap() {}
+    let _ = flush.install(env).unwrap().settle(env).unwrap();
+    assert_eq!((used(Part::Memtable), used(Part::Work)), (memtable, work));
+    let parts: u64 = Part::ALL.iter().map(|part| used(*part)).sum();
+    assert_eq!(parts, env.budget.used());
 }

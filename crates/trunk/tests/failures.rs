@@ -5,6 +5,8 @@
 
 mod support;
 
+use frondb_core::budget::Part;
+use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind, MessageKind, SeqNo};
 use frondb_device::{Device, OpenOptions};
 use frondb_trunk::plan::{Plan, Reason};
@@ -50,6 +52,24 @@ fn a_job_dropped_at_any_step_leaves_nothing_behind() {
     lab.run(root, REWRITE, &[]);
     assert_eq!(lab.scan(Direction::Forward, b"", None, SeqNo::MAX), before);
     assert_eq!(lab.leaked_bytes(), 0);
+}
+
+/// Rule 24: what a job reads ahead and writes is charged from its begin to its end.
+#[test]
+fn a_job_charges_its_memory() {
+    let mut lab = lab(8000);
+    let root = lab.trunk.root.id;
+    let budget = Arc::clone(&lab.env.run_env.budget);
+    let before = budget.used_by(Part::Work);
+    let mut job = lab.begin(root, REWRITE, &[]).unwrap();
+    let charged = budget.used_by(Part::Work) - before;
+    assert!(charged >= 1 << 20, "{charged} bytes for two inputs and an output");
+    assert!(!job.prepared.job.step().unwrap());
+    assert!(budget.used_by(Part::Work) - before >= charged);
+    drop(job);
+    assert_eq!(budget.used_by(Part::Work), before, "dropped half way");
+    lab.run(root, REWRITE, &[]);
+    assert_eq!(budget.used_by(Part::Work), before, "done");
 }
 
 #[test]

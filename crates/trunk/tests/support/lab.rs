@@ -428,9 +428,14 @@ fn describe_node(node: &Node, depth: usize, out: &mut String) {
             let range = bounds(&view.lo, view.hi.as_deref());
             let keys = bounds(&meta.first_key, Some(&meta.last_key));
             let per_entry = if meta.per_entry_seqs { " each" } else { "" };
+            let writes = if (2..u8::MAX).contains(&meta.writes) {
+                format!(", written {} times", meta.writes)
+            } else {
+                String::new()
+            };
             writeln!(
                 out,
-                "{indent}  {what} {} {range} of {keys} seqs {}-{}{per_entry}, {} entries",
+                "{indent}  {what} {} {range} of {keys} seqs {}-{}{per_entry}, {} entries{writes}",
                 meta.id, meta.min_seq, meta.max_seq, meta.entries
             )
             .unwrap();

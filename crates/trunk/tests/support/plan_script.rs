@@ -122,7 +122,8 @@ impl PlanScript {
                 let debt = if planned.is_debt() { ", debt" } else { "" };
                 let (plan, rank) = (planned.plan, planned.rank);
                 let work = planned.work_bytes >> 10;
-                format!("{line}: {plan:?}, rank {rank}, reads {work} KiB{debt}\n")
+                let frees = if planned.frees_space { ", frees space" } else { "" };
+                format!("{line}: {plan:?}, rank {rank}, reads {work} KiB{debt}{frees}\n")
             }
         }
     }
