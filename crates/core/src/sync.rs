@@ -21,3 +21,21 @@ mod imp;
 pub use std::sync::OnceLock;
 
 pub use imp::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};
+
+/// Numbers that no two callers in the process get: for a static. An atomic of the standard library
+/// also under shuttle, whose own belong to one schedule, and tests run several at a time.
+#[derive(Debug)]
+pub struct ProcessCounter(std::sync::atomic::AtomicU64);
+
+impl ProcessCounter {
+    /// One that gives `first`, then the numbers after it.
+    #[must_use]
+    pub const fn new(first: u64) -> Self {
+        Self(std::sync::atomic::AtomicU64::new(first))
+    }
+
+    /// The next number.
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use frondb_core::budget::{Budget, Reservation};
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
 use frondb_device::SharedDevice;
 use frondb_locks::{SeqOracle, Snapshots};
@@ -95,7 +95,7 @@ pub(crate) struct EnvParts {
 }
 
 /// Ids of engines in this process.
-static ENGINES: AtomicU64 = AtomicU64::new(1);
+static ENGINES: ProcessCounter = ProcessCounter::new(1);
 
 impl Env {
     pub(crate) fn new(parts: EnvParts, id: u64, ids: &Ids, visible: SeqNo) -> Self {
@@ -129,7 +129,7 @@ impl Env {
     }
 
     pub(crate) fn next_engine_id() -> u64 {
-        ENGINES.fetch_add(1, Ordering::Relaxed)
+        ENGINES.next()
     }
 
     pub(crate) fn next_node_id(&self) -> NodeId {
