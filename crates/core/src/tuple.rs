@@ -43,7 +43,8 @@
 //! each is unique and leads to its row.
 //!
 //! ```
-//! use frondb_core::tuple::{self, Scalar, Tuple, desc};
+//! # use frondb_core as frondb;
+//! use frondb::tuple::{self, Scalar, Tuple, desc};
 //!
 //! let (ts, device_id, metric_id) = (1_700_000_000_000_u64, 17_u32, "cpu.load");
 //! let primary = Tuple::new().with(ts).with(device_id).with(metric_id);
@@ -62,7 +63,7 @@
 //! let parts = tuple::decode(by_device.as_bytes())?;
 //! assert_eq!(parts[0].scalar, Scalar::Int(17));
 //! assert_eq!(parts[1], desc(ts));
-//! # Ok::<(), frondb_core::Error>(())
+//! # Ok::<(), frondb::Error>(())
 //! ```
 
 use std::borrow::Cow;

@@ -99,21 +99,33 @@ impl Cursor {
     }
 
     /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
         self.inner.seek_for_prev(key)
     }
 
     /// Goes to the first entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     pub fn first(&mut self) -> Result<bool> {
         self.inner.first()
     }
 
     /// Goes to the last entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     pub fn last(&mut self) -> Result<bool> {
         self.inner.last()
     }
 
     /// Goes to the next entry. Returns whether there is one; once past the end it stays there.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     #[inline]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
@@ -121,6 +133,9 @@ impl Cursor {
     }
 
     /// Goes to the entry before. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         self.inner.prev()
@@ -140,6 +155,9 @@ impl Cursor {
     }
 
     /// Value of the entry it is at; empty if it is at none. A large value is read from disk now.
+    ///
+    /// # Errors
+    /// `Corruption` or `Io` for a large value that cannot be read; `Closed`.
     #[inline]
     pub fn value(&self) -> Result<&[u8]> {
         self.inner.value()

@@ -136,22 +136,34 @@ impl Db {
     }
 
     /// Makes everything committed so far durable.
+    ///
+    /// # Errors
+    /// `Poisoned` if the disk failed to: then what was not durable before may be lost; `NoSpace`; `Closed`.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
 
     /// A fixed state of the whole database to read at. While it lives, space of what it still
     /// sees is not given back.
+    ///
+    /// # Errors
+    /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.engine.snapshot()
     }
 
     /// Writes what is in memory to the trees, and waits for it.
+    ///
+    /// # Errors
+    /// `NoSpace` (nothing is lost, the log has it); `Poisoned`; `Closed`.
     pub fn flush(&self) -> Result<()> {
         self.engine.flush()
     }
 
     /// Flushes and lets go of the log: the next open replays nothing from before.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
     pub fn checkpoint(&self) -> Result<()> {
         self.engine.checkpoint()
     }
@@ -163,6 +175,9 @@ impl Db {
     }
 
     /// Waits until [`is_settled`](Self::is_settled); asks for nothing to be done.
+    ///
+    /// # Errors
+    /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
         self.engine.wait_settled()
     }
@@ -184,6 +199,10 @@ impl Db {
     /// handles may still be around. Later calls on any clone, and on trees
     /// and cursors, fail with `Closed`. A database that is dropped without this loses nothing; its
     /// next open replays the log.
+    ///
+    /// # Errors
+    /// `Poisoned` or `Io` if something could not be written: it is closed all the same, what was durable stays so,
+    /// and closing again tells the same.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }

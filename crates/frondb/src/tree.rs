@@ -43,31 +43,49 @@ impl Tree {
     }
 
     /// The value of `key` at a snapshot.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); `Invalid` for a snapshot of another database.
     pub fn get_at(&self, key: &[u8], at: &Snapshot) -> Result<Option<Vec<u8>>> {
         self.engine.get(&self.inner, key, Some(at))
     }
 
     /// The values of several keys as of one moment, in their order.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
     pub fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         self.engine.multi_get(&self.inner, keys, None)
     }
 
     /// The values of several keys at a snapshot, in their order.
+    ///
+    /// # Errors
+    /// As [`get_at`](Self::get_at).
     pub fn multi_get_at(&self, keys: &[&[u8]], at: &Snapshot) -> Result<Vec<Option<Vec<u8>>>> {
         self.engine.multi_get(&self.inner, keys, Some(at))
     }
 
     /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
     pub fn exists(&self, key: &[u8]) -> Result<bool> {
         self.engine.exists(&self.inner, key, None)
     }
 
     /// Whether `key` has a value at a snapshot.
+    ///
+    /// # Errors
+    /// As [`get_at`](Self::get_at).
     pub fn exists_at(&self, key: &[u8], at: &Snapshot) -> Result<bool> {
         self.engine.exists(&self.inner, key, Some(at))
     }
 
     /// Sets one key, durably. Many are better put in a [`Batch`](crate::Batch).
+    ///
+    /// # Errors
+    /// As [`Db::write`](crate::Db::write).
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.put(&self.inner, key, value);
@@ -75,6 +93,9 @@ impl Tree {
     }
 
     /// Removes one key, durably, whether it exists or not.
+    ///
+    /// # Errors
+    /// As [`Db::write`](crate::Db::write).
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.delete(&self.inner, key);
@@ -133,6 +154,9 @@ impl Tree {
     }
 
     /// Removes all keys with `lo <= key < hi` (`None`: to the end), durably.
+    ///
+    /// # Errors
+    /// As [`Db::write`](crate::Db::write).
     pub fn delete_range(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.delete_range(&self.inner, lo, hi);
@@ -140,11 +164,17 @@ impl Tree {
     }
 
     /// A cursor over all of the tree as of now.
+    ///
+    /// # Errors
+    /// `NotFound` if the tree was dropped; `Closed`. It reads nothing yet.
     pub fn cursor(&self) -> Result<Cursor> {
         self.cursor_with(CursorOptions::default())
     }
 
     /// A cursor over part of the tree, or at a snapshot.
+    ///
+    /// # Errors
+    /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
     pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
         Ok(Cursor { inner: self.engine.cursor(&self.inner, options.inner)? })
     }
@@ -153,11 +183,17 @@ impl Tree {
     /// Costs a few searches; reads no data from a tree that is merged, else a few blocks at four
     /// places of the range, which tell how much of it is overwritten or deleted. Usually within a
     /// factor of two; it can be further off where a small part of the range differs much.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
     pub fn estimate(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.engine.estimate(&self.inner, lo, hi)
     }
 
     /// Figures of the tree.
+    ///
+    /// # Errors
+    /// `NotFound` if the tree was dropped; `Closed`.
     pub fn stats(&self) -> Result<TreeStats> {
         self.engine.tree_stats(&self.inner)
     }

@@ -32,6 +32,9 @@ impl Db {
 
 impl Tree {
     /// As [`Db::verify`], for one tree.
+    ///
+    /// # Errors
+    /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped. Damage is in the report.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<VerifyReport> {
         self.engine().verify_tree(&self.inner, progress)
     }
