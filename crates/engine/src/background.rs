@@ -235,6 +235,9 @@ impl Shared {
                 Ok(true) => return self.install(job),
                 Ok(false) => {
                     self.tick();
+                    if let Running::Flush(job) = &job {
+                        self.pacing.draining(job.drained_bytes(), job.begun(), self.env.now());
+                    }
                     if self.work.stepped(job.rank()) {
                         return self.work.park(job);
                     }

@@ -101,6 +101,13 @@ impl FlushJob {
         self.slot.memtable.bytes()
     }
 
+    /// Of that, what was gone through so far.
+    pub(crate) fn drained_bytes(&self) -> u64 {
+        let memtable = &self.slot.memtable;
+        let part = u128::from(memtable.bytes()) * u128::from(self.job.entries_in());
+        (part / u128::from(memtable.len().max(1))) as u64
+    }
+
     /// When it was begun.
     pub(crate) fn begun(&self) -> Nanos {
         self.begun

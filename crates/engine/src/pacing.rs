@@ -7,6 +7,10 @@
 //! merges, how fast memtables were drained lately, which is how fast commits came in. At a debt of
 //! a half the wait alone takes as long as the work does, so the debt settles below it. At a buffer
 //! debt of 1 the commit waits until a flush is done.
+//!
+//! A flush into a slow codec takes seconds. So that writers slow down from its beginning and do not
+//! run into its end, a rate is taken from a flush that goes on, if none is known or if it is far
+//! below the one that is.
 
 use std::time::Duration;
 
@@ -14,8 +18,9 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Longest wait of one commit while the debt is below 1.
-const WAIT_MAX: Duration = Duration::from_millis(50);
+/// Longest wait of one commit while the debt is below 1: that of a batch of 1 MiB, a large one, before
+/// a codec that does 4 MiB a second. What is not waited for here is waited for at a debt of 1, in one.
+const WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// Waits shorter than this are saved up: the system cannot sleep so short.
 const WAIT_MIN: Duration = Duration::from_micros(200);
@@ -25,6 +30,13 @@ const RATE_FIRST: u64 = 32 << 20;
 
 /// A slower rate is one of an idle engine, or of a very slow codec; below it waits would be endless.
 const RATE_LEAST: u64 = 256 << 10;
+
+/// How long a flush has gone on before it is asked how fast it is.
+const DRAINING_NANOS: u64 = 100_000_000;
+
+/// A flush that goes on counts if it is so many times slower than those before it: a codec, or a
+/// disk, of another kind. Less is within what flushes differ by.
+const DRAINING_SLOWER: u64 = 8;
 
 /// Over how long commits are counted, at least.
 const WINDOW_NANOS: u64 = 500_000_000;
@@ -71,6 +83,8 @@ impl Debt {
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains a second, smoothed.
     flush_rate: AtomicU64,
+    /// The same of a flush that goes on; 0 if there is none, or it has just begun.
+    draining_rate: AtomicU64,
     /// Bytes of memtables drained a second, all pauses included, smoothed.
     rate: AtomicU64,
     window: Mutex<Window>,
@@ -90,6 +104,7 @@ impl Pacing {
     /// A memtable of `bytes` was drained by a flush from `begun` to `now`.
     pub(crate) fn drained(&self, bytes: u64, begun: Nanos, now: Nanos) {
         smooth(&self.flush_rate, bytes, now.0.saturating_sub(begun.0));
+        self.draining_rate.store(0, Ordering::Relaxed);
         let mut window = self.window.lock();
         let start = window.start.unwrap_or(begun);
         window.start = Some(start);
@@ -101,16 +116,38 @@ impl Pacing {
         }
     }
 
+    /// A flush has gone through `bytes` of its memtable since `begun`, and goes on.
+    pub(crate) fn draining(&self, bytes: u64, begun: Nanos, now: Nanos) {
+        let nanos = now.0.saturating_sub(begun.0);
+        if nanos >= DRAINING_NANOS {
+            self.draining_rate.store(rate_of(bytes, nanos).max(RATE_LEAST), Ordering::Relaxed);
+        }
+    }
+
+    /// How fast a flush drains a memtable, bytes a second, if anything is known.
+    fn flush_rate(&self) -> Option<u64> {
+        let (before, now) = (&self.flush_rate, &self.draining_rate);
+        match (before.load(Ordering::Relaxed), now.load(Ordering::Relaxed)) {
+            (0, 0) => None,
+            (0, now) => Some(now),
+            (before, now) if now > 0 && now < before / DRAINING_SLOWER => Some(now),
+            (before, _) => Some(before),
+        }
+    }
+
     /// How much of a memtable a flush drains in half a second, once that is known.
     pub(crate) fn half_second_bytes(&self) -> Option<u64> {
-        let rate = self.flush_rate.load(Ordering::Relaxed);
-        (rate > 0).then_some(rate / 2)
+        self.flush_rate().map(|rate| rate / 2)
     }
 
     /// How long a commit of `bytes` (of memtable) waits at this debt.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
-        let buffer = wait_nanos(bytes, debt.buffer_permille(), &self.flush_rate);
-        let merges = wait_nanos(bytes, debt.merge_permille(), &self.rate);
+        let rate = match self.rate.load(Ordering::Relaxed) {
+            0 => None,
+            rate => Some(rate),
+        };
+        let buffer = wait_nanos(bytes, debt.buffer_permille(), self.flush_rate());
+        let merges = wait_nanos(bytes, debt.merge_permille(), rate);
         let nanos = buffer.max(merges);
         if nanos == 0 {
             return None;
@@ -136,18 +173,20 @@ impl Pacing {
     }
 }
 
-fn wait_nanos(bytes: u64, permille: u64, rate: &AtomicU64) -> u64 {
-    let rate = match rate.load(Ordering::Relaxed) {
-        0 => RATE_FIRST,
-        rate => rate,
-    };
+fn wait_nanos(bytes: u64, permille: u64, rate: Option<u64>) -> u64 {
+    let rate = rate.unwrap_or(RATE_FIRST);
     let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);
     nanos.min(u128::from(u64::MAX)) as u64
 }
 
+/// Bytes a second.
+fn rate_of(bytes: u64, nanos: u64) -> u64 {
+    (u128::from(bytes) * 1_000_000_000 / u128::from(nanos.max(1))) as u64
+}
+
 /// Moves a rate a quarter of the way to what was just seen.
 fn smooth(rate: &AtomicU64, bytes: u64, nanos: u64) {
-    let seen = (u128::from(bytes) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
+    let seen = rate_of(bytes, nanos);
     let old = rate.load(Ordering::Relaxed);
     let new = if old == 0 { seen } else { (old * 3 + seen) / 4 };
     rate.store(new.max(RATE_LEAST), Ordering::Relaxed);
@@ -180,6 +219,27 @@ mod tests {
         assert_eq!(debt(0, 5000), 900);
         let long = |log_bytes| Debt { log_bytes, ..of(0, 0) }.permille();
         assert_eq!([long(150), long(175), long(200), long(250)], [0, 500, 1000, 2000]);
+    }
+
+    #[test]
+    fn a_slow_flush_is_felt_before_it_ends() {
+        let pacing = Pacing::default();
+        let (start, tenth, second) = (Nanos(0), Nanos(100_000_000), Nanos(1_000_000_000));
+        assert_eq!(pacing.half_second_bytes(), None);
+        // Of the first flush nothing is known before it has gone on for a while.
+        pacing.draining(1 << 20, start, Nanos(99_000_000));
+        assert_eq!(pacing.half_second_bytes(), None);
+        pacing.draining(1 << 20, start, tenth);
+        assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
+        pacing.drained(100 << 20, start, second);
+        assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
+        // One that is a little slower is as those before it; one of another kind is not.
+        pacing.draining(2 << 20, start, tenth);
+        assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
+        pacing.draining(1 << 20, start, tenth);
+        assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
+        pacing.drained(100 << 20, start, second);
+        assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
     }
 
     #[test]

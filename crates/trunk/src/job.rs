@@ -185,6 +185,12 @@ impl Job {
         Ok(job)
     }
 
+    /// Messages read so far.
+    #[must_use]
+    pub fn entries_in(&self) -> u64 {
+        self.merge.stats().entries_in
+    }
+
     /// Goes on for about [`STEP_BYTES`] of output, or [`STEP_MESSAGES`] of input where little is
     /// left of it; `true` when all is written.
     ///
