@@ -19,9 +19,8 @@ pub const BASE_VIEWS_MAX: usize = 16;
 
 /// Deletes in a row that make a leaf worth rewriting at once (rule 15). A reader may meet two such
 /// stretches, one in a memtable and one that is being cleaned away, and under each delete the put
-/// that it hides: 64 Ki messages together, half of what the rule allows, or the first key behind
-/// them takes more than 10 ms while two cores are busy cleaning.
-pub const DELETE_STRETCH: u64 = 16 * 1024;
+/// that it hides: 128 Ki messages together.
+pub const DELETE_STRETCH: u64 = 32 * 1024;
 
 /// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
