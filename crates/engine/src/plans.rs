@@ -1,7 +1,7 @@
 //! Carrying out what the planner decided for a node, and the end of every install: the manifest
 //! edit, the new version, and the runs that nobody needs any more.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -11,10 +11,10 @@ use frondb_manifest::Ticket;
 use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
-use frondb_trunk::Node;
 use frondb_trunk::install::{Change, Made, Surgeon};
 use frondb_trunk::job::Job;
-use frondb_trunk::plan::{Plan, Planned, Summary, plan_node};
+use frondb_trunk::plan::{Plan, Planned, Summary, TRIM_STRETCH, plan_node};
+use frondb_trunk::{Heat, Node};
 use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
@@ -159,6 +159,10 @@ impl MergeJob {
             let summary = Summary::of(&node, node.id == root);
             let Some(planned) = plan_node(&summary, &context) else { return Ok(None) };
             install.claimed.insert(node.id);
+            if planned.plan == Plan::Trim {
+                // What is flushed from now on asks again.
+                node.heat.trim.store(0, Ordering::Relaxed);
+            }
             if let Plan::Join(i) = planned.plan {
                 let free = node.children()[i..=i + 1]
                     .iter()
@@ -213,6 +217,10 @@ impl MergeJob {
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
         let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
         let result = job.finish()?;
+        let below = match &result.first_kept {
+            Some(key) => ranks(&runs, key)?,
+            None => HashMap::new(),
+        };
         if let Err(error) = env.runs.space.sync() {
             discard(&result.made);
             return Err(error);
@@ -230,6 +238,12 @@ impl MergeJob {
                     surgeon.flush_node(planned.node, &claimed, &consumed, &result.made, oldest)
                 }
                 Plan::MergeRuns(_) => surgeon.merge_runs(planned.node, &claimed, &result.made),
+                Plan::Trim => {
+                    let in_vain = result.stats.entries_in < TRIM_STRETCH;
+                    let heat = trimmed_heat(&tree.version(), planned.node, in_vain);
+                    let kept = result.first_kept.as_ref();
+                    surgeon.trim(planned.node, &claimed, kept, &below, heat)
+                }
                 _ => {
                     let met = result.stats.entries_in.saturating_sub(result.stats.entries_out);
                     let overlap = (met * 100 / run_entries.max(1)).min(100);
@@ -239,7 +253,7 @@ impl MergeJob {
             };
         if !done {
             discard(&result.made);
-            return Ok(Installed::nothing());
+            return Ok(Installed { touched: vec![planned.node], ..Installed::nothing() });
         }
         let change = surgeon.finish();
         if planned.plan == Plan::FlushNode
@@ -264,6 +278,23 @@ impl MergeJob {
         env.counters.add_merge(&planned, &result.stats);
         installed
     }
+}
+
+/// How many messages of each run are below `key`, about.
+fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
+    runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
+}
+
+/// The heat of a leaf that was trimmed: what readers and flushes said of it still holds, but a
+/// stretch that is gone needs no cleaning.
+fn trimmed_heat(version: &Version, node: NodeId, in_vain: bool) -> Heat {
+    let Some(node) = version.trunk.find(node) else { return Heat::default() };
+    if in_vain {
+        node.heat.trimmed_in_vain.store(1, Ordering::Relaxed);
+    } else {
+        node.heat.clean.store(0, Ordering::Relaxed);
+    }
+    node.heat.copy()
 }
 
 /// Changes of the trunk without data: a level of inner nodes, two leaves joined.

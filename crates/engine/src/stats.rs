@@ -19,6 +19,7 @@ pub(crate) struct Counters {
     rewrites: AtomicU64,
     scan_rewrites: AtomicU64,
     node_flushes: AtomicU64,
+    trims: AtomicU64,
     merge_bytes: AtomicU64,
     merged_entries: AtomicU64,
     steps: AtomicU64,
@@ -42,6 +43,7 @@ impl Counters {
         let counter = match planned.plan {
             Plan::FlushNode => &self.node_flushes,
             Plan::MergeRuns(_) => &self.merges,
+            Plan::Trim => &self.trims,
             Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
             _ => &self.rewrites,
         };
@@ -65,6 +67,7 @@ impl Counters {
         stats.rewrites = get(&self.rewrites);
         stats.scan_rewrites = get(&self.scan_rewrites);
         stats.node_flushes = get(&self.node_flushes);
+        stats.trims = get(&self.trims);
         stats.merge_bytes = get(&self.merge_bytes);
         stats.merged_entries = get(&self.merged_entries);
         stats.steps = get(&self.steps);
@@ -161,6 +164,8 @@ engine_stats! {
     scan_rewrites,
     /// Inner nodes flushed.
     node_flushes,
+    /// Leaves trimmed of the deletes they began with.
+    trims,
     /// Bytes written by merges of all kinds.
     merge_bytes,
     /// Messages read by merges of all kinds.

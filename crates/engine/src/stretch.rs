@@ -11,18 +11,22 @@
 //!   deletes         |  40 | 205 | 190 |  60 |   1 |
 //!   dense                    x     x                    -> one stretch of 40 + 205 + 190 + 60
 //! ```
+//!
+//! A stretch that begins a leaf is trimmed off, which writes nothing, so it may be short
+//! ([`TRIM_STRETCH`]): that is what a table from whose beginning rows are deleted asks for. For any
+//! other a leaf is written again, so it must be long ([`DELETE_STRETCH`]).
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_memtable::Memtable;
 use frondb_trunk::install::Made;
-use frondb_trunk::plan::DELETE_STRETCH;
+use frondb_trunk::plan::{DELETE_STRETCH, TRIM_STRETCH};
 use frondb_trunk::{Key, Node};
 
 use crate::tree::TreeCore;
 
 /// Deletes by which a memtable grows before it is looked through again.
-const LOOK_EVERY: u64 = DELETE_STRETCH / 8;
+const LOOK_EVERY: u64 = TRIM_STRETCH / 4;
 
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
@@ -37,7 +41,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
         return true;
     }
     // Counts all over the tree, so it is an upper bound.
-    if memtable.delete_stretch() <= DELETE_STRETCH {
+    if memtable.delete_stretch() <= TRIM_STRETCH {
         // Of a new memtable, if there was a long one before.
         tree.stretch_looked.store(0, Ordering::Relaxed);
         return false;
@@ -47,22 +51,34 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
         return false;
     }
     tree.stretch_looked.store(deletes, Ordering::Relaxed);
-    !Finder::find(&version.trunk.root, memtable).is_empty()
+    let found = Stretches::find(&version.trunk.root, memtable);
+    !found.long.is_empty() || !found.begin.is_empty()
 }
 
-/// Asks the nodes below `root` that a flush of `memtable` brought a long stretch to for cleaning.
+/// Asks the nodes below `root` that a flush of `memtable` brought a stretch to for trimming or
+/// cleaning.
 pub(crate) fn ask_after_flush(root: &Arc<Node>, memtable: &Memtable, made: &[Made]) {
-    if memtable.delete_stretch() <= DELETE_STRETCH {
+    if memtable.delete_stretch() <= TRIM_STRETCH {
         return;
     }
-    let stretches = Finder::find(root, memtable);
+    let stretches = Stretches::find(root, memtable);
     for made in made {
         let meta = made.run.meta();
+        if meta.deletes == 0 {
+            continue;
+        }
         let meets = |(lo, hi): &KeyRange| {
             **lo <= *meta.last_key && hi.as_ref().is_none_or(|hi| *meta.first_key < **hi)
         };
-        if meta.deletes > 0 && stretches.iter().any(meets) {
-            receivers(root, made).for_each(|node| node.heat.ask_clean());
+        let begins = stretches.begin.iter().any(meets);
+        let is_long = stretches.long.iter().any(meets);
+        for node in receivers(root, made) {
+            if begins && node.is_leaf() {
+                node.heat.ask_trim();
+            }
+            if is_long || begins && !node.is_leaf() {
+                node.heat.ask_clean();
+            }
         }
     }
 }
@@ -71,11 +87,19 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, memtable: &Memtable, made: &[Mad
 pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
     for made in made {
         let meta = made.run.meta();
+        if meta.deletes * 2 <= meta.entries {
+            continue;
+        }
         for child in receivers(node, made) {
             // Its totals have the new run in them already.
             let dense =
                 meta.deletes * 4 >= child.totals.entries || meta.deletes > DELETE_STRETCH / 2;
-            if meta.deletes * 2 > meta.entries && dense {
+            let worth_trimming = meta.deletes > TRIM_STRETCH / 8;
+            if worth_trimming && child.is_leaf() {
+                // What that leaves is cleaned.
+                child.heat.ask_trim();
+            }
+            if dense || worth_trimming && !child.is_leaf() {
                 child.heat.ask_clean();
             }
         }
@@ -92,29 +116,56 @@ fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'
     node.children().iter().chain(itself).filter(reaches)
 }
 
-/// Goes through the leaves in key order.
-struct Finder<'a> {
-    memtable: &'a Memtable,
+/// What a memtable's deletes make, by range.
+struct Stretches {
+    /// Longer than [`DELETE_STRETCH`].
+    long: Vec<KeyRange>,
+    /// Longer than [`TRIM_STRETCH`], from the beginning of a leaf on.
+    begin: Vec<KeyRange>,
+}
+
+impl Stretches {
+    fn find(root: &Node, memtable: &Memtable) -> Self {
+        let gatherer = || Gatherer { lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };
+        let mut finder = Finder { memtable, long: gatherer(), begin: gatherer() };
+        finder.visit(root, 0);
+        Self { long: finder.long.found, begin: finder.begin.found }
+    }
+}
+
+/// Gathers a stretch leaf by leaf.
+struct Gatherer {
     /// Where the stretch that goes on began, and its messages so far.
     lo: Key,
     messages: u64,
     found: Vec<KeyRange>,
 }
 
-impl<'a> Finder<'a> {
-    fn find(root: &Node, memtable: &'a Memtable) -> Vec<KeyRange> {
-        let mut finder =
-            Self { memtable, lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };
-        finder.visit(root, 0);
-        finder.found
+impl Gatherer {
+    /// The stretch reaches into `node`, or to its end.
+    fn reaches(&mut self, node: &Node) {
+        match self.found.last_mut() {
+            Some((lo, hi)) if *lo == self.lo => hi.clone_from(&node.hi),
+            _ => self.found.push((Arc::clone(&self.lo), node.hi.clone())),
+        }
     }
+}
 
+/// Goes through the leaves in key order.
+struct Finder<'a> {
+    memtable: &'a Memtable,
+    long: Gatherer,
+    begin: Gatherer,
+}
+
+impl Finder<'_> {
     /// `from` is how many messages lie below the node. Returns how many lie below its end.
     fn visit(&mut self, node: &Node, from: u64) -> u64 {
         let rank = |key: &Key| self.memtable.approximate_rank(key);
         let end = node.hi.as_ref().map_or_else(|| self.memtable.len(), rank).max(from);
         if end == from || node.is_leaf() {
-            self.add(node, end - from);
+            self.add_long(node, end - from);
+            self.add_begin(node, from, end - from);
         } else {
             let mut from = from;
             for child in node.children() {
@@ -124,19 +175,57 @@ impl<'a> Finder<'a> {
         end
     }
 
-    /// Takes a leaf, or a node without any messages, into the stretch.
-    fn add(&mut self, node: &Node, messages: u64) {
-        self.messages += messages;
-        if self.messages > DELETE_STRETCH {
-            match self.found.last_mut() {
-                Some((lo, hi)) if *lo == self.lo => hi.clone_from(&node.hi),
-                _ => self.found.push((Arc::clone(&self.lo), node.hi.clone())),
-            }
+    /// Takes a leaf, or a node without any messages, into the long stretch.
+    fn add_long(&mut self, node: &Node, messages: u64) {
+        let long = &mut self.long;
+        long.messages += messages;
+        if long.messages > DELETE_STRETCH {
+            long.reaches(node);
         }
         if messages * 2 < node.totals.entries {
             // It ends inside this leaf, and another may begin there.
-            self.lo = Arc::clone(&node.lo);
-            self.messages = messages;
+            long.lo = Arc::clone(&node.lo);
+            long.messages = messages;
         }
+    }
+
+    /// Takes the same into the stretch that begins a leaf; `from` messages lie below it.
+    fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
+        let is_dense = messages * 2 >= node.totals.entries;
+        let can_be_trimmed = !node.is_leaf() || node.can_be_trimmed();
+        let before = self.begin.messages;
+        self.begin.messages += messages;
+        if self.begin.messages > TRIM_STRETCH && can_be_trimmed {
+            let rest = TRIM_STRETCH.saturating_sub(before);
+            if is_dense || messages > 0 && self.is_dense_up_to(node, from, rest) {
+                self.begin.reaches(node);
+            }
+        }
+        if !is_dense || !can_be_trimmed {
+            // It ends inside this leaf; another may begin with the next.
+            self.begin.lo = node.hi.clone().unwrap_or_else(|| Arc::clone(&node.lo));
+            self.begin.messages = 0;
+        }
+    }
+
+    /// Whether most of the first `n` messages of a leaf's base seem to be deleted. An index that
+    /// cannot be read is not dense: who reads or merges the leaf will say why.
+    fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
+        let mut passed = 0;
+        for view in leaf.base() {
+            let (lo, hi) = (view.first_key(), view.hi.as_deref());
+            match view.run.key_after(lo, hi, n - passed) {
+                Ok(Ok((key, entries))) => {
+                    let messages = self.memtable.approximate_rank(&key).saturating_sub(from);
+                    return messages * 4 >= (passed + entries) * 3;
+                }
+                Ok(Err(entries)) => passed += entries,
+                Err(_) => return false,
+            }
+            if passed >= n {
+                break;
+            }
+        }
+        false
     }
 }

@@ -248,6 +248,31 @@ impl Run {
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
     }
 
+    /// A key below which lie about `n` entries that are not below `lo`, at least as many, and how
+    /// many they are by the block index; `Err` with all of them if there are fewer below `hi`.
+    pub fn key_after(
+        &self,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        n: u64,
+    ) -> Result<std::result::Result<(Box<[u8]>, u64), u64>> {
+        let index = self.index()?;
+        let from = index.find(lo);
+        let mut block = from;
+        while block < index.len() && index.rank(block) - index.rank(from) < n {
+            block += 1;
+        }
+        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block) >= hi);
+        if block < index.len() && !is_beyond(block) {
+            let entries = index.rank(block) - index.rank(from);
+            return Ok(Ok((index.separator(block).into(), entries)));
+        }
+        while block > from && (block == index.len() || is_beyond(block)) {
+            block -= 1;
+        }
+        Ok(Err(index.rank(block + 1) - index.rank(from)))
+    }
+
     /// Estimate of the entries with a key below `key`, from the block index alone.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         if *key <= *self.meta.first_key {

@@ -106,6 +106,9 @@ pub struct Job {
     metas: Vec<(RunMeta, Key, Place)>,
     stats: JobStats,
     done: bool,
+    /// Whether it writes nothing and ends at the first message it would write.
+    is_trim: bool,
+    first_kept: Option<Key>,
     /// What it takes of the memory budget while it is under way (rule 24).
     _memory: Reservation,
 }
@@ -114,6 +117,8 @@ pub struct Job {
 pub struct JobResult {
     /// The runs, in key order.
     pub made: Vec<Made>,
+    /// Of a trim: the first key that stays; `None` if none does.
+    pub first_kept: Option<Key>,
     /// References to values whose last message was dropped.
     pub dropped_refs: Vec<Box<[u8]>>,
     /// Counters.
@@ -179,10 +184,18 @@ impl Job {
             metas: Vec::new(),
             stats: JobStats::default(),
             done: false,
+            is_trim: false,
+            first_kept: None,
             _memory: memory,
         };
         job.enter_target(0);
         Ok(job)
+    }
+
+    /// Makes it a trim: nobody can see what it has read when it comes to the first message to keep,
+    /// and there it ends.
+    pub(crate) fn end_at_first_kept(&mut self) {
+        self.is_trim = true;
     }
 
     /// Messages read so far.
@@ -212,6 +225,11 @@ impl Job {
         while self.stats.raw_bytes_out < bytes_end && self.merge.stats().entries_in < messages_end {
             if !self.merge.next()? {
                 self.end_run(output)?;
+                self.done = true;
+                break;
+            }
+            if self.is_trim {
+                self.first_kept = Some(self.merge.key().into());
                 self.done = true;
                 break;
             }
@@ -314,7 +332,8 @@ impl Job {
             place,
         });
         let made = made.collect();
-        Ok(JobResult { made, dropped_refs: self.merge.take_dropped_refs(), stats: self.stats })
+        let (first_kept, dropped_refs) = (self.first_kept, self.merge.take_dropped_refs());
+        Ok(JobResult { made, first_kept, dropped_refs, stats: self.stats })
     }
 
     /// The end of a run's range: where the next piece of its target begins, or its target's end.

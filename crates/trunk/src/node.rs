@@ -31,6 +31,11 @@ pub struct Heat {
     pub scan_debt: AtomicU64,
     /// Set when a cursor stepped over a long stretch of deletes here, or a flush brought one.
     pub clean: AtomicU64,
+    /// Set when a flush brought deletes that seem to begin a leaf (rule 15).
+    pub trim: AtomicU64,
+    /// Set when trimming found something alive near the leaf's beginning: not tried again before
+    /// the leaf is rewritten.
+    pub trimmed_in_vain: AtomicU64,
     /// The oldest snapshot that was live when the base was written and kept garbage from going,
     /// plus one; 0 if there was none.
     pub held_by: AtomicU64,
@@ -49,6 +54,26 @@ impl Heat {
     /// Asks for the leaf to be consolidated soon.
     pub fn ask_clean(&self) {
         self.clean.store(1, Ordering::Relaxed);
+    }
+
+    /// What it says now, for another node.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
+        Self {
+            scan_debt: copy(&self.scan_debt),
+            clean: copy(&self.clean),
+            trim: copy(&self.trim),
+            trimmed_in_vain: copy(&self.trimmed_in_vain),
+            held_by: copy(&self.held_by),
+            held_range_deletes: copy(&self.held_range_deletes),
+            overlap_percent: copy(&self.overlap_percent),
+        }
+    }
+
+    /// Asks for deletes at the beginning of the leaf to be cut off, with what they hide.
+    pub fn ask_trim(&self) {
+        self.trim.store(1, Ordering::Relaxed);
     }
 }
 
@@ -224,6 +249,24 @@ impl Node {
     #[must_use]
     pub fn base_raw_bytes(&self) -> u64 {
         self.base().iter().map(View::raw_bytes).sum()
+    }
+
+    /// Whether trimming a leaf may gain something. Not where a view refers to large values: those
+    /// that a cut leaves behind would have to be freed with it.
+    #[must_use]
+    pub fn can_be_trimmed(&self) -> bool {
+        self.is_leaf()
+            && self.heat.trimmed_in_vain.load(Ordering::Relaxed) == 0
+            && self.views().all(|view| view.run.meta().refs == 0)
+    }
+
+    /// Messages of a leaf's base that were trimmed away: garbage in runs that live on. Too many
+    /// where the run is also seen by another leaf.
+    #[must_use]
+    pub fn trimmed_entries(&self) -> u64 {
+        let is_trimmed = |view: &&View| view.lo > self.lo && *view.run.meta().first_key < *view.lo;
+        let views = self.base().iter().filter(is_trimmed);
+        views.map(|view| view.run.meta().entries - view.entries()).sum()
     }
 
     /// Whether a leaf holds nothing at all.

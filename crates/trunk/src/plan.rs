@@ -22,6 +22,10 @@ pub const BASE_VIEWS_MAX: usize = 16;
 /// that it hides: 128 Ki messages together.
 pub const DELETE_STRETCH: u64 = 32 * 1024;
 
+/// Deletes in a row that are worth trimming a leaf for, if they begin it (rule 15): that reads what
+/// they hide once and writes nothing, so it pays early.
+pub const TRIM_STRETCH: u64 = 8 * 1024;
+
 /// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
@@ -56,6 +60,8 @@ pub enum Reason {
 pub enum Plan {
     /// Move what an inner node buffers to its children.
     FlushNode,
+    /// Cut the deletes off that a leaf begins with, and what they hide.
+    Trim,
     /// Merge this many of a leaf's newest runs into one.
     MergeRuns(usize),
     /// Merge all of a leaf into a new base, split into this many leaves.
@@ -126,6 +132,10 @@ pub struct Summary {
     pub scan_debt: u64,
     /// See `Heat`.
     pub clean: bool,
+    /// See `Heat`; only if it can be done.
+    pub trim: bool,
+    /// Messages of the base that were trimmed away and are still on disk.
+    pub trimmed_entries: u64,
     /// See `Heat`.
     pub overlap_percent: u64,
     /// See `Heat`.
@@ -229,6 +239,8 @@ impl Summary {
             range_deletes: node.range_deletes.len(),
             scan_debt: node.heat.scan_debt.load(Ordering::Relaxed),
             clean: node.heat.clean.load(Ordering::Relaxed) != 0,
+            trim: node.heat.trim.load(Ordering::Relaxed) != 0 && node.can_be_trimmed(),
+            trimmed_entries: node.trimmed_entries(),
             overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
             held_by: node.heat.held_by.load(Ordering::Relaxed),
             held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
@@ -250,6 +262,14 @@ impl Summary {
 
     fn runs_raw_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.raw_bytes).sum()
+    }
+
+    /// Of the base, about what the runs' deletes hide.
+    fn hidden_raw_bytes(&self) -> u64 {
+        let deletes: u64 = self.runs.iter().map(|run| run.deletes).sum();
+        let part = u128::from(self.base.raw_bytes) * u128::from(deletes.min(self.base.entries))
+            / u128::from(self.base.entries.max(1));
+        part as u64
     }
 
     /// Whether the snapshot still lives that kept garbage from going when the base was written.
@@ -284,6 +304,7 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let runs = node.runs_raw_bytes();
     let (work_bytes, rank) = match plan {
         Plan::FlushNode => (runs, if node.clean { 0 } else { 1 }),
+        Plan::Trim => (runs + node.hidden_raw_bytes(), 0),
         Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
         Plan::Rewrite(Reason::Clean, _) => (runs + node.base.raw_bytes, 0),
         Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
@@ -312,6 +333,7 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
                 .fold((0, 0), |sum, run| (sum.0 + run.entries, sum.1 + run.deletes));
             node.range_deletes > 0 || deletes * 2 > entries
         }
+        Plan::Trim => true,
         Plan::MergeRuns(_) | Plan::Regroup | Plan::Join(_) => false,
     }
 }
@@ -352,6 +374,9 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     let total = runs + node.base.raw_bytes;
     let rewrite = |reason| Some(Plan::Rewrite(reason, context.pieces(total)));
     let held = node.is_held(context);
+    if node.trim && node.runs.iter().any(|run| run.deletes > 0) {
+        return Some(Plan::Trim);
+    }
     if node.clean && node.has_deletes(held) {
         return rewrite(Reason::Clean);
     }
@@ -385,7 +410,9 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     // What could come back is worth what is read and written for it.
     let hides_values = !node.runs.is_empty()
         && u128::from(node.old_refs) * VALUE_INLINE_BYTES_MAX as u128 >= u128::from(total);
-    let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty();
+    let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
+        || node.trimmed_entries * 100
+            > (node.base.entries + node.trimmed_entries) * o.garbage_percent;
     if !held && (node.range_deletes > 0 || garbage_in_base || hides_values && node.old_refs > 0) {
         return rewrite(Reason::Idle);
     }
@@ -419,14 +446,16 @@ fn runs_max(node: &Summary, context: &Context) -> u64 {
 fn garbage_percent(node: &Summary, held: bool) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
-    let entries = run_entries + node.base.entries;
+    let entries = run_entries + node.base.entries + node.trimmed_entries;
     if entries == 0 {
         return 0;
     }
     // A delete removes itself and what it meets; an overwrite removes what it meets.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
-    let garbage = run_deletes * 2 + base_deletes + overwritten;
+    // Where rows go in key order the rest of a trimmed leaf goes soon, and writes nothing then.
+    let trimmed = node.trimmed_entries / 2;
+    let garbage = run_deletes * 2 + base_deletes + overwritten + trimmed;
     (garbage * 100 / entries).min(100)
 }
 

@@ -101,6 +101,17 @@ impl View {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
     }
 
+    /// The view without the keys below `lo`, of which its run has about `below`; `None` if nothing
+    /// is left.
+    #[must_use]
+    pub fn trimmed(&self, lo: &Key, below: u64) -> Option<Self> {
+        let mut view = self.cut(lo, None, 1)?;
+        let entries = self.run.meta().entries;
+        let left = entries.saturating_sub(below).min(self.entries()).max(1);
+        view.shares = u32::try_from((entries + left / 2) / left).unwrap_or(u32::MAX).max(1);
+        Some(view)
+    }
+
     /// The view cut to `[lo, hi)`, one of `parts` roughly equal parts; `None` if nothing is left.
     #[must_use]
     pub fn cut(&self, lo: &Key, hi: Option<&Key>, parts: u32) -> Option<Self> {

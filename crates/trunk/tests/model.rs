@@ -288,8 +288,10 @@ impl History {
         let runs = node.runs.len();
         if node.children.is_empty() {
             let pieces = 1 + self.prng.below(4);
-            return match self.prng.below(2) {
-                0 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
+            let trims = node.old_refs == 0 && self.taste.refs == 0;
+            return match self.prng.below(4) {
+                0 if runs > 0 && trims => Some(Plan::Trim),
+                0 | 1 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
                 _ => Some(Plan::Rewrite(Reason::Idle, pieces)),
             };
         }
@@ -315,11 +317,19 @@ impl History {
             job.prepared.job.step().unwrap();
             return self.count("job dropped");
         }
-        let is_rewrite = matches!(job.plan, Plan::Rewrite(..));
+        let plan = job.plan;
+        let is_rewrite = matches!(plan, Plan::Rewrite(..));
         let leaves = self.lab.leaves().len();
         match self.lab.install(job) {
             None => self.count("thrown away"),
             Some(result) => {
+                if plan == Plan::Trim {
+                    self.count(if self.model.live().is_empty() {
+                        "trimmed"
+                    } else {
+                        "trimmed under a snapshot"
+                    });
+                }
                 if is_rewrite && self.lab.leaves().len() > leaves {
                     self.count("leaf split");
                 }
@@ -407,6 +417,9 @@ impl History {
         if self.prng.chance(1, 100) {
             self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_clean();
         }
+        if self.prng.chance(1, 60) {
+            self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_trim();
+        }
     }
 
     fn run(&mut self, steps: u64) {
@@ -445,6 +458,12 @@ impl History {
                 Plan::Join(i) => {
                     let (a, b) = (node.children()[i].id, node.children()[i + 1].id);
                     assert!(self.lab.change(&[], |surgeon| surgeon.join(node.id, a, b)));
+                }
+                Plan::Trim => {
+                    let job = self.lab.begin(node.id, plan, &live).unwrap();
+                    // Nothing changes where the first key is alive.
+                    let result = self.lab.install(job);
+                    assert!(result.is_none_or(|result| result.dropped_refs.is_empty()));
                 }
                 _ => {
                     let result = self.lab.run(node.id, plan, &live);
@@ -545,6 +564,7 @@ fn name_of(plan: Plan) -> &'static str {
     match plan {
         Plan::FlushNode => "flush node",
         Plan::MergeRuns(_) => "merge runs",
+        Plan::Trim => "trim",
         Plan::Regroup => "regroup",
         Plan::Join(_) => "join",
         Plan::Rewrite(reason, _) => match reason {
@@ -560,7 +580,10 @@ fn name_of(plan: Plan) -> &'static str {
 }
 
 /// Everything that must have happened somewhere.
-const EXPECTED: [&str; 22] = [
+const EXPECTED: [&str; 25] = [
+    "trim",
+    "trimmed",
+    "trimmed under a snapshot",
     "flush node",
     "merge runs",
     "regroup",

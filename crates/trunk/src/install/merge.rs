@@ -1,6 +1,6 @@
 //! Runs that became others: several of a leaf one, all of a leaf new leaves, one its copy.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -70,6 +70,41 @@ impl Surgeon<'_> {
             leaves.push(Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat)));
         }
         self.replace(&node, leaves);
+        true
+    }
+
+    /// Nothing that a leaf's claimed views show below `first_kept` can be seen by anyone (none of it
+    /// at all if that is `None`): they are cut there. `below` says how many messages each run has
+    /// below it. The leaf gets an id of its own, so that a job that read it as it was finds its node
+    /// gone: it would bring back what the deletes hid. `false` if an input is gone or nothing is cut.
+    pub fn trim(
+        &mut self,
+        id: NodeId,
+        claimed: &HashSet<RunId>,
+        first_kept: Option<&Key>,
+        below: &HashMap<RunId, u64>,
+        heat: Heat,
+    ) -> bool {
+        let Some(node) = self.claimed(id, claimed) else { return false };
+        let cut = |view: &View| {
+            let run = view.run.meta().id;
+            if !claimed.contains(&run) {
+                return Some(view.clone());
+            }
+            view.trimmed(first_kept?, below.get(&run).copied().unwrap_or(0))
+        };
+        let runs: Vec<View> = node.runs.iter().filter_map(cut).collect();
+        let base: Vec<View> = node.base().iter().filter_map(cut).collect();
+        let los = |views: &mut dyn Iterator<Item = &View>| views.map(|v| v.lo.clone()).collect();
+        let before: Vec<Key> = los(&mut node.views());
+        let after: Vec<Key> = los(&mut runs.iter().chain(&base));
+        if before == after {
+            return false;
+        }
+        let (lo, hi, deletes) = (node.lo.clone(), node.hi.clone(), node.range_deletes.clone());
+        let (id, body) = (self.new_id(), Body::Leaf { base });
+        let leaf = Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat));
+        self.replace(&node, vec![leaf]);
         true
     }
 

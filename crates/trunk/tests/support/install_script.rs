@@ -5,7 +5,7 @@
 //! new [fanout=] [leaf=bytes] [slice=bytes]     an empty trunk
 //! flush [snapshots=(n,..)]                      a memtable: lines `k=v`, `-k`, `a..b` (a range
 //!                                               delete; either end may be missing)
-//! begin job= node= plan=flush|merge|rewrite [runs=] [pieces=] [snapshots=(n,..)]
+//! begin job= node= plan=flush|merge|rewrite|trim [runs=] [pieces=] [snapshots=(n,..)]
 //! install job=                                  what was begun
 //! run node= plan= ..                            both in one
 //! join left= right=                             two neighbours
@@ -144,6 +144,7 @@ impl InstallScript {
     fn job(&self, args: &Args) -> InFlight {
         let plan = match text(args, "plan").unwrap() {
             "flush" => Plan::FlushNode,
+            "trim" => Plan::Trim,
             "merge" => Plan::MergeRuns(number(args, "runs").unwrap() as usize),
             "rewrite" => Plan::Rewrite(Reason::Idle, number(args, "pieces").unwrap_or(1)),
             other => panic!("unknown plan {other}"),

@@ -10,7 +10,7 @@ use frondb_core::codec::Reader;
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::AtomicU64;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
@@ -21,7 +21,7 @@ use frondb_trunk::install::{Change, Made, Surgeon};
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
-    Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment, verify,
+    Heat, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment, verify,
 };
 
 use super::messages::{Entry, References, VecSource};
@@ -171,6 +171,9 @@ impl Lab {
     /// Begins the job of a plan; `None` if the node is gone.
     pub(crate) fn begin(&self, node: NodeId, plan: Plan, snapshots: &[SeqNo]) -> Option<InFlight> {
         let found = self.trunk.find(node)?;
+        if plan == Plan::Trim {
+            found.heat.trim.store(0, Ordering::Relaxed);
+        }
         let oldest = snapshots.first().copied();
         let leaf_target = self.context(oldest).leaf_target();
         let snapshots = snapshots.into();
@@ -182,11 +185,20 @@ impl Lab {
     /// Installs a finished job; `None` if its inputs are gone and it was thrown away.
     pub(crate) fn install(&mut self, job: InFlight) -> Option<JobResult> {
         let InFlight { node, plan, prepared, oldest } = job;
-        let Prepared { job, claimed, consumed, run_entries, .. } = prepared;
+        let Prepared { job, claimed, consumed, run_entries, runs } = prepared;
         let result = run(job);
+        let below = |run: &Arc<Run>| {
+            let rank = result.first_kept.as_ref().map_or(0, |key| run.rank(key).unwrap());
+            (run.meta().id, rank)
+        };
+        let below = runs.iter().map(below).collect();
         let done = self.change(&result.made, |surgeon| match plan {
             Plan::FlushNode => surgeon.flush_node(node, &claimed, &consumed, &result.made, oldest),
             Plan::MergeRuns(_) => surgeon.merge_runs(node, &claimed, &result.made),
+            Plan::Trim => {
+                let kept = result.first_kept.as_ref();
+                surgeon.trim(node, &claimed, kept, &below, Heat::default())
+            }
             _ => {
                 let met = result.stats.entries_in - result.stats.entries_out;
                 let overlap = (met * 100 / run_entries.max(1)).min(100);

@@ -4,7 +4,7 @@
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% clean held= kept=     prints the plan
+//!      debt=KiB overlap=% clean trim trimmed=KiB held= kept=    prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) ...
 //! ```
 
@@ -110,6 +110,8 @@ impl PlanScript {
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
                 "clean" => node.clean = true,
+                "trim" => node.trim = true,
+                "trimmed" => node.trimmed_entries = (number() << 10) / MESSAGE_BYTES,
                 "held-by" => node.held_by = number() + 1,
                 "kept" => node.held_range_deletes = number() as usize,
                 "children" => node.children = children(value),
