@@ -208,12 +208,18 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether most of the first `n` messages of a leaf's base seem to be deleted. An index that
-    /// cannot be read is not dense: who reads or merges the leaf will say why.
+    /// Whether most of the first `n` messages of a leaf's base seem to be deleted, those not counted
+    /// that lie before the memtable's first key: earlier deletes may hide them, which are on their
+    /// way down. An index that cannot be read is not dense: who reads or merges the leaf will say
+    /// why.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
+        let first = self.memtable.first_key().unwrap_or_default();
         let mut passed = 0;
         for view in leaf.base() {
-            let (lo, hi) = (view.first_key(), view.hi.as_deref());
+            let (lo, hi) = (view.first_key().max(&first), view.hi.as_deref());
+            if hi.is_some_and(|hi| hi <= lo) {
+                continue;
+            }
             match view.run.key_after(lo, hi, n - passed) {
                 Ok(Ok((key, entries))) => {
                     let messages = self.memtable.approximate_rank(&key).saturating_sub(from);
