@@ -12,9 +12,9 @@ use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 use frondb_trunk::install::{Change, Made, Surgeon};
-use frondb_trunk::job::Job;
+use frondb_trunk::job::{Job, JobStats};
 use frondb_trunk::plan::{Plan, Planned, Summary, TRIM_STRETCH, plan_node};
-use frondb_trunk::{Heat, Node};
+use frondb_trunk::{Heat, Node, View};
 use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
@@ -239,8 +239,7 @@ impl MergeJob {
                 }
                 Plan::MergeRuns(_) => surgeon.merge_runs(planned.node, &claimed, &result.made),
                 Plan::Trim => {
-                    let in_vain = result.stats.entries_in < TRIM_STRETCH;
-                    let heat = trimmed_heat(&tree.version(), planned.node, in_vain);
+                    let heat = trimmed_heat(&tree.version(), planned.node, &result.stats);
                     let kept = result.first_kept.as_ref();
                     surgeon.trim(planned.node, &claimed, kept, &below, heat)
                 }
@@ -287,9 +286,11 @@ fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
 
 /// The heat of a leaf that was trimmed: what readers and flushes said of it still holds, but a
 /// stretch that is gone needs no cleaning.
-fn trimmed_heat(version: &Version, node: NodeId, in_vain: bool) -> Heat {
+fn trimmed_heat(version: &Version, node: NodeId, stats: &JobStats) -> Heat {
     let Some(node) = version.trunk.find(node) else { return Heat::default() };
-    if in_vain {
+    let deletes: u64 = node.runs.iter().map(View::deletes).sum();
+    // A stretch may end in the leaf and be short in it.
+    if stats.entries_in < TRIM_STRETCH.min(deletes / 2) {
         node.heat.trimmed_in_vain.store(1, Ordering::Relaxed);
     } else {
         node.heat.clean.store(0, Ordering::Relaxed);

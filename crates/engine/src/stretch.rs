@@ -127,7 +127,8 @@ struct Stretches {
 impl Stretches {
     fn find(root: &Node, memtable: &Memtable) -> Self {
         let gatherer = || Gatherer { lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };
-        let mut finder = Finder { memtable, long: gatherer(), begin: gatherer() };
+        let first = memtable.first_key().unwrap_or_default();
+        let mut finder = Finder { memtable, first, long: gatherer(), begin: gatherer() };
         finder.visit(root, 0);
         Self { long: finder.long.found, begin: finder.begin.found }
     }
@@ -154,6 +155,8 @@ impl Gatherer {
 /// Goes through the leaves in key order.
 struct Finder<'a> {
     memtable: &'a Memtable,
+    /// Its first key.
+    first: Vec<u8>,
     long: Gatherer,
     begin: Gatherer,
 }
@@ -191,7 +194,7 @@ impl Finder<'_> {
 
     /// Takes the same into the stretch that begins a leaf; `from` messages lie below it.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
-        let is_dense = messages * 2 >= node.totals.entries;
+        let is_dense = messages * 2 >= self.entries_reached(node);
         let can_be_trimmed = !node.is_leaf() || node.can_be_trimmed();
         let before = self.begin.messages;
         self.begin.messages += messages;
@@ -208,30 +211,42 @@ impl Finder<'_> {
         }
     }
 
+    /// Messages that a node has from the memtable's first key on: what lies before may be hidden by
+    /// earlier deletes that are on their way down.
+    fn entries_reached(&self, node: &Node) -> u64 {
+        let all = node.totals.entries;
+        if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {
+            return all;
+        }
+        match self.key_after(node, u64::MAX) {
+            Some(Err(entries)) => entries.min(all),
+            _ => all,
+        }
+    }
+
     /// Whether most of the first `n` messages of a leaf's base seem to be deleted, those not counted
-    /// that lie before the memtable's first key: earlier deletes may hide them, which are on their
-    /// way down. An index that cannot be read is not dense: who reads or merges the leaf will say
-    /// why.
+    /// that lie before the memtable's first key.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
-        let first = self.memtable.first_key().unwrap_or_default();
+        let Some(Ok((key, entries))) = self.key_after(leaf, n) else { return false };
+        let messages = self.memtable.approximate_rank(&key).saturating_sub(from);
+        messages * 4 >= entries * 3
+    }
+
+    /// The key that about `n` messages of a leaf's base lie before, counted from the memtable's first
+    /// key, and how many they are; or how many there are if they are fewer. `None` if an index cannot
+    /// be read: who reads or merges the leaf will say why.
+    fn key_after(&self, leaf: &Node, n: u64) -> Option<Result<(Box<[u8]>, u64), u64>> {
         let mut passed = 0;
         for view in leaf.base() {
-            let (lo, hi) = (view.first_key().max(&first), view.hi.as_deref());
+            let (lo, hi) = (view.first_key().max(&self.first), view.hi.as_deref());
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            match view.run.key_after(lo, hi, n - passed) {
-                Ok(Ok((key, entries))) => {
-                    let messages = self.memtable.approximate_rank(&key).saturating_sub(from);
-                    return messages * 4 >= (passed + entries) * 3;
-                }
-                Ok(Err(entries)) => passed += entries,
-                Err(_) => return false,
-            }
-            if passed >= n {
-                break;
+            match view.run.key_after(lo, hi, n - passed).ok()? {
+                Ok((key, entries)) => return Some(Ok((key, passed + entries))),
+                Err(entries) => passed += entries,
             }
         }
-        false
+        Some(Err(passed))
     }
 }
