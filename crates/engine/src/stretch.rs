@@ -19,6 +19,7 @@
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_memtable::Memtable;
+use frondb_run::KeyAfter;
 use frondb_trunk::install::Made;
 use frondb_trunk::plan::{DELETE_STRETCH, TRIM_STRETCH};
 use frondb_trunk::{Key, Node};
@@ -218,35 +219,34 @@ impl Finder<'_> {
         if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {
             return all;
         }
-        match self.key_after(node, u64::MAX) {
-            Some(Err(entries)) => entries.min(all),
-            _ => all,
-        }
+        self.key_after(node, u64::MAX).map_or(all, |reached| reached.entries.min(all))
     }
 
     /// Whether most of the first `n` messages of a leaf's base seem to be deleted, those not counted
     /// that lie before the memtable's first key.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
-        let Some(Ok((key, entries))) = self.key_after(leaf, n) else { return false };
+        let Some(KeyAfter { key: Some(key), entries }) = self.key_after(leaf, n) else {
+            return false;
+        };
         let messages = self.memtable.approximate_rank(&key).saturating_sub(from);
         messages * 4 >= entries * 3
     }
 
     /// The key that about `n` messages of a leaf's base lie before, counted from the memtable's first
-    /// key, and how many they are; or how many there are if they are fewer. `None` if an index cannot
-    /// be read: who reads or merges the leaf will say why.
-    fn key_after(&self, leaf: &Node, n: u64) -> Option<Result<(Box<[u8]>, u64), u64>> {
+    /// key. `None` if an index cannot be read: who reads or merges the leaf will say why.
+    fn key_after(&self, leaf: &Node, n: u64) -> Option<KeyAfter> {
         let mut passed = 0;
         for view in leaf.base() {
             let (lo, hi) = (view.first_key().max(&self.first), view.hi.as_deref());
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            match view.run.key_after(lo, hi, n - passed).ok()? {
-                Ok((key, entries)) => return Some(Ok((key, passed + entries))),
-                Err(entries) => passed += entries,
+            let KeyAfter { key, entries } = view.run.key_after(lo, hi, n - passed).ok()?;
+            passed += entries;
+            if key.is_some() {
+                return Some(KeyAfter { key, entries: passed });
             }
         }
-        Some(Err(passed))
+        Some(KeyAfter { key: None, entries: passed })
     }
 }

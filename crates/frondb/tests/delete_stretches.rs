@@ -3,7 +3,7 @@
 //! and again, in which the same deletes are spread out.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
+use frondb::{Batch, Codec, Cursor, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
 const ROWS: u64 = 400_000;
@@ -11,6 +11,8 @@ const BATCH_ROWS: u64 = 1_000;
 const LOOK_EVERY: u64 = 100_000;
 /// Deletes that a reader may step over, where each hides a put: 128 Ki messages.
 const DELETES_MAX: u64 = 64 << 10;
+/// The same where they begin the tree: two stretches that are worth trimming, and a batch.
+const BEGINNING_MAX: u64 = (16 << 10) + BATCH_ROWS;
 
 fn row(id: u64) -> [u8; 8] {
     id.to_be_bytes()
@@ -68,11 +70,28 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
     }
     assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
     // A thread may be at something else in that leaf, and be late.
-    let allowed = if threads == 0 { DELETES_MAX } else { 2 * DELETES_MAX };
+    let allowed = if threads == 0 { BEGINNING_MAX } else { 2 * BEGINNING_MAX };
     assert!(worst <= allowed, "{worst} deletes in the way");
     let merged = db.stats().merged_entries - merged_before;
     assert!(merged <= merged_max, "{merged} messages were merged to delete {} rows", ROWS / 2);
+    assert!(db.stats().trims > 0);
     db.close().unwrap();
+
+    let db = Db::open(dir.path(), Options::new()).unwrap();
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{report:?}");
+    for name in ["rows", "index"] {
+        assert_eq!(count(&mut db.open_tree(name).unwrap().cursor().unwrap()), ROWS / 2, "{name}");
+    }
+}
+
+fn count(cursor: &mut Cursor) -> u64 {
+    let (mut rows, mut there) = (0, cursor.first().unwrap());
+    while there {
+        rows += 1;
+        there = cursor.next().unwrap();
+    }
+    rows
 }
 
 /// Leaves so small that a stretch spans several, below inner nodes.
@@ -98,4 +117,79 @@ fn the_first_key_stays_near_below_inner_nodes() {
 #[test]
 fn the_first_key_stays_near_with_threads_that_clean() {
     delete_left(many_leaves(), 2, 8 * ROWS);
+}
+
+/// What is cut off a leaf is still there for a snapshot that sees it, and for a cursor that began
+/// before; what they keep goes after them.
+#[test]
+fn a_snapshot_sees_what_was_deleted_from_the_left() {
+    const ROWS: u64 = 60_000;
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(32 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for id in 0..ROWS {
+        batch.put(&tree, &row(id), &[7; 40]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+
+    let delete = |from: u64, to: u64| {
+        for id in (from..to).step_by(BATCH_ROWS as usize) {
+            let mut batch = Batch::new();
+            (id..to.min(id + BATCH_ROWS)).for_each(|id| batch.delete(&tree, &row(id)));
+            db.write(&batch, Durability::NoSync).unwrap();
+        }
+    };
+    delete(0, 10_000);
+    let snapshot = db.snapshot().unwrap();
+    let mut begun = tree.cursor().unwrap();
+    assert!(begun.first().unwrap());
+    delete(10_000, 40_000);
+    assert!(db.stats().trims > 0, "{}", db.stats());
+    let mut old = tree.cursor_with(CursorOptions::new().at(&snapshot)).unwrap();
+    assert_eq!(count(&mut old), ROWS - 10_000);
+    assert_eq!(tree.get_at(&row(10_000), &snapshot).unwrap().unwrap(), [7; 40]);
+    assert_eq!(count(&mut tree.cursor().unwrap()), ROWS - 40_000);
+    let mut rows = 1;
+    while begun.next().unwrap() {
+        rows += 1;
+    }
+    assert_eq!(rows, ROWS - 10_000);
+    drop((old, begun, snapshot));
+    delete(40_000, 59_999);
+    assert!(stepped(&db, &tree, ROWS - 1, ROWS - 1) <= DELETES_MAX);
+    assert_eq!(count(&mut tree.cursor().unwrap()), 1);
+    while db.run_one(true) {}
+    assert!(db.stats().data_used_bytes < 1 << 20, "{}", db.stats());
+}
+
+/// The last key, with rows that go from the right: those are no beginning, and the leaf is written
+/// again.
+#[test]
+fn the_last_key_stays_near_where_rows_go_from_the_right() {
+    const ROWS: u64 = 100_000;
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(32 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", many_leaves()).unwrap();
+    let mut batch = Batch::new();
+    for id in 0..ROWS {
+        batch.put(&tree, &row(id), &[7; 40]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.wait_settled().unwrap();
+    let mut worst = 0;
+    for n in 1..=90 {
+        let mut batch = Batch::new();
+        (ROWS - n * 1_000..ROWS - (n - 1) * 1_000).for_each(|id| batch.delete(&tree, &row(id)));
+        db.write(&batch, Durability::NoSync).unwrap();
+        if n % 30 == 0 {
+            worst = worst.max(stepped(&db, &tree, 0, ROWS - n * 1_000 - 1));
+        }
+    }
+    assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
+    assert!(worst <= DELETES_MAX, "{worst} deletes in the way");
 }

@@ -52,6 +52,22 @@ fn deletes_of_a_good_part_give_their_space_back() {
     assert!(after < before * 8 / 10, "{before} bytes, then {after}");
 }
 
+/// Nothing of them was written anew when they went: they were cut off.
+#[test]
+fn deletes_from_the_left_give_their_space_back() {
+    let dir = TempDir::new("idle-left");
+    let (db, tree) = loaded(&dir);
+    for from in (0..ROWS / 2).step_by(1_000) {
+        let mut batch = Batch::new();
+        (from..from + 1_000).for_each(|row| batch.delete(&tree, &row.to_be_bytes()));
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+    assert!(db.stats().trims > 0);
+    assert_eq!(db.stats().rewrites, 0);
+    let (before, after) = fall_idle(&db);
+    assert!(after < before * 6 / 10, "{before} bytes, then {after}");
+}
+
 const LARGE: usize = 200 << 10;
 
 /// A database with large values, all messages still in memory or all of them on disk.

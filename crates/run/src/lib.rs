@@ -23,7 +23,7 @@ pub use cursor::{ReadMode, RunCursor};
 pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use output::Output;
-pub use reader::{Cached, Run, RunEnv, RunStats, Visit};
+pub use reader::{Cached, KeyAfter, Run, RunEnv, RunStats, Visit};
 pub use writer::{RunOptions, RunWriter};
 
 #[doc(hidden)]

@@ -29,6 +29,15 @@ pub enum Cached {
     Filter(Arc<FilterReader>),
 }
 
+/// What [`Run::key_after`] found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyAfter {
+    /// The key; `None` if the range ends before.
+    pub key: Option<Box<[u8]>>,
+    /// Entries below it, or all of the range, about.
+    pub entries: u64,
+}
+
 /// Takes a message and returns whether older ones are still wanted.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
@@ -248,29 +257,25 @@ impl Run {
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
     }
 
-    /// A key below which lie about `n` entries that are not below `lo`, at least as many, and how
-    /// many they are by the block index; `Err` with all of them if there are fewer below `hi`.
-    pub fn key_after(
-        &self,
-        lo: &[u8],
-        hi: Option<&[u8]>,
-        n: u64,
-    ) -> Result<std::result::Result<(Box<[u8]>, u64), u64>> {
+    /// The first key that at least `n` entries of `[lo, hi)` lie below, by the block index alone.
+    pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let index = self.index()?;
         let from = index.find(lo);
         let mut block = from;
-        while block < index.len() && index.rank(block) - index.rank(from) < n {
+        let too_few = |block| index.rank(block) - index.rank(from) < n;
+        // A block that continues a key begins with it, not behind it.
+        while block < index.len() && (too_few(block) || index.continues(block)) {
             block += 1;
         }
         let is_beyond = |block| hi.is_some_and(|hi| index.separator(block) >= hi);
         if block < index.len() && !is_beyond(block) {
             let entries = index.rank(block) - index.rank(from);
-            return Ok(Ok((index.separator(block).into(), entries)));
+            return Ok(KeyAfter { key: Some(index.separator(block).into()), entries });
         }
         while block > from && (block == index.len() || is_beyond(block)) {
             block -= 1;
         }
-        Ok(Err(index.rank(block + 1) - index.rank(from)))
+        Ok(KeyAfter { key: None, entries: index.rank(block + 1) - index.rank(from) })
     }
 
     /// Estimate of the entries with a key below `key`, from the block index alone.

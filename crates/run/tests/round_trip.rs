@@ -7,9 +7,10 @@ mod support;
 use frondb_block::Codec;
 use frondb_core::codec::Reader;
 use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, SeqNo};
 use frondb_filter::FilterKind;
-use frondb_run::{ReadMode, RunMeta, RunOptions};
+use frondb_run::{KeyAfter, ReadMode, Run, RunMeta, RunOptions};
 use frondb_testkit::seed;
 use support::{Entry, Fixture, get, options, put, scan};
 
@@ -129,7 +130,32 @@ fn runs_of_any_shape_read_as_they_were_written() {
             let rank = run.rank(key).unwrap();
             assert!(rank <= meta.entries);
         }
+        for n in 0..=entries.len() as u64 + 1 {
+            let (lo, hi) = (prng.pick(&keys).unwrap(), prng.pick(&keys).unwrap());
+            let hi = prng.chance(1, 2).then_some(&hi[..]);
+            check_key_after(&run, &expected, lo, hi, n);
+        }
         check_scans(&mut prng, &run, &expected);
+    }
+}
+
+/// It knows blocks only, so it may count all of the first one, and of the last.
+fn check_key_after(run: &Arc<Run>, all: &[Entry], lo: &[u8], hi: Option<&[u8]>, n: u64) {
+    let KeyAfter { key, entries } = run.key_after(lo, hi, n).unwrap();
+    let inside = |entry: &&Entry| *entry.key >= *lo && hi.is_none_or(|hi| *entry.key < *hi);
+    let index = run.index().unwrap();
+    let largest = (0..index.len()).map(|block| index.rank(block + 1) - index.rank(block)).max();
+    match key {
+        Some(key) => {
+            assert!(entries >= n, "{entries} of {n}");
+            assert!(hi.is_none_or(|hi| *key < *hi));
+            let below = all.iter().filter(inside).filter(|entry| *entry.key < *key).count() as u64;
+            assert!(below <= entries && entries <= below + largest.unwrap(), "{below}, {entries}");
+        }
+        None => {
+            let below = all.iter().filter(inside).count() as u64;
+            assert!(below <= entries, "{below}, {entries}");
+        }
     }
 }
 

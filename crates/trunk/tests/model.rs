@@ -31,6 +31,7 @@ struct Frozen {
     deletes: Vec<RangeDelete>,
     state: State,
     seq: SeqNo,
+    beginnings: Vec<Vec<u8>>,
 }
 
 /// A reader that holds an older trunk.
@@ -54,6 +55,8 @@ struct Taste {
     batch: u64,
     /// Plans that the planner did not ask for.
     forced: bool,
+    /// Whether the first rows of leaves are deleted now and then.
+    trims: bool,
 }
 
 struct History {
@@ -66,9 +69,11 @@ struct History {
     entries: Vec<Entry>,
     deletes: Vec<RangeDelete>,
     frozen: VecDeque<Frozen>,
-    flushing: Option<(Flushing, State, SeqNo)>,
+    flushing: Option<(Flushing, State, SeqNo, Vec<Vec<u8>>)>,
     /// What the trunk holds.
     flushed: (State, SeqNo),
+    /// Where deletes begin a leaf, to be trimmed when they are flushed.
+    beginnings: Vec<Vec<u8>>,
     jobs: Vec<InFlight>,
     pins: Vec<Pin>,
     refs_written: u64,
@@ -91,6 +96,7 @@ impl History {
             range_deletes: *prng.pick(&[0, 2, 2, 10, 40]).unwrap(),
             batch: *prng.pick(&[15, 60, 120]).unwrap(),
             forced: prng.chance(3, 4),
+            trims: seed % 3 == 0,
         };
         let policies =
             [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, FilterPolicy::Prefix(4)];
@@ -117,6 +123,7 @@ impl History {
             frozen: VecDeque::new(),
             flushing: None,
             flushed: (State::new(), SeqNo::MIN),
+            beginnings: Vec::new(),
             jobs: Vec::new(),
             pins: Vec::new(),
             refs_written: 0,
@@ -176,6 +183,21 @@ impl History {
         self.entries.push(entry);
     }
 
+    /// Deletes the first keys of a leaf, which may then be trimmed.
+    fn commit_deletes_at_a_leafs_beginning(&mut self) {
+        let leaf = Arc::clone(self.prng.pick(&self.lab.leaves()).unwrap());
+        let n = 1 + self.prng.index(6);
+        let first = self.model.now.range(leaf.lo.to_vec()..).take(n);
+        let keys: Vec<Vec<u8>> = first.map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            let (seq, kind) = (self.model.next_seq(), MessageKind::Delete);
+            let entry = Entry { key, seq, kind, value: Vec::new() };
+            apply(&mut self.model.now, &entry);
+            self.entries.push(entry);
+        }
+        self.beginnings.push(leaf.lo.to_vec());
+    }
+
     fn commit_range_delete(&mut self) {
         let seq = self.model.next_seq();
         let end = self.appended + 5;
@@ -204,6 +226,7 @@ impl History {
                 deletes: std::mem::take(&mut self.deletes),
                 state: self.model.now.clone(),
                 seq: self.model.seq,
+                beginnings: std::mem::take(&mut self.beginnings),
             });
         }
     }
@@ -214,15 +237,17 @@ impl History {
         if self.flushing.is_some() {
             return;
         }
-        let Some(Frozen { entries, deletes, state, seq }) = self.frozen.pop_front() else {
+        let Some(Frozen { entries, deletes, state, seq, beginnings }) = self.frozen.pop_front()
+        else {
             return;
         };
         let live = self.model.live();
-        self.flushing = Some((self.lab.begin_flush(entries, deletes, &live), state, seq));
+        let flushing = self.lab.begin_flush(entries, deletes, &live);
+        self.flushing = Some((flushing, state, seq, beginnings));
     }
 
     fn install_flush(&mut self) {
-        let Some((flushing, state, seq)) = self.flushing.take() else { return };
+        let Some((flushing, state, seq, beginnings)) = self.flushing.take() else { return };
         let leaves = self.lab.leaves().len();
         let result = self.lab.install_flush(flushing);
         if result.made.iter().any(|made| made.place == Place::Append) {
@@ -236,6 +261,9 @@ impl History {
         }
         self.flushed = (state, seq);
         self.note_refs(result.dropped_refs);
+        for key in beginnings {
+            self.lab.trunk.leaf_for(&key).heat.ask_trim();
+        }
     }
 
     fn begin_plan(&mut self) {
@@ -393,6 +421,9 @@ impl History {
             0..4 => {
                 for _ in 0..1 + self.prng.below(self.taste.batch) {
                     self.commit();
+                    if self.taste.trims && self.prng.chance(1, 20) {
+                        self.commit_deletes_at_a_leafs_beginning();
+                    }
                     if self.prng.chance(1, 150) {
                         self.model.take_snapshot();
                     }
@@ -416,9 +447,6 @@ impl History {
         }
         if self.prng.chance(1, 100) {
             self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_clean();
-        }
-        if self.prng.chance(1, 60) {
-            self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_trim();
         }
     }
 

@@ -86,21 +86,21 @@ impl Surgeon<'_> {
         heat: Heat,
     ) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
+        let is_cut = |view: &View| {
+            claimed.contains(&view.run.meta().id)
+                && first_kept.is_none_or(|kept| *view.first_key() < **kept)
+        };
+        if !node.views().any(is_cut) {
+            return false;
+        }
         let cut = |view: &View| {
-            let run = view.run.meta().id;
-            if !claimed.contains(&run) {
+            if !is_cut(view) {
                 return Some(view.clone());
             }
-            view.trimmed(first_kept?, below.get(&run).copied().unwrap_or(0))
+            view.trimmed(first_kept?, below.get(&view.run.meta().id).copied().unwrap_or(0))
         };
         let runs: Vec<View> = node.runs.iter().filter_map(cut).collect();
         let base: Vec<View> = node.base().iter().filter_map(cut).collect();
-        let los = |views: &mut dyn Iterator<Item = &View>| views.map(|v| v.lo.clone()).collect();
-        let before: Vec<Key> = los(&mut node.views());
-        let after: Vec<Key> = los(&mut runs.iter().chain(&base));
-        if before == after {
-            return false;
-        }
         let (lo, hi, deletes) = (node.lo.clone(), node.hi.clone(), node.range_deletes.clone());
         let (id, body) = (self.new_id(), Body::Leaf { base });
         let leaf = Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat));
