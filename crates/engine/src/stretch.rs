@@ -26,7 +26,7 @@ use frondb_trunk::{Key, Node};
 
 use crate::tree::TreeCore;
 
-/// Deletes by which a memtable grows before it is looked through again.
+/// Deletes by which a memtable grows before it is looked through again, at least.
 const LOOK_EVERY: u64 = TRIM_STRETCH / 4;
 
 /// A range of keys, `[lo, hi)`.
@@ -48,7 +48,9 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
         return false;
     }
     let deletes = memtable.deletes();
-    if deletes.saturating_sub(tree.stretch_looked.load(Ordering::Relaxed)) < LOOK_EVERY {
+    let looked = tree.stretch_looked.load(Ordering::Relaxed);
+    // A look goes through all leaves: the more deletes are spread over them, the seldomer.
+    if deletes.saturating_sub(looked) < LOOK_EVERY.max(looked / 8) {
         return false;
     }
     tree.stretch_looked.store(deletes, Ordering::Relaxed);

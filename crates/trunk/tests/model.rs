@@ -96,7 +96,7 @@ impl History {
             range_deletes: *prng.pick(&[0, 2, 2, 10, 40]).unwrap(),
             batch: *prng.pick(&[15, 60, 120]).unwrap(),
             forced: prng.chance(3, 4),
-            trims: seed % 3 == 0,
+            trims: seed.is_multiple_of(3),
         };
         let policies =
             [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, FilterPolicy::Prefix(4)];
