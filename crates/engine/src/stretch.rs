@@ -41,13 +41,17 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
         // What a range delete hides of runs is stepped over at once, of its own memtable one by one.
         return true;
     }
+    let deletes = memtable.deletes();
+    // What else is in the memtable would be flushed early, too, in small runs: where rows come at
+    // one end and go at the other, the base would be full of them.
+    let mostly_deletes = deletes * 4 >= memtable.len() * 3;
+    let shortest = if mostly_deletes { TRIM_STRETCH } else { DELETE_STRETCH };
     // Counts all over the tree, so it is an upper bound.
-    if memtable.delete_stretch() <= TRIM_STRETCH {
+    if memtable.delete_stretch() <= shortest {
         // Of a new memtable, if there was a long one before.
         tree.stretch_looked.store(0, Ordering::Relaxed);
         return false;
     }
-    let deletes = memtable.deletes();
     let looked = tree.stretch_looked.load(Ordering::Relaxed);
     // A look goes through all leaves: the more deletes are spread over them, the seldomer.
     if deletes.saturating_sub(looked) < LOOK_EVERY.max(looked / 8) {
@@ -55,7 +59,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     }
     tree.stretch_looked.store(deletes, Ordering::Relaxed);
     let found = Stretches::find(&version.trunk.root, memtable);
-    !found.long.is_empty() || !found.begin.is_empty()
+    !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
 }
 
 /// Asks the nodes below `root` that a flush of `memtable` brought a stretch to for trimming or
@@ -243,7 +247,8 @@ impl Finder<'_> {
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            let KeyAfter { key, entries } = view.run.key_after(lo, hi, n - passed).ok()?;
+            let rest = n.saturating_sub(passed).max(1);
+            let KeyAfter { key, entries } = view.run.key_after(lo, hi, rest).ok()?;
             passed += entries;
             if key.is_some() {
                 return Some(KeyAfter { key, entries: passed });

@@ -193,3 +193,34 @@ fn the_last_key_stays_near_where_rows_go_from_the_right() {
     assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
     assert!(worst <= DELETES_MAX, "{worst} deletes in the way");
 }
+
+/// Rows come at one end and go at the other: those that come are not flushed a few at a time for the
+/// sake of those that go.
+#[test]
+fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() {
+    const KEPT: u64 = 50_000;
+    const STEPS: u64 = 300;
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(32 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
+    let mut batch = Batch::new();
+    (0..KEPT).for_each(|id| batch.put(&tree, &row(id), b"row"));
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    let before = db.stats().flushes;
+    for step in 0..STEPS {
+        let mut batch = Batch::new();
+        let from = step * BATCH_ROWS;
+        (from..from + BATCH_ROWS).for_each(|id| {
+            batch.put(&tree, &row(KEPT + id), b"row");
+            batch.delete(&tree, &row(id));
+        });
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+    let flushes = db.stats().flushes - before;
+    assert!(flushes <= STEPS * BATCH_ROWS / (32 << 10) + 1, "{flushes} flushes");
+    let gone = STEPS * BATCH_ROWS;
+    assert!(stepped(&db, &tree, gone, gone + KEPT - 1) <= DELETES_MAX);
+    assert_eq!(count(&mut tree.cursor().unwrap()), KEPT);
+}
