@@ -16,7 +16,7 @@ use frondb_trunk::job::{Job, JobInput};
 use crate::env::Env;
 use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
-use crate::stretch;
+use crate::stretch::{self, Stretches};
 use crate::tree::{MemSlot, TreeCore, Version};
 
 /// A memtable being flushed.
@@ -135,6 +135,7 @@ impl FlushJob {
             .map(|made| made.run.meta().raw_bytes)
             .sum();
 
+        let stretches = Stretches::find(&tree.version().trunk.root, &slot.memtable);
         let gate = env.gate.read();
         let mut install = tree.install.lock();
         if tree.is_dropped() {
@@ -147,7 +148,7 @@ impl FlushJob {
         let mut surgeon = Surgeon::new(trunk, &mut next_id);
         surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = surgeon.finish();
-        stretch::ask_after_flush(&change.trunk.root, &slot.memtable, &result.made);
+        stretch::ask_after_flush(&change.trunk.root, &stretches, &result.made);
 
         let flushed = slot.max_seq();
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];

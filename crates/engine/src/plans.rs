@@ -13,7 +13,7 @@ use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 use frondb_trunk::install::{Change, Made, Surgeon};
 use frondb_trunk::job::{Job, JobStats};
-use frondb_trunk::plan::{Plan, Planned, Summary, TRIM_STRETCH, plan_node};
+use frondb_trunk::plan::{DELETE_STRETCH, Plan, Planned, Summary, TRIM_STRETCH, plan_node};
 use frondb_trunk::{Heat, Node, View};
 use frondb_trunk::{Prepared, prepare};
 
@@ -239,7 +239,8 @@ impl MergeJob {
                 }
                 Plan::MergeRuns(_) => surgeon.merge_runs(planned.node, &claimed, &result.made),
                 Plan::Trim => {
-                    let heat = trimmed_heat(&tree.version(), planned.node, &result.stats);
+                    let (version, stats) = (tree.version(), &result.stats);
+                    let heat = trimmed_heat(&version, planned.node, stats, oldest.is_some());
                     let kept = result.first_kept.as_ref();
                     surgeon.trim(planned.node, &claimed, kept, &below, heat)
                 }
@@ -284,18 +285,25 @@ fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 
-/// The heat of a leaf that was trimmed: what readers and flushes said of it still holds, but a
-/// stretch that is gone needs no cleaning.
-fn trimmed_heat(version: &Version, node: NodeId, stats: &JobStats) -> Heat {
+/// The heat of a leaf that was trimmed: what readers and flushes said of it still holds, but whether
+/// it needs cleaning depends on what is left of the deletes. `held` says whether a snapshot was live.
+fn trimmed_heat(version: &Version, node: NodeId, stats: &JobStats, held: bool) -> Heat {
     let Some(node) = version.trunk.find(node) else { return Heat::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
-    // A stretch may end in the leaf and be short in it.
-    if stats.entries_in < TRIM_STRETCH.min(deletes / 2) {
+    // A stretch may end in the leaf and be short in it; one that a snapshot holds goes after it.
+    let in_vain = !held && stats.entries_in < TRIM_STRETCH.min(deletes / 2);
+    if in_vain {
+        // Of this leaf too: it stays if nothing could be cut.
         node.heat.trimmed_in_vain.store(1, Ordering::Relaxed);
-    } else {
-        node.heat.clean.store(0, Ordering::Relaxed);
     }
-    node.heat.copy()
+    let heat = node.heat.copy();
+    if deletes.saturating_sub(stats.dropped_deletes) > DELETE_STRETCH {
+        // Another stretch, which flushes cut short for the sake of this one.
+        heat.ask_clean();
+    } else if !in_vain {
+        heat.clean.store(0, Ordering::Relaxed);
+    }
+    heat
 }
 
 /// Changes of the trunk without data: a level of inner nodes, two leaves joined.

@@ -16,13 +16,16 @@
 //! ([`TRIM_STRETCH`]): that is what a table from whose beginning rows are deleted asks for. For any
 //! other a leaf is written again, so it must be long ([`DELETE_STRETCH`]).
 
+use std::ops::Bound;
+
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
 use frondb_trunk::install::Made;
 use frondb_trunk::plan::{DELETE_STRETCH, TRIM_STRETCH};
-use frondb_trunk::{Key, Node};
+use frondb_trunk::{Key, Node, View};
 
 use crate::tree::TreeCore;
 
@@ -54,7 +57,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     }
     let looked = tree.stretch_looked.load(Ordering::Relaxed);
     // A look goes through all leaves: the more deletes are spread over them, the seldomer.
-    if deletes.saturating_sub(looked) < LOOK_EVERY.max(looked / 8) {
+    if deletes.saturating_sub(looked) < (looked / 8).clamp(LOOK_EVERY, DELETE_STRETCH / 4) {
         return false;
     }
     tree.stretch_looked.store(deletes, Ordering::Relaxed);
@@ -62,13 +65,12 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
 }
 
-/// Asks the nodes below `root` that a flush of `memtable` brought a stretch to for trimming or
-/// cleaning.
-pub(crate) fn ask_after_flush(root: &Arc<Node>, memtable: &Memtable, made: &[Made]) {
-    if memtable.delete_stretch() <= TRIM_STRETCH {
+/// Asks the nodes below `root` that a flush brought one of its memtable's `stretches` to for trimming
+/// or cleaning.
+pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[Made]) {
+    if stretches.long.is_empty() && stretches.begin.is_empty() {
         return;
     }
-    let stretches = Stretches::find(root, memtable);
     for made in made {
         let meta = made.run.meta();
         if meta.deletes == 0 {
@@ -83,6 +85,8 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, memtable: &Memtable, made: &[Mad
             if begins && node.is_leaf() {
                 node.heat.ask_trim();
             }
+            // Other stretches are cut short each time one is trimmed off.
+            let is_long = is_long || !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
                 node.heat.ask_clean();
             }
@@ -106,11 +110,16 @@ pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
                 // What that leaves is cleaned.
                 child.heat.ask_trim();
             }
-            if dense || worth_trimming && !child.is_leaf() {
+            if dense || holds_many_deletes(child) || worth_trimming && !child.is_leaf() {
                 child.heat.ask_clean();
             }
         }
     }
+}
+
+/// Whether a node's runs hold enough deletes for a long stretch.
+fn holds_many_deletes(node: &Node) -> bool {
+    node.runs.iter().map(View::deletes).sum::<u64>() > DELETE_STRETCH
 }
 
 /// The children whose range the run reaches; a leaf takes it itself.
@@ -124,7 +133,8 @@ fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'
 }
 
 /// What a memtable's deletes make, by range.
-struct Stretches {
+#[derive(Default)]
+pub(crate) struct Stretches {
     /// Longer than [`DELETE_STRETCH`].
     long: Vec<KeyRange>,
     /// Longer than [`TRIM_STRETCH`], from the beginning of a leaf on.
@@ -132,13 +142,43 @@ struct Stretches {
 }
 
 impl Stretches {
-    fn find(root: &Node, memtable: &Memtable) -> Self {
+    /// Reads block indexes that are not in the cache, so it is not for use under a lock.
+    pub(crate) fn find(root: &Node, memtable: &Memtable) -> Self {
+        if memtable.delete_stretch() <= TRIM_STRETCH {
+            return Self::default();
+        }
         let gatherer = || Gatherer { lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };
         let first = memtable.first_key().unwrap_or_default();
         let mut finder = Finder { memtable, first, long: gatherer(), begin: gatherer() };
         finder.visit(root, 0);
-        Self { long: finder.long.found, begin: finder.begin.found }
+        let (long, mut begin) = (finder.long.found, finder.begin.found);
+        begin.retain(|(lo, _)| begins_with_deletes(memtable, lo));
+        Self { long, begin }
     }
+}
+
+/// Whether at least half of a short stretch lies before the first key from `lo` on that the
+/// memtable gives a value: ranks count messages of every kind, and a trim would end there.
+fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
+    let (from, to) = (Bound::Included(lo), Bound::Unbounded);
+    let mut cursor = memtable.cursor(Direction::Forward, from, to, SeqNo::MAX);
+    let (mut chunk, mut last, mut deletes) = (Chunk::new(), None::<Vec<u8>>, 0);
+    while deletes < TRIM_STRETCH / 2 && matches!(cursor.next_chunk(&mut chunk), Ok(true)) {
+        for (i, &kind) in chunk.kinds.iter().enumerate() {
+            if last.as_deref() == Some(chunk.key(i)) {
+                // An older message of the same key.
+                continue;
+            }
+            if kind != MessageKind::Delete {
+                return false;
+            }
+            deletes += 1;
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(chunk.key(i));
+        }
+    }
+    deletes >= TRIM_STRETCH / 2
 }
 
 /// Gathers a stretch leaf by leaf.
@@ -247,7 +287,8 @@ impl Finder<'_> {
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            let rest = n.saturating_sub(passed).max(1);
+            // A view may have passed more: what is counted is whole blocks.
+            let rest = n.saturating_sub(passed);
             let KeyAfter { key, entries } = view.run.key_after(lo, hi, rest).ok()?;
             passed += entries;
             if key.is_some() {

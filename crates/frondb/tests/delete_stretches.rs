@@ -224,3 +224,98 @@ fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() 
     assert!(stepped(&db, &tree, gone, gone + KEPT - 1) <= DELETES_MAX);
     assert_eq!(count(&mut tree.cursor().unwrap()), KEPT);
 }
+
+/// A stretch that goes on into a leaf whose base is several small appends.
+#[test]
+fn a_stretch_ends_in_a_leaf_of_several_appends() {
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(32 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", many_leaves().codec(Codec::None)).unwrap();
+    // A leaf of 8000 rows, and one of 300 rows and 4000.
+    for (from, to) in [(0, 8_000), (8_000, 8_300), (8_300, 12_300)] {
+        let mut batch = Batch::new();
+        (from..to).for_each(|id| batch.put(&tree, &row(id), &[7; 24]));
+        db.write(&batch, Durability::NoSync).unwrap();
+        db.flush().unwrap();
+    }
+    let mut batch = Batch::new();
+    (0..8_290).for_each(|id| batch.delete(&tree, &row(id)));
+    db.write(&batch, Durability::NoSync).unwrap();
+    assert!(stepped(&db, &tree, 8_290, 12_299) < 1_000);
+}
+
+/// Trimming the beginning of a leaf does not make up for the long stretch at its end.
+#[test]
+fn the_last_key_stays_near_where_rows_go_from_both_ends_at_once() {
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(256 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
+    let mut batch = Batch::new();
+    // One leaf, of which what goes is no more than a tenth.
+    (0..ROWS * 2).for_each(|id| batch.put(&tree, &row(id), b""));
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    batch.clear();
+    let kept = 10_000..ROWS * 2 - 70_000;
+    (0..kept.start).chain(kept.end..ROWS * 2).for_each(|id| batch.delete(&tree, &row(id)));
+    db.write(&batch, Durability::NoSync).unwrap();
+    let worst = stepped(&db, &tree, kept.start, kept.end - 1);
+    assert!(worst <= DELETES_MAX, "{worst} deletes in the way");
+}
+
+/// Rows that are written again at the beginning of a leaf are no stretch, whatever is deleted
+/// elsewhere.
+#[test]
+fn puts_that_begin_a_leaf_do_not_freeze_a_memtable() {
+    let dir = TempDir::new("delete-stretches");
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
+    let mut batch = Batch::new();
+    (0..ROWS).for_each(|id| batch.put(&tree, &row(id), b""));
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    let flushes = db.stats().flushes;
+    for from in (0..15_000).step_by(BATCH_ROWS as usize) {
+        let mut batch = Batch::new();
+        for id in from..from + BATCH_ROWS {
+            batch.put(&tree, &row(id), b"again");
+            batch.delete(&tree, &row(20_000 + id * 17));
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+    assert_eq!(db.stats().flushes, flushes);
+}
+
+/// Trimming at the left flushes what goes at the right a few rows at a time; together they are a long
+/// stretch all the same.
+#[test]
+fn both_ends_stay_near_where_rows_go_from_both_in_turn() {
+    const ROWS: u64 = 400_000;
+    for options in [TreeOptions::new(), many_leaves()] {
+        let dir = TempDir::new("delete-stretches");
+        let db_options = Options::new().memory_bytes(64 << 20).background_threads(0);
+        let db = Db::open(dir.path(), db_options).unwrap();
+        let tree = db.create_tree("rows", options.codec(Codec::None)).unwrap();
+        let mut batch = Batch::new();
+        (0..ROWS).for_each(|id| batch.put(&tree, &row(id), b"row"));
+        db.write(&batch, Durability::NoSync).unwrap();
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        let half = BATCH_ROWS / 2;
+        for n in 0..300 {
+            let mut batch = Batch::new();
+            for id in n * half..(n + 1) * half {
+                batch.delete(&tree, &row(id));
+                batch.delete(&tree, &row(ROWS - 1 - id));
+            }
+            db.write(&batch, Durability::NoSync).unwrap();
+        }
+        let gone = 300 * half;
+        let worst = stepped(&db, &tree, gone, ROWS - 1 - gone);
+        assert!(worst <= DELETES_MAX + BEGINNING_MAX, "{worst} deletes in the way");
+    }
+}

@@ -257,7 +257,8 @@ impl Run {
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
     }
 
-    /// The first key that at least `n` entries of `[lo, hi)` lie below, by the block index alone.
+    /// The first key from `lo` on that at least `n` entries of `[lo, hi)` lie below, by the block
+    /// index alone.
     pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let index = self.index()?;
         let from = index.find(lo);
@@ -267,10 +268,10 @@ impl Run {
         while block < index.len() && (too_few(block) || index.continues(block)) {
             block += 1;
         }
-        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block) >= hi);
+        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block).max(lo) >= hi);
         if block < index.len() && !is_beyond(block) {
             let entries = index.rank(block) - index.rank(from);
-            return Ok(KeyAfter { key: Some(index.separator(block).into()), entries });
+            return Ok(KeyAfter { key: Some(index.separator(block).max(lo).into()), entries });
         }
         while block > from && (block == index.len() || is_beyond(block)) {
             block -= 1;

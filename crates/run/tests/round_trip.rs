@@ -148,7 +148,7 @@ fn check_key_after(run: &Arc<Run>, all: &[Entry], lo: &[u8], hi: Option<&[u8]>, 
     match key {
         Some(key) => {
             assert!(entries >= n, "{entries} of {n}");
-            assert!(hi.is_none_or(|hi| *key < *hi));
+            assert!(*key >= *lo && hi.is_none_or(|hi| *key < *hi));
             let below = all.iter().filter(inside).filter(|entry| *entry.key < *key).count() as u64;
             assert!(below <= entries && entries <= below + largest.unwrap(), "{below}, {entries}");
         }

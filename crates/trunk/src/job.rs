@@ -78,6 +78,8 @@ pub struct JobStats {
     pub entries_in: u64,
     /// Messages written.
     pub entries_out: u64,
+    /// Deletes read that need not be written any more.
+    pub dropped_deletes: u64,
     /// Key and value bytes written, before encoding.
     pub raw_bytes_out: u64,
     /// Bytes written to the device.
@@ -322,6 +324,7 @@ impl Job {
         }
         let counts = self.merge.stats();
         self.stats.entries_in = counts.entries_in;
+        self.stats.dropped_deletes = counts.dropped_deletes;
         let prefix = self.env.options.filter_prefix();
         let n = self.metas.len();
         let his: Vec<Option<Key>> = (0..n).map(|i| self.hi_of(i)).collect();

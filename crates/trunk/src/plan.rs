@@ -324,7 +324,8 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
             true
         }
         Plan::Rewrite(..) => {
-            garbage_percent(node, node.is_held(context)) >= context.options.garbage_percent / 2
+            garbage_percent(node, node.is_held(context), node.trimmed_entries)
+                >= context.options.garbage_percent / 2
         }
         Plan::FlushNode => {
             let (entries, deletes) = node
@@ -401,7 +402,9 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    if node.hides_view && !held || garbage_percent(node, held) > o.garbage_percent {
+    // Where rows go in key order the rest of a trimmed leaf goes soon, and writes nothing then.
+    let trimmed = node.trimmed_entries;
+    if node.hides_view && !held || garbage_percent(node, held, trimmed / 2) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
@@ -411,8 +414,7 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     let hides_values = !node.runs.is_empty()
         && u128::from(node.old_refs) * VALUE_INLINE_BYTES_MAX as u128 >= u128::from(total);
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
-        || node.trimmed_entries * 100
-            > (node.base.entries + node.trimmed_entries) * o.garbage_percent;
+        || trimmed > 0 && garbage_percent(node, held, trimmed) > o.garbage_percent;
     if !held && (node.range_deletes > 0 || garbage_in_base || hides_values && node.old_refs > 0) {
         return rewrite(Reason::Idle);
     }
@@ -442,8 +444,9 @@ fn runs_max(node: &Summary, context: &Context) -> u64 {
     runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
 }
 
-/// Share of the leaf's messages that a rewrite is estimated to drop.
-fn garbage_percent(node: &Summary, held: bool) -> u64 {
+/// Share of the leaf's messages that a rewrite is estimated to drop; of those that were trimmed away
+/// `trimmed` count.
+fn garbage_percent(node: &Summary, held: bool, trimmed: u64) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
     let entries = run_entries + node.base.entries + node.trimmed_entries;
@@ -453,8 +456,6 @@ fn garbage_percent(node: &Summary, held: bool) -> u64 {
     // A delete removes itself and what it meets; an overwrite removes what it meets.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
-    // Where rows go in key order the rest of a trimmed leaf goes soon, and writes nothing then.
-    let trimmed = node.trimmed_entries / 2;
     let garbage = run_deletes * 2 + base_deletes + overwritten + trimmed;
     (garbage * 100 / entries).min(100)
 }

@@ -108,7 +108,9 @@ fn together(views: Vec<View>) -> Vec<View> {
                     && last.hi.as_ref() == Some(&view.lo) =>
             {
                 last.hi = view.hi;
-                last.shares = (last.shares / 2).max(1);
+                // Parts 1/a and 1/b of the run together.
+                let (a, b) = (u64::from(last.shares), u64::from(view.shares));
+                last.shares = (a * b / (a + b)).max(1) as u32;
             }
             _ => joined.push(view),
         }
