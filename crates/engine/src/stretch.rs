@@ -71,6 +71,7 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[M
     if stretches.long.is_empty() && stretches.begin.is_empty() {
         return;
     }
+    let trims = !stretches.begin.is_empty();
     for made in made {
         let meta = made.run.meta();
         if meta.deletes == 0 {
@@ -85,8 +86,8 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[M
             if begins && node.is_leaf() {
                 node.heat.ask_trim();
             }
-            // Other stretches are cut short each time one is trimmed off.
-            let is_long = is_long || !begins && holds_many_deletes(node);
+            // Other stretches of such a memtable were cut short.
+            let is_long = is_long || trims && !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
                 node.heat.ask_clean();
             }
@@ -110,7 +111,7 @@ pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
                 // What that leaves is cleaned.
                 child.heat.ask_trim();
             }
-            if dense || holds_many_deletes(child) || worth_trimming && !child.is_leaf() {
+            if dense || worth_trimming && !child.is_leaf() {
                 child.heat.ask_clean();
             }
         }
