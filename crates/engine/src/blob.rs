@@ -23,12 +23,10 @@ pub(crate) struct Written {
     pub(crate) values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
 }
 
-impl Written {
-    /// Gives the extents back: the commit failed.
-    pub(crate) fn discard(self, space: &Space) {
-        for extent in self.values.into_iter().flat_map(|(_, extents)| extents) {
-            space.release(extent);
-        }
+/// Gives the extents of values back that nothing refers to.
+pub(crate) fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
+    for extent in values.into_iter().flat_map(|(_, extents)| extents) {
+        space.release(extent);
     }
 }
 
@@ -39,7 +37,7 @@ pub(crate) fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
     match result {
         Ok(()) => Ok(written),
         Err(error) => {
-            written.discard(space);
+            discard(written.values, space);
             Err(error)
         }
     }
@@ -57,7 +55,10 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
                     let large = position(value)
                         .and_then(|position| batch.large.get(position))
                         .ok_or_else(|| Error::internal("a batch has lost a large value"))?;
-                    let reference = write_value(space, large, section.tree, written)?;
+                    // Noted before it is full, so that a failure gives back what was taken.
+                    written.values.push((section.tree, Vec::new()));
+                    let Some((_, extents)) = written.values.last_mut() else { continue };
+                    let reference = write_value(space, large, extents)?;
                     let mut encoded = Vec::new();
                     reference.encode(&mut encoded);
                     encode_op(&mut bytes, MessageKind::PutRef, key, &encoded);
@@ -77,27 +78,22 @@ fn position(value: &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(bytes)).ok()
 }
 
-fn write_value(
+/// Writes a value; the extents it takes are in `extents`, also if it fails. Not synced.
+pub(crate) fn write_value(
     space: &Space,
     value: &[u8],
-    tree: frondb_core::TreeId,
-    written: &mut Written,
+    extents: &mut Vec<Extent>,
 ) -> Result<ValueRef> {
-    // Noted before it is full, so that a failure gives back what was taken.
-    written.values.push((tree, Vec::new()));
     let mut rest = value;
     while !rest.is_empty() {
         let pages = Extent::pages_for(rest.len() as u64).min(u64::from(u32::MAX)) as u32;
         let extent = space.acquire(pages, Class::Blob)?;
-        if let Some((_, extents)) = written.values.last_mut() {
-            extents.push(extent);
-        }
+        extents.push(extent);
         let n = rest.len().min(extent.bytes() as usize);
         write_extent(space, extent, &rest[..n])?;
         rest = &rest[n..];
     }
-    let extents = written.values.last().map(|(_, extents)| extents.clone()).unwrap_or_default();
-    Ok(ValueRef { len: value.len() as u64, checksum: xxh3(value), extents })
+    Ok(ValueRef { len: value.len() as u64, checksum: xxh3(value), extents: extents.clone() })
 }
 
 fn write_extent(space: &Space, extent: Extent, bytes: &[u8]) -> Result<()> {

@@ -15,9 +15,10 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
 use frondb_memtable::Entry;
+use frondb_space::Extent;
 
 use crate::batch::{Batch, Section};
-use crate::blob::{Written, write_values};
+use crate::blob::{discard, write_values};
 use crate::env::Env;
 use crate::format::{Op, decode_op, encode_batch_head, encode_section_head, range_delete};
 use crate::options::Durability;
@@ -60,44 +61,38 @@ impl Committer {
             return Err(Error::invalid("the batch holds messages for another open database"));
         }
         if batch.large.is_empty() {
-            return self.commit_sections(env, &batch.sections, None);
+            return self.commit_sections(env, &sections_of(&batch.sections), &mut Vec::new());
         }
         let written = write_values(&env.runs.space, batch)?;
-        let sections = written.sections.clone();
-        self.commit_sections(env, &sections, Some(written))
+        let mut values = written.values;
+        let sections = sections_of(&written.sections);
+        self.commit_sections(env, &sections, &mut values).inspect_err(|_| {
+            discard(values, &env.runs.space);
+        })
     }
 
-    fn commit_sections(
+    /// Logs and inserts messages. Takes `values`, the extents of large values that they refer to,
+    /// unless it fails, and then has changed nothing.
+    pub(crate) fn commit_sections(
         &self,
         env: &Env,
-        sections: &[Section],
-        values: Option<Written>,
+        sections: &[Messages<'_>],
+        values: &mut Vec<(TreeId, Vec<Extent>)>,
     ) -> Result<Committed> {
-        let sections: Vec<&Section> = sections.iter().filter(|s| s.count > 0).collect();
         let mut lock = self.lock.lock();
-        let logged = env
-            .check()
-            .and_then(|()| trees_of(env, &sections))
-            .and_then(|trees| Ok((trees, log(env, &mut lock, &sections)?)));
-        let (trees, (first, start, end)) = match logged {
-            Ok(logged) => logged,
-            Err(error) => {
-                if let Some(values) = values {
-                    values.discard(&env.runs.space);
-                }
-                return Err(error);
-            }
-        };
-        let count: u64 = sections.iter().map(|section| u64::from(section.count)).sum();
+        env.check()?;
+        check_trees(sections)?;
+        let (first, start, end) = log(env, &mut lock, sections)?;
+        let count: u64 = sections.iter().map(|section| section.count).sum();
         let mut seq = first;
-        for (section, tree) in sections.iter().zip(&trees) {
-            let slot = Arc::clone(&tree.version().active);
+        for section in sections {
+            let slot = Arc::clone(&section.tree.version().active);
             slot.logged(start, end);
-            insert(&slot.memtable, &section.bytes, &mut seq)?;
+            insert(&slot.memtable, section.bytes, &mut seq)?;
         }
-        for (id, extents) in values.into_iter().flat_map(|written| written.values) {
-            if let Some(tree) = trees.iter().find(|tree| tree.id == id) {
-                tree.version().active.add_value(extents);
+        for (id, extents) in values.drain(..) {
+            if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
+                section.tree.version().active.add_value(extents);
             }
         }
         if count > 0 {
@@ -106,8 +101,26 @@ impl Committer {
             env.oracle.publish(first, SeqNo(first.get() + count - 1));
         }
         env.applied.store(end.get(), Ordering::Release);
-        Ok(Committed { end, trees })
+        Ok(Committed { end, trees: sections.iter().map(|s| Arc::clone(s.tree)).collect() })
     }
+}
+
+/// Messages for one tree, as they are logged; at least one.
+#[derive(Clone, Copy)]
+pub(crate) struct Messages<'a> {
+    pub(crate) tree: &'a Arc<TreeCore>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) count: u64,
+}
+
+fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
+    let filled = sections.iter().filter(|section| section.count > 0);
+    let messages = filled.map(|section| Messages {
+        tree: &section.handle.0,
+        bytes: &section.bytes,
+        count: u64::from(section.count),
+    });
+    messages.collect()
 }
 
 /// Makes a commit as durable as was asked.
@@ -124,21 +137,22 @@ pub(crate) fn make_durable(env: &Env, end: Lsn, durability: Durability) -> Resul
     result
 }
 
-fn trees_of(env: &Env, sections: &[&Section]) -> Result<Vec<Arc<TreeCore>>> {
-    let trees = env.trees.read();
-    sections
-        .iter()
-        .map(|section| {
-            trees.get(&section.tree).filter(|tree| !tree.is_dropped()).cloned().ok_or_else(|| {
-                let name = section.handle.name();
-                Error::new(ErrorKind::NotFound, format!("tree {name:?} was dropped"))
-            })
-        })
-        .collect()
+fn check_trees(sections: &[Messages<'_>]) -> Result<()> {
+    match sections.iter().find(|section| section.tree.is_dropped()) {
+        None => Ok(()),
+        Some(section) => {
+            let name = section.tree.name.read();
+            Err(Error::new(ErrorKind::NotFound, format!("tree {:?} was dropped", &**name)))
+        }
+    }
 }
 
 /// Appends the record and hands it to the kernel. Returns the first SeqNo, and the record's Lsns.
-fn log(env: &Env, scratch: &mut CommitScratch, sections: &[&Section]) -> Result<(SeqNo, Lsn, Lsn)> {
+fn log(
+    env: &Env,
+    scratch: &mut CommitScratch,
+    sections: &[Messages<'_>],
+) -> Result<(SeqNo, Lsn, Lsn)> {
     let first = env.oracle.last_reserved().next();
     if sections.is_empty() {
         let end = env.wal.end_lsn();
@@ -149,14 +163,14 @@ fn log(env: &Env, scratch: &mut CommitScratch, sections: &[&Section]) -> Result<
     head_ends.clear();
     encode_batch_head(heads, first, sections.len());
     for section in sections {
-        encode_section_head(heads, section.tree, section.count, section.bytes.len());
+        encode_section_head(heads, section.tree.id, section.count, section.bytes.len());
         head_ends.push(heads.len());
     }
     let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2);
     let mut from = 0;
     for (section, &to) in sections.iter().zip(&*head_ends) {
         parts.push(&heads[from..to]);
-        parts.push(&section.bytes);
+        parts.push(section.bytes);
         from = to;
     }
     let appended = env.wal.append(&parts)?;

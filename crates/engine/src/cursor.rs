@@ -23,9 +23,10 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
-use frondb_merge::{VisibleMerge, VisibleOptions};
+use frondb_merge::{Own, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
 use frondb_trunk::{Key, Node, segment};
+use frondb_writeset::{OWN_SEQS, OwnWrites};
 
 use crate::blob::read_value;
 use crate::engine::Shared;
@@ -59,6 +60,8 @@ pub struct Cursor {
     version: Arc<Version>,
     version_since: Nanos,
     walk: Option<Walk>,
+    /// What the transaction that reads has written itself.
+    own: Option<OwnWrites>,
     /// The large value of the entry it is at, once that was asked for.
     value: OnceLock<Vec<u8>>,
     valid: bool,
@@ -92,10 +95,23 @@ impl Cursor {
             upper: options.upper,
             version,
             walk: None,
+            own: None,
             value: OnceLock::new(),
             valid: false,
             failed: None,
         }
+    }
+
+    /// From the next seek on, shows these writes above what is committed.
+    pub(crate) fn set_own(&mut self, own: Option<OwnWrites>) {
+        self.own = own;
+    }
+
+    /// From the next seek on, reads at this snapshot.
+    pub(crate) fn set_snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshot = snapshot;
+        // Registered before the version is taken, as in `new`.
+        self.take_version(self.shared.env.now());
     }
 
     /// Whether the cursor is at an entry.
@@ -282,6 +298,10 @@ impl Cursor {
         if now.since(self.version_since) < VERSION_AGE_MAX {
             return;
         }
+        self.take_version(now);
+    }
+
+    fn take_version(&mut self, now: Nanos) {
         let version = self.tree.version();
         // A dropped tree's newest version is empty; what the cursor holds stays readable. Asked
         // after the version was taken, for the drop may come in between.
@@ -377,6 +397,16 @@ impl Cursor {
             }
         }
         sources.append(&mut part.sources);
+        let own = match &self.own {
+            None => None,
+            Some(own) => {
+                let mut newest = own.sources(direction, &part.lo, part.hi.as_deref())?;
+                newest.append(&mut sources);
+                sources = newest;
+                let range_deletes = Arc::clone(own.range_deletes());
+                Some(Own { from: OWN_SEQS, upto: own.upto(), range_deletes })
+            }
+        };
         let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
         let options = VisibleOptions {
             snapshot: seq,
@@ -384,6 +414,7 @@ impl Cursor {
             range_deletes: part.range_deletes,
             update: self.tree.update.clone(),
             values: Some(values),
+            own,
         };
         let merge = VisibleMerge::new(sources, options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);

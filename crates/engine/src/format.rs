@@ -7,89 +7,25 @@
 //! batch: first SeqNo, section count, then each section: tree, messages, bytes, and the messages
 //! relog: tree, message count, then each message with its SeqNo in front; it holds all that the
 //!        tree has in memory, and takes the place of what was logged before (rule 10)
-//! message: head u8 (bits 0-2 kind, bit 3 value empty, bits 4-7 0), key length, key,
-//!          unless empty: value length, value
-//! range delete: head 7, lo length, lo, hi (optional bytes)
+//! message: see [`frondb_writeset::op`]
 //! ```
 //!
-//! Messages of a batch take SeqNos in the order in which they stand. Kinds: 0 put, 1 delete,
-//! 2 update, 3 put by reference, 7 range delete.
-//!
-//! Rule 26 keeps head bits 4-7 for "derived from an entry of another section".
+//! Messages of a batch take SeqNos in the order in which they stand.
 //!
 //! Manifest edit: a sequence of [`Edit`]s that take effect together, each a tag byte and its
 //! fields; a snapshot is the edits that make the state from nothing.
 
-use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
-use frondb_core::{Lsn, MessageKind, NodeId, RangeDelete, RunId, SeqNo, TreeId};
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
+use frondb_core::{Lsn, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_run::RunMeta;
 use frondb_space::Extent;
 use frondb_trunk::NodeImage;
+pub use frondb_writeset::op::{OP_RANGE_DELETE, Op, decode_op, encode_op, encode_range_delete};
 
 use crate::options::TreeOptions;
 
-/// Head of a range delete.
-pub const OP_RANGE_DELETE: u8 = 7;
-const OP_VALUE_EMPTY: u8 = 8;
 const RECORD_BATCH: u8 = 0;
 const RECORD_RELOG: u8 = 1;
-
-/// Appends a point message.
-#[inline]
-pub fn encode_op(out: &mut Vec<u8>, kind: MessageKind, key: &[u8], value: &[u8]) {
-    out.reserve(key.len() + value.len() + 11);
-    let empty = if value.is_empty() { OP_VALUE_EMPTY } else { 0 };
-    out.push(kind as u8 | empty);
-    put_bytes(out, key);
-    if !value.is_empty() {
-        put_bytes(out, value);
-    }
-}
-
-/// Appends a range delete.
-pub fn encode_range_delete(out: &mut Vec<u8>, lo: &[u8], hi: Option<&[u8]>) {
-    out.push(OP_RANGE_DELETE);
-    put_bytes(out, lo);
-    put_bytes_opt(out, hi);
-}
-
-/// A decoded message of a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op<'a> {
-    /// A point message.
-    Point {
-        /// What it does.
-        kind: MessageKind,
-        /// Its key.
-        key: &'a [u8],
-        /// Its value.
-        value: &'a [u8],
-    },
-    /// A range delete.
-    RangeDelete {
-        /// First key deleted.
-        lo: &'a [u8],
-        /// First key not deleted.
-        hi: Option<&'a [u8]>,
-    },
-}
-
-/// Reads one message.
-#[inline]
-pub fn decode_op<'a>(input: &mut Reader<'a>) -> Result<Op<'a>, Truncated> {
-    let head = input.u8()?;
-    if head == OP_RANGE_DELETE {
-        return Ok(Op::RangeDelete { lo: input.bytes()?, hi: input.bytes_opt()? });
-    }
-    let kind = MessageKind::from_u8(head & 7).ok_or(Truncated)?;
-    let key = input.bytes()?;
-    let value = match head & !7 {
-        0 => input.bytes()?,
-        OP_VALUE_EMPTY => b"",
-        _ => return Err(Truncated),
-    };
-    Ok(Op::Point { kind, key, value })
-}
 
 /// Head of a batch record.
 pub fn encode_batch_head(out: &mut Vec<u8>, first: SeqNo, sections: usize) {
@@ -99,9 +35,9 @@ pub fn encode_batch_head(out: &mut Vec<u8>, first: SeqNo, sections: usize) {
 }
 
 /// Head of a section.
-pub fn encode_section_head(out: &mut Vec<u8>, tree: TreeId, count: u32, bytes: usize) {
+pub fn encode_section_head(out: &mut Vec<u8>, tree: TreeId, count: u64, bytes: usize) {
     put_varint(out, u64::from(tree.get()));
-    put_varint(out, u64::from(count));
+    put_varint(out, count);
     put_varint(out, bytes as u64);
 }
 

@@ -28,4 +28,4 @@ pub use lookup::Lookup;
 pub use merger::Merger;
 pub use stats::{FoldStats, VisibleStats};
 pub use update::{Found, ValueReader};
-pub use visible::{VisibleMerge, VisibleOptions};
+pub use visible::{Own, VisibleMerge, VisibleOptions};

@@ -4,6 +4,9 @@
 //! unless it is an update, and the rest is skipped. Backward they come oldest first, so each visible
 //! one replaces what was known of the key, and the entry is complete when the key changes; it is
 //! copied, because its source may have moved on by then.
+//!
+//! A transaction reads its own messages above all others: they come with SeqNos from [`Own::from`]
+//! on, whatever the snapshot.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -13,6 +16,17 @@ use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 use crate::merger::Merger;
 use crate::stats::VisibleStats;
 use crate::update::{Found, Under, ValueReader, resolve};
+
+/// What a transaction has written itself and not committed.
+#[derive(Clone)]
+pub struct Own {
+    /// Own message number `n` comes with SeqNo `from + n`, above all committed ones.
+    pub from: SeqNo,
+    /// The largest number that is seen.
+    pub upto: u64,
+    /// Own range deletes, with numbers for SeqNos.
+    pub range_deletes: Arc<[RangeDeletes]>,
+}
 
 /// What a reader sees by.
 #[derive(Clone)]
@@ -27,6 +41,8 @@ pub struct VisibleOptions {
     pub update: Option<SharedUpdateFn>,
     /// Reads values that updates lie upon and that have extents of their own.
     pub values: Option<Arc<dyn ValueReader>>,
+    /// What the reader's transaction has written itself.
+    pub own: Option<Own>,
 }
 
 impl VisibleOptions {
@@ -39,6 +55,7 @@ impl VisibleOptions {
             range_deletes: Vec::new(),
             update: None,
             values: None,
+            own: None,
         }
     }
 }
@@ -48,6 +65,11 @@ pub struct VisibleMerge {
     merger: Merger,
     options: VisibleOptions,
     range_deletes: RangeDeleteCursor,
+    /// SeqNos from here on are the reader's own; `MAX` if it has none.
+    own_from: SeqNo,
+    own_range_deletes: RangeDeleteCursor,
+    /// Whether any range delete may hide anything.
+    hides: bool,
     /// Forward: the current key was decided, its older messages are skipped.
     decided: bool,
     /// The merger's entry was looked at and is still to be processed.
@@ -68,9 +90,16 @@ impl VisibleMerge {
     /// caller positioned them. Reads nothing yet.
     #[must_use]
     pub fn new(sources: Vec<Box<dyn Source>>, mut options: VisibleOptions) -> Self {
+        let range_deletes = RangeDeleteCursor::new(std::mem::take(&mut options.range_deletes));
+        let own = options.own.as_ref();
+        let own_sets = own.map(|own| own.range_deletes.iter().cloned());
+        let own_range_deletes = RangeDeleteCursor::new(own_sets.into_iter().flatten());
         Self {
             merger: Merger::new(sources, options.direction),
-            range_deletes: RangeDeleteCursor::new(std::mem::take(&mut options.range_deletes)),
+            own_from: own.map_or(SeqNo::MAX, |own| own.from),
+            hides: !range_deletes.is_empty() || !own_range_deletes.is_empty(),
+            range_deletes,
+            own_range_deletes,
             options,
             decided: false,
             held: false,
@@ -142,11 +171,28 @@ impl VisibleMerge {
         Ok(taken)
     }
 
-    fn hidden(&mut self, seq: SeqNo) -> bool {
-        self.range_deletes.hides(self.merger.key(), seq, self.options.snapshot)
+    /// Whether a message at `seq` exists for this reader.
+    #[inline(always)]
+    fn sees(&self, seq: SeqNo) -> bool {
+        seq <= self.options.snapshot || seq >= self.own_from
     }
 
-    fn pass_delete(&mut self) {
+    fn hidden(&mut self, seq: SeqNo) -> bool {
+        let key = self.merger.key();
+        if let Some(own) = &self.options.own {
+            let newest = self.own_range_deletes.newest_covering(key, SeqNo(own.upto)).get();
+            if newest > 0 && seq.get() < own.from.get() + newest {
+                return true;
+            }
+        }
+        self.range_deletes.hides(key, seq, self.options.snapshot)
+    }
+
+    /// A delete was stepped over. Those of the reader's own are nothing to clean up.
+    fn pass_delete(&mut self, seq: SeqNo) {
+        if seq > self.options.snapshot {
+            return;
+        }
         self.stats.deletes_passed += 1;
         self.stats.deletes_in_a_row += 1;
     }
@@ -167,17 +213,17 @@ impl VisibleMerge {
                 self.decided = false;
             }
             let seq = self.merger.seq();
-            if seq > self.options.snapshot {
+            if !self.sees(seq) {
                 continue;
             }
             self.decided = true;
-            if !self.range_deletes.is_empty() && self.hidden(seq) {
-                self.pass_delete();
+            if self.hides && self.hidden(seq) {
+                self.pass_delete(seq);
                 continue;
             }
             match self.merger.kind() {
                 MessageKind::Put | MessageKind::PutRef => return Ok(true),
-                MessageKind::Delete => self.pass_delete(),
+                MessageKind::Delete => self.pass_delete(seq),
                 MessageKind::Update => {
                     self.gather_forward()?;
                     return Ok(true);
@@ -202,7 +248,11 @@ impl VisibleMerge {
                 break;
             }
             let seq = self.merger.seq();
-            if !self.range_deletes.is_empty() && self.hidden(seq) {
+            // Below own messages there may be committed ones above the snapshot.
+            if !self.sees(seq) {
+                continue;
+            }
+            if self.hides && self.hidden(seq) {
                 break;
             }
             if self.merger.kind() != MessageKind::Update {
@@ -254,16 +304,13 @@ impl VisibleMerge {
         self.operands.clear();
         // What the messages so far amount to: `kind` and `value` under `operands`.
         let mut kind = MessageKind::Delete;
-        let mut deleted = false;
+        let mut deleted = None;
         loop {
             let seq = self.merger.seq();
-            if seq <= self.options.snapshot {
-                if !self.range_deletes.is_empty() && self.hidden(seq) {
-                    // Everything so far was older and is hidden too.
-                    deleted = true;
-                } else {
-                    deleted = self.apply_backward(&mut kind);
-                }
+            if self.sees(seq) {
+                // Everything that was older than a hidden message is hidden too.
+                let is_delete = self.hides && self.hidden(seq) || self.apply_backward(&mut kind);
+                deleted = is_delete.then_some(seq);
             }
             if !self.take()? {
                 break;
@@ -273,8 +320,8 @@ impl VisibleMerge {
                 break;
             }
         }
-        if deleted {
-            self.pass_delete();
+        if let Some(seq) = deleted {
+            self.pass_delete(seq);
         }
         if self.operands.is_empty() {
             // The usual case; what `resolve` would do without copying the value again.

@@ -225,6 +225,7 @@ pub fn reader(snapshot: SeqNo, direction: Direction, deletes: RangeDeletes) -> V
         range_deletes: vec![deletes],
         update: Some(append()),
         values: Some(Arc::new(Extents)),
+        own: None,
         ..VisibleOptions::new(snapshot)
     }
 }

@@ -382,6 +382,7 @@ pub(crate) fn scan(
             range_deletes: part.range_deletes,
             update: env.update.clone(),
             values: Some(Arc::new(References)),
+            own: None,
             ..VisibleOptions::new(snapshot)
         };
         let mut merge = VisibleMerge::new(part.sources, options);

@@ -1,0 +1,77 @@
+//! The encoding of one message, as the log keeps it and as batches and write sets hold it.
+//!
+//! ```text
+//! message: head u8 (bits 0-2 kind, bit 3 value empty, bits 4-7 0), key length, key,
+//!          unless empty: value length, value
+//! range delete: head 7, lo length, lo, hi (optional bytes)
+//! ```
+//!
+//! Kinds: 0 put, 1 delete, 2 update, 3 put by reference, 7 range delete. Rule 26 keeps head bits
+//! 4-7 for "derived from an entry of another section".
+
+use frondb_core::MessageKind;
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt};
+
+/// Head of a range delete.
+pub const OP_RANGE_DELETE: u8 = 7;
+const OP_VALUE_EMPTY: u8 = 8;
+
+/// Appends a point message.
+#[inline]
+pub fn encode_op(out: &mut Vec<u8>, kind: MessageKind, key: &[u8], value: &[u8]) {
+    out.reserve(key.len() + value.len() + 11);
+    let empty = if value.is_empty() { OP_VALUE_EMPTY } else { 0 };
+    out.push(kind as u8 | empty);
+    put_bytes(out, key);
+    if !value.is_empty() {
+        put_bytes(out, value);
+    }
+}
+
+/// Appends a range delete.
+pub fn encode_range_delete(out: &mut Vec<u8>, lo: &[u8], hi: Option<&[u8]>) {
+    out.push(OP_RANGE_DELETE);
+    put_bytes(out, lo);
+    put_bytes_opt(out, hi);
+}
+
+/// A decoded message of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op<'a> {
+    /// A point message.
+    Point {
+        /// What it does.
+        kind: MessageKind,
+        /// Its key.
+        key: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+    },
+    /// A range delete.
+    RangeDelete {
+        /// First key deleted.
+        lo: &'a [u8],
+        /// First key not deleted.
+        hi: Option<&'a [u8]>,
+    },
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// [`Truncated`] if the bytes are cut short or name a kind that there is not.
+#[inline]
+pub fn decode_op<'a>(input: &mut Reader<'a>) -> Result<Op<'a>, Truncated> {
+    let head = input.u8()?;
+    if head == OP_RANGE_DELETE {
+        return Ok(Op::RangeDelete { lo: input.bytes()?, hi: input.bytes_opt()? });
+    }
+    let kind = MessageKind::from_u8(head & 7).ok_or(Truncated)?;
+    let key = input.bytes()?;
+    let value = match head & !7 {
+        0 => input.bytes()?,
+        OP_VALUE_EMPTY => b"",
+        _ => return Err(Truncated),
+    };
+    Ok(Op::Point { kind, key, value })
+}

@@ -1,0 +1,175 @@
+//! [`OwnWrites`]: one tree's uncommitted messages as a reader of the transaction meets them.
+
+use std::ops::Bound;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
+use frondb_memtable::Memtable;
+use frondb_merge::Lookup;
+use frondb_run::{ReadMode, Run, RunCursor};
+
+/// Own message number `n` has SeqNo `OWN_SEQS + n` for readers of the transaction: above every
+/// SeqNo of committed data.
+pub const OWN_SEQS: SeqNo = SeqNo(1 << 62);
+
+/// The SeqNo by which readers of the transaction know message number `n`.
+#[inline]
+#[must_use]
+pub(crate) fn own_seq(n: u64) -> SeqNo {
+    SeqNo(OWN_SEQS.get() + n)
+}
+
+/// Numbers `(after, upto]` that were rolled back.
+pub(crate) type Excluded = Arc<[(u64, u64)]>;
+
+#[inline]
+fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
+    // Intervals ascend and do not meet.
+    let at = excluded.partition_point(|&(_, upto)| upto < n);
+    excluded.get(at).is_some_and(|&(after, _)| after < n)
+}
+
+/// A tree's own messages at one moment: what is written later does not show. Cheap to clone, any
+/// thread may read it; it keeps what it needs alive.
+#[derive(Clone)]
+pub struct OwnWrites {
+    /// Messages in memory, numbers for SeqNos.
+    pub(crate) index: Option<Arc<Memtable>>,
+    /// Largest number that shows.
+    pub(crate) upto: u64,
+    /// Numbers in `index` that were rolled back.
+    pub(crate) excluded: Excluded,
+    /// Private runs, newest first, all older than `index`.
+    pub(crate) runs: Arc<[Arc<Run>]>,
+    /// Range deletes, numbers for SeqNos.
+    pub(crate) range_deletes: Arc<[RangeDeletes]>,
+}
+
+impl OwnWrites {
+    /// Feeds what the transaction wrote to `key`, newest first, until the lookup wants no more.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a private run.
+    pub fn get(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
+        let upto = SeqNo(self.upto);
+        let newest = self.range_deletes.iter().map(|set| set.newest_covering(key, upto)).max();
+        if let Some(newest) = newest.filter(|&newest| newest > SeqNo(0)) {
+            lookup.hide_below(own_seq(newest.get()));
+        }
+        if let Some(index) = &self.index {
+            index.get(key, SeqNo(self.upto), &mut |n, kind, value| {
+                is_excluded(&self.excluded, n.get())
+                    || lookup.feed(own_seq(n.get()), kind, value)
+            });
+        }
+        for run in &*self.runs {
+            if !lookup.wants_more() {
+                break;
+            }
+            run.get(key, SeqNo::MAX, &mut |n, kind, value| {
+                Ok(lookup.feed(own_seq(n.get()), kind, value))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos of
+    /// readers.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a private run's index.
+    pub fn sources(
+        &self,
+        direction: Direction,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+    ) -> Result<Vec<Box<dyn Source>>> {
+        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(self.runs.len() + 1);
+        if let Some(index) = &self.index {
+            let bounds = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
+            let cursor = index.cursor(direction, bounds.0, bounds.1, SeqNo(self.upto));
+            let excluded = Arc::clone(&self.excluded);
+            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: OWN_SEQS.get() }));
+        }
+        for run in &*self.runs {
+            let hi_meets = hi.is_none_or(|hi| *run.meta().first_key < *hi);
+            if *run.meta().last_key < *lo || !hi_meets {
+                continue;
+            }
+            let cursor =
+                RunCursor::new(Arc::clone(run), direction, Some(lo), hi, ReadMode::Scan)?;
+            let excluded = Arc::default();
+            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: OWN_SEQS.get() }));
+        }
+        Ok(sources)
+    }
+
+    /// Range deletes in as many sets as they come, with numbers for SeqNos; those above
+    /// [`upto`](Self::upto) do not count.
+    #[must_use]
+    pub fn range_deletes(&self) -> &Arc<[RangeDeletes]> {
+        &self.range_deletes
+    }
+
+    /// The largest number that shows.
+    #[must_use]
+    pub fn upto(&self) -> u64 {
+        self.upto
+    }
+}
+
+/// Leaves out what was rolled back and moves numbers up to where readers expect them.
+pub(crate) struct OwnSource<S> {
+    pub(crate) inner: S,
+    pub(crate) excluded: Excluded,
+    pub(crate) shift: u64,
+}
+
+impl<S: Source> Source for OwnSource<S> {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        loop {
+            if !self.inner.next_chunk(chunk)? {
+                return Ok(false);
+            }
+            if !self.excluded.is_empty() {
+                leave_out(chunk, &self.excluded);
+            }
+            if !chunk.is_empty() {
+                break;
+            }
+        }
+        if self.shift > 0 {
+            for seq in &mut chunk.seqs {
+                *seq = SeqNo(seq.get() + self.shift);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn leave_out(chunk: &mut Chunk, excluded: &[(u64, u64)]) {
+    if !chunk.seqs.iter().any(|n| is_excluded(excluded, n.get())) {
+        return;
+    }
+    let mut kept = Chunk::new();
+    for i in 0..chunk.len() {
+        if !is_excluded(excluded, chunk.seqs[i].get()) {
+            kept.push(chunk.key(i), chunk.seqs[i], chunk.kinds[i], chunk.value(i));
+        }
+    }
+    *chunk = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_exclude_what_lies_inside() {
+        let excluded = [(3, 5), (8, 9)];
+        let out: Vec<u64> = (0..12).filter(|&n| is_excluded(&excluded, n)).collect();
+        assert_eq!(out, [4, 5, 9]);
+        assert!(!is_excluded(&[], 1));
+    }
+}

@@ -1,0 +1,218 @@
+//! Private runs: sorted and folded messages of a transaction, on disk before it commits.
+//!
+//! Live savepoints are to the fold what snapshots are to any other: the newest message of each
+//! stripe between two stays. A run that was written while one lay inside it keeps each message's
+//! number, so that a rollback to that savepoint can tell them apart.
+
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{Direction, Error, Result, RunId, SeqNo, Source};
+use frondb_merge::{FoldMerge, FoldOptions};
+use frondb_run::format::ValueRef;
+use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunOptions, RunWriter};
+use frondb_space::Class;
+
+use crate::own::{Excluded, OwnSource};
+use crate::writes::TreeWrites;
+
+/// As many neighbouring runs of one size become one.
+const MERGE_RUNS: usize = 8;
+
+/// What all write sets of an engine share.
+#[derive(Clone)]
+pub struct SpillEnv {
+    /// Where runs live.
+    pub runs: Arc<RunEnv>,
+    /// The last run id given out.
+    pub run_ids: Arc<AtomicU64>,
+    /// Charged for indexes; not the engine's, which has what write sets take as a sum.
+    pub index_budget: Arc<frondb_core::budget::Budget>,
+}
+
+/// How the runs of a tree are written.
+#[derive(Clone)]
+pub struct TreeSpill {
+    /// Encoding and filters.
+    pub options: RunOptions,
+    /// The tree's update function.
+    pub update: Option<SharedUpdateFn>,
+}
+
+/// What goes into one private run.
+struct Input {
+    sources: Vec<Box<dyn Source>>,
+    range_deletes: RangeDeletes,
+    savepoints: Arc<[SeqNo]>,
+    /// Smallest and largest number.
+    numbers: (u64, u64),
+    raw_bytes: u64,
+    /// How often its messages will have been written.
+    writes: u8,
+}
+
+impl TreeWrites {
+    /// Writes what is in memory to a private run, and merges runs if there are many of one size.
+    /// `savepoints` are the numbers of those that are set. After an error nothing has changed.
+    pub(crate) fn spill(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        savepoints: &Arc<[SeqNo]>,
+    ) -> Result<()> {
+        if self.count > 0 {
+            let (index, excluded) = self.sorted(&env.index_budget)?;
+            let input = Input {
+                raw_bytes: index.data_bytes(),
+                sources: vec![Box::new(OwnSource { inner: index.scan_all(), excluded, shift: 0 })],
+                range_deletes: index.range_deletes(),
+                savepoints: Arc::clone(savepoints),
+                numbers: self.numbers(),
+                writes: 1,
+            };
+            let run = self.write_run(env, tree, input)?;
+            self.spilled(run);
+        }
+        while self.has_many_of_one_size() {
+            let merged = self.merge(env, tree, MERGE_RUNS, savepoints)?;
+            self.replace_newest(MERGE_RUNS, merged);
+        }
+        Ok(())
+    }
+
+    fn has_many_of_one_size(&self) -> bool {
+        let Some(first) = self.runs.first() else { return false };
+        let writes = first.meta().writes;
+        let alike = self.runs.iter().take_while(|run| run.meta().writes == writes);
+        alike.count() >= MERGE_RUNS && writes < u8::MAX
+    }
+
+    /// Merges the newest `n` runs.
+    fn merge(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        n: usize,
+        savepoints: &Arc<[SeqNo]>,
+    ) -> Result<Option<Arc<Run>>> {
+        let runs = &self.runs[..n];
+        let numbers = runs.iter().map(|run| (run.meta().min_seq.get(), run.meta().max_seq.get()));
+        let input = Input {
+            sources: runs.iter().map(merge_source).collect::<Result<_>>()?,
+            range_deletes: RangeDeletes::new(self.range_deletes.iter().cloned()),
+            savepoints: Arc::clone(savepoints),
+            numbers: numbers.fold((u64::MAX, 0), |all, run| (all.0.min(run.0), all.1.max(run.1))),
+            raw_bytes: runs.iter().map(|run| run.meta().raw_bytes).sum(),
+            writes: runs[0].meta().writes.saturating_add(1),
+        };
+        self.write_run(env, tree, input)
+    }
+
+    fn replace_newest(&mut self, n: usize, run: Option<Arc<Run>>) {
+        let older = self.runs[n..].iter().cloned();
+        let runs = run.into_iter().chain(older).collect();
+        for run in &self.runs[..n] {
+            run.kill();
+        }
+        self.runs = runs;
+    }
+
+    /// Undoes what runs have of messages after number `upto`: newer runs go, one that has both
+    /// sorts is written anew. `savepoints` are those that stay.
+    pub(crate) fn cut_runs(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        upto: u64,
+        savepoints: &Arc<[SeqNo]>,
+    ) -> Result<()> {
+        loop {
+            let Some(run) = self.runs.first().cloned() else { return Ok(()) };
+            let meta = run.meta();
+            if meta.max_seq.get() <= upto {
+                return Ok(());
+            }
+            let kept = if meta.min_seq.get() > upto {
+                None
+            } else {
+                let excluded = Excluded::from([(upto, u64::MAX)]);
+                let all = (Direction::Forward, None, None, ReadMode::Merge);
+                let inner = RunCursor::new(Arc::clone(&run), all.0, all.1, all.2, all.3)?;
+                let input = Input {
+                    sources: vec![Box::new(OwnSource { inner, excluded, shift: 0 })],
+                    range_deletes: RangeDeletes::empty(),
+                    savepoints: Arc::clone(savepoints),
+                    numbers: (meta.min_seq.get(), upto),
+                    raw_bytes: meta.raw_bytes,
+                    writes: meta.writes,
+                };
+                self.write_run(env, tree, input)?
+            };
+            self.replace_newest(1, kept);
+        }
+    }
+
+    fn write_run(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        input: Input,
+    ) -> Result<Option<Arc<Run>>> {
+        let (min, max) = (SeqNo(input.numbers.0), SeqNo(input.numbers.1));
+        let split = input.savepoints.iter().any(|s| min <= *s && *s < max);
+        let per_entry = split || tree.update.is_some();
+        let options = FoldOptions {
+            snapshots: input.savepoints,
+            range_deletes: input.range_deletes,
+            at_base: false,
+            keep_deletes: true,
+            update: tree.update.clone(),
+        };
+        let mut merge = FoldMerge::new(input.sources, options)?;
+        let expected = input.raw_bytes * 3 / 4;
+        let space = Arc::clone(&env.runs.space);
+        let mut output = Output::new(space, Class::Merge, expected, false);
+        let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let options = RunOptions { writes: input.writes, ..tree.options };
+        let mut writer = RunWriter::new(id, self.tree, options, per_entry);
+        while merge.next()? {
+            writer.add(&mut output, merge.key(), merge.seq(), merge.kind(), merge.value())?;
+        }
+        let meta = writer.finish(&mut output)?;
+        output.finish()?;
+        for reference in merge.take_dropped_refs() {
+            self.drop_value(env, &reference)?;
+        }
+        let prefix = tree.options.filter_prefix;
+        Ok(meta.map(|meta| Run::new(meta, prefix, Arc::clone(&env.runs))))
+    }
+
+    /// A large value was overwritten or deleted before the commit.
+    fn drop_value(&mut self, env: &SpillEnv, reference: &[u8]) -> Result<()> {
+        let reference = ValueRef::decode(reference)
+            .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+        let first = reference.extents.first().copied();
+        for extent in first.and_then(|first| self.forget_value(first)).into_iter().flatten() {
+            env.runs.space.release(extent);
+        }
+        Ok(())
+    }
+
+    /// Gives back all that is on disk.
+    pub(crate) fn discard(&mut self, env: &SpillEnv) {
+        for run in &*self.runs {
+            run.kill();
+        }
+        self.runs = Arc::default();
+        for extent in self.values.drain(..).flat_map(|(_, extents)| extents) {
+            env.runs.space.release(extent);
+        }
+    }
+}
+
+fn merge_source(run: &Arc<Run>) -> Result<Box<dyn Source>> {
+    let run = Arc::clone(run);
+    let cursor = RunCursor::new(run, Direction::Forward, None, None, ReadMode::Merge)?;
+    Ok(Box::new(cursor))
+}

@@ -1,0 +1,376 @@
+//! [`TreeWrites`]: what one transaction has written to one tree.
+//!
+//! ```text
+//!  bytes     | put a | put b | delete a |      the log's encoding, in order
+//!  numbers       1       2        5            ascend; rolled back ones are not used again
+//!  index     a 5, a 1, b 2                     made when something is read, up to `indexed` bytes
+//!  runs      newer | older                     what was spilled: smaller numbers than in `bytes`
+//! ```
+
+use frondb_core::budget::Budget;
+use frondb_core::codec::Reader;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, MessageKind, RangeDelete, Result, SeqNo, TreeId};
+use frondb_memtable::{Entry, Memtable};
+use frondb_merge::Lookup;
+use frondb_run::Run;
+use frondb_space::Extent;
+
+use crate::op::{Op, decode_op, encode_op, encode_range_delete};
+use crate::own::{Excluded, OwnWrites, own_seq};
+use crate::savepoint::TreeMark;
+
+/// Up to this many messages in memory a lookup reads them all; more get an index.
+const SCAN_MESSAGES_MAX: u64 = 16;
+
+/// Messages put into the index at a time.
+const INDEX_ENTRIES: usize = 8192;
+
+/// Rolled back messages that the index may hold before it is made anew, beside one for each other.
+const EXCLUDED_MAX: u64 = 1024;
+
+/// What a transaction has written to one tree. For one thread at a time.
+pub struct TreeWrites {
+    pub(crate) tree: TreeId,
+    pub(crate) bytes: Vec<u8>,
+    /// Where numbers go on after a gap; the first begins at 0 if there are bytes.
+    pieces: Vec<Piece>,
+    /// Messages in `bytes`.
+    pub(crate) count: u64,
+    /// The last number given out.
+    pub(crate) last: u64,
+    /// A put or an update is among all that was written.
+    grows: bool,
+    /// Of all that was written, spilled or not; numbers for SeqNos, ascending.
+    pub(crate) range_deletes: Vec<RangeDelete>,
+    /// Values in extents of their own, by the number of their message, ascending.
+    pub(crate) values: Vec<(u64, Vec<Extent>)>,
+    index: Option<Index>,
+    excluded: Vec<(u64, u64)>,
+    /// Newest first.
+    pub(crate) runs: Arc<[Arc<Run>]>,
+    /// How often was spilled.
+    pub(crate) spills: u64,
+}
+
+/// A stretch of messages whose numbers follow one another.
+#[derive(Clone, Copy)]
+struct Piece {
+    at: usize,
+    first: u64,
+}
+
+struct Index {
+    memtable: Arc<Memtable>,
+    /// How far it has what is in memory.
+    done: Place,
+}
+
+/// A place between two messages in memory.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    bytes: usize,
+    /// Number of the message that follows, unless a piece begins there.
+    next: u64,
+}
+
+impl TreeWrites {
+    pub(crate) fn new(tree: TreeId) -> Self {
+        Self {
+            tree,
+            bytes: Vec::new(),
+            pieces: Vec::new(),
+            count: 0,
+            last: 0,
+            grows: false,
+            range_deletes: Vec::new(),
+            values: Vec::new(),
+            index: None,
+            excluded: Vec::new(),
+            runs: Arc::default(),
+            spills: 0,
+        }
+    }
+
+    /// The tree.
+    #[must_use]
+    pub fn tree(&self) -> TreeId {
+        self.tree
+    }
+
+    /// The messages in memory, encoded, in order.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Messages in memory.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there is nothing, neither in memory nor spilled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.runs.is_empty() && self.range_deletes.is_empty()
+    }
+
+    /// Whether a part of it left memory: private runs, or range deletes that the log will not have.
+    #[must_use]
+    pub fn has_spilled(&self) -> bool {
+        self.spills > 0 && !self.is_empty()
+    }
+
+    /// Whether it has written anything but deletes.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.grows
+    }
+
+    /// Bytes of memory, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let index = self.index.as_ref().map_or(0, |index| index.memtable.bytes());
+        self.bytes.capacity() as u64 + index
+    }
+
+    /// Writes a message. Key and value keep the engine's limits; an operand is for a tree that
+    /// has an update function.
+    #[inline]
+    pub fn write(&mut self, kind: MessageKind, key: &[u8], value: &[u8]) {
+        self.number();
+        self.grows |= kind != MessageKind::Delete;
+        encode_op(&mut self.bytes, kind, key, value);
+        self.count += 1;
+    }
+
+    /// Writes a put of a value that lies in `extents`, named by `reference`. They belong to the
+    /// write set from now on.
+    pub fn write_large(&mut self, key: &[u8], reference: &[u8], extents: Vec<Extent>) {
+        self.write(MessageKind::PutRef, key, reference);
+        self.values.push((self.last, extents));
+    }
+
+    /// Writes a range delete; an empty range is the caller's to leave out.
+    pub fn write_range_delete(&mut self, lo: &[u8], hi: Option<&[u8]>) {
+        self.number();
+        encode_range_delete(&mut self.bytes, lo, hi);
+        self.count += 1;
+        let (lo, hi, seq) = (lo.into(), hi.map(Into::into), SeqNo(self.last));
+        self.range_deletes.push(RangeDelete { lo, hi, seq });
+    }
+
+    #[inline]
+    fn number(&mut self) {
+        self.last += 1;
+        if self.pieces.is_empty() {
+            self.pieces.push(Piece { at: self.bytes.len(), first: self.last });
+        }
+    }
+
+    // --- Reading ---
+
+    /// Feeds what was written to `key`, newest first, until the lookup wants no more.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a private run.
+    pub fn get(&mut self, key: &[u8], lookup: &mut Lookup, budget: &Arc<Budget>) -> Result<()> {
+        let is_small = self.index.is_none() && self.count <= SCAN_MESSAGES_MAX;
+        if is_small && self.runs.is_empty() {
+            return self.get_by_scan(key, lookup);
+        }
+        self.own(budget)?.get(key, lookup)
+    }
+
+    /// All messages are in memory, and few.
+    fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
+        let mut found = Vec::new();
+        self.for_each(Place::default(), &mut |n, op| match op {
+            Op::Point { kind, key: k, value } if k == key => found.push((n, kind, value)),
+            Op::Point { .. } => {}
+            Op::RangeDelete { lo, hi } => {
+                if lo <= key && hi.is_none_or(|hi| key < hi) {
+                    lookup.hide_below(own_seq(n));
+                }
+            }
+        })?;
+        for (n, kind, value) in found.into_iter().rev() {
+            if !lookup.feed(own_seq(n), kind, value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was written up to now, for a reader that goes on while more is written.
+    ///
+    /// # Errors
+    /// `Internal` if what was encoded cannot be decoded.
+    pub fn own(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
+        self.bring_up_index(budget)?;
+        let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
+        let range_deletes = index.as_ref().map(|index| index.range_delete_sets());
+        Ok(OwnWrites {
+            index,
+            upto: self.last,
+            excluded: Excluded::from(&*self.excluded),
+            runs: Arc::clone(&self.runs),
+            range_deletes: range_deletes.unwrap_or_default(),
+        })
+    }
+
+    /// Puts what is not in the index yet into it.
+    pub(crate) fn bring_up_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
+        let done = self.index.as_ref().map_or_else(Place::default, |index| index.done);
+        let nothing_to_index = self.index.is_some() || self.range_deletes.is_empty();
+        if done.bytes == self.bytes.len() && nothing_to_index {
+            return Ok(());
+        }
+        let memtable = match &self.index {
+            Some(index) => Arc::clone(&index.memtable),
+            None => self.index_of_spilled(budget),
+        };
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        let deletes = &self.range_deletes;
+        self.for_each(done, &mut |n, op| match op {
+            Op::Point { kind, key, value } => {
+                entries.push(Entry { key, seq: SeqNo(n), kind, value });
+                if entries.len() == INDEX_ENTRIES {
+                    memtable.insert_batch(&entries);
+                    entries.clear();
+                }
+            }
+            Op::RangeDelete { .. } => {
+                memtable.insert_batch(&entries);
+                entries.clear();
+                if let Ok(at) = deletes.binary_search_by_key(&SeqNo(n), |delete| delete.seq) {
+                    memtable.add_range_delete(deletes[at].clone());
+                }
+            }
+        })?;
+        memtable.insert_batch(&entries);
+        let done = Place { bytes: self.bytes.len(), next: self.last + 1 };
+        self.index = Some(Index { memtable, done });
+        Ok(())
+    }
+
+    /// A new index: it has the range deletes that were spilled, for there is no other list of
+    /// them to read by.
+    fn index_of_spilled(&self, budget: &Arc<Budget>) -> Arc<Memtable> {
+        let memtable = Memtable::new(Arc::clone(budget));
+        let in_memory = self.pieces.first().map_or(u64::MAX, |piece| piece.first);
+        for delete in self.range_deletes.iter().filter(|delete| delete.seq.get() < in_memory) {
+            memtable.add_range_delete(delete.clone());
+        }
+        Arc::new(memtable)
+    }
+
+    /// Decodes the messages in memory from a place on, with their numbers.
+    fn for_each<'a>(&'a self, from: Place, visit: &mut dyn FnMut(u64, Op<'a>)) -> Result<()> {
+        let mut input = Reader::new(&self.bytes[from.bytes..]);
+        let begun = self.pieces.partition_point(|piece| piece.at < from.bytes);
+        let mut pieces = self.pieces[begun..].iter().peekable();
+        let mut n = from.next;
+        while !input.is_empty() {
+            let at = self.bytes.len() - input.rest().len();
+            if let Some(piece) = pieces.next_if(|piece| piece.at <= at) {
+                n = piece.first;
+            }
+            let op = decode_op(&mut input)
+                .map_err(|_| Error::internal("a write set cannot be decoded"))?;
+            visit(n, op);
+            n += 1;
+        }
+        Ok(())
+    }
+
+    // --- Savepoints ---
+
+    pub(crate) fn mark(&self) -> TreeMark {
+        TreeMark {
+            number: self.last,
+            bytes: self.bytes.len(),
+            count: self.count,
+            spills: self.spills,
+        }
+    }
+
+    /// Forgets what is in memory and was written after `mark`. Returns the extents of large values
+    /// among that. What was spilled since is the caller's to undo.
+    pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
+        if self.last == mark.number {
+            return Vec::new();
+        }
+        let (bytes, count) = if mark.spills == self.spills {
+            (mark.bytes, mark.count)
+        } else {
+            // All that is in memory came after the mark.
+            (0, 0)
+        };
+        self.bytes.truncate(bytes);
+        self.count = count;
+        self.pieces.retain(|piece| piece.at < bytes);
+        let deletes = self.range_deletes.len();
+        self.range_deletes.truncate(
+            self.range_deletes.partition_point(|delete| delete.seq.get() <= mark.number),
+        );
+        self.cut_index(mark.number, deletes != self.range_deletes.len());
+        // Numbers go on behind the gap.
+        if bytes > 0 {
+            self.pieces.push(Piece { at: bytes, first: self.last + 1 });
+        }
+        let values = self.values.partition_point(|&(n, _)| n <= mark.number);
+        self.values.drain(values..).flat_map(|(_, extents)| extents).collect()
+    }
+
+    fn cut_index(&mut self, upto: u64, deletes_gone: bool) {
+        let Some(index) = &mut self.index else { return };
+        index.done.bytes = index.done.bytes.min(self.bytes.len());
+        let stale = index.memtable.len().saturating_sub(self.count);
+        // Range deletes cannot be left out by their numbers.
+        if deletes_gone || stale > self.count + EXCLUDED_MAX {
+            self.drop_index();
+            return;
+        }
+        while self.excluded.last().is_some_and(|&(after, _)| after >= upto) {
+            self.excluded.pop();
+        }
+        self.excluded.push((upto, self.last));
+    }
+
+    fn drop_index(&mut self) {
+        self.index = None;
+        self.excluded.clear();
+    }
+
+    // --- Spilling ---
+
+    /// The index of all that is in memory, for spilling it.
+    pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
+        let own = self.own(budget)?;
+        let memtable = own.index.ok_or_else(|| Error::internal("a write set without an index"))?;
+        Ok((memtable, own.excluded))
+    }
+
+    /// Largest and smallest number in memory.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.pieces.first().map_or(self.last, |piece| piece.first), self.last)
+    }
+
+    /// What was in memory is in a run now, if anything was left of it.
+    pub(crate) fn spilled(&mut self, run: Option<Arc<Run>>) {
+        self.bytes = Vec::new();
+        self.pieces.clear();
+        self.count = 0;
+        self.drop_index();
+        self.spills += 1;
+        self.runs = run.into_iter().chain(self.runs.iter().cloned()).collect();
+    }
+
+    /// The extents of large values that are no longer referred to are the caller's.
+    pub(crate) fn forget_value(&mut self, first: Extent) -> Option<Vec<Extent>> {
+        let at = self.values.iter().position(|(_, extents)| extents.first() == Some(&first))?;
+        Some(self.values.remove(at).1)
+    }
+}
