@@ -1,0 +1,401 @@
+//! [`LockTable`]: the locks of one tree, and who waits for some.
+//!
+//! ```text
+//!   rows     ordered map: key --> mode, holders        a write or a point read: one entry
+//!   ranges   treap: [lo, hi) --> class, holder         scans, gaps, range deletes, escalation
+//!   waiters  in the order they came                    looked at only if there are any
+//! ```
+//!
+//! A request is granted if nothing of another conflicts: no row, no range, and no waiter that came
+//! before. Everything here runs under the one lock of the table, which is held for a few map
+//! operations; nobody waits or allocates for long under it. LOCK order: the table's, then the
+//! graph's.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use frondb_core::TreeId;
+use frondb_core::sync::{Arc, Mutex};
+use smallvec::SmallVec;
+
+use crate::class::{Class, LockMode};
+use crate::gate::Gate;
+use crate::graph::{Fate, Graph};
+use crate::key::{Area, Extent, Hi, Key};
+use crate::ranges::{Range, Ranges};
+
+/// The locks of one tree. Made by [`LockManager::table`](crate::LockManager::table), shared by all
+/// threads; lockers are given it with every call.
+pub struct LockTable {
+    pub(crate) tree: TreeId,
+    pub(crate) gate: Gate,
+    pub(crate) state: Mutex<State>,
+}
+
+/// While this lives, a locker's first lock in the table waits. See
+/// [`LockTable::begin_unlocked`].
+#[must_use = "others may lock as soon as it is dropped"]
+pub struct Unlocked<'a> {
+    table: &'a LockTable,
+}
+
+impl Drop for Unlocked<'_> {
+    fn drop(&mut self) {
+        self.table.gate.pass_ended();
+    }
+}
+
+impl std::fmt::Debug for Unlocked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Unlocked(tree {})", self.table.tree)
+    }
+}
+
+impl LockTable {
+    pub(crate) fn new(tree: TreeId) -> Arc<Self> {
+        Arc::new(Self { tree, gate: Gate::default(), state: Mutex::new(State::default()) })
+    }
+
+    /// The tree whose locks these are.
+    #[must_use]
+    pub fn tree(&self) -> TreeId {
+        self.tree
+    }
+
+    /// For a batch that takes no locks: lets it write while nobody has locks in this tree.
+    ///
+    /// `Some`: no locker has or is asking for a lock here, and none gets its first one until the
+    /// guard is dropped, which must be soon; the batch must not wait for locks meanwhile. A batch
+    /// may hold the guards of several trees. `None`: some locker has used this tree and not
+    /// released all since; the batch must lock what it writes.
+    #[must_use = "None says that the batch must lock"]
+    pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
+        self.gate.try_pass().then(|| Unlocked { table: self })
+    }
+}
+
+impl std::fmt::Debug for LockTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LockTable(tree {}, {} lockers)", self.tree, self.gate.lockers())
+    }
+}
+
+/// Who holds a row.
+pub(crate) struct Row {
+    pub(crate) mode: LockMode,
+    /// Was shared when it was locked first: [`Locker::unlock_row`](crate::Locker::unlock_row) lets
+    /// it be, or it would take away what an earlier statement relies on.
+    pub(crate) upgraded: bool,
+    pub(crate) holders: SmallVec<[u64; 2]>,
+}
+
+impl Row {
+    fn new(locker: u64, mode: LockMode) -> Self {
+        Self { mode, upgraded: false, holders: SmallVec::from_slice(&[locker]) }
+    }
+
+    pub(crate) fn is_held_by(&self, locker: u64) -> bool {
+        self.holders.contains(&locker)
+    }
+
+    fn grant(&mut self, locker: u64, mode: LockMode) {
+        let held = self.is_held_by(locker);
+        if mode == LockMode::Exclusive {
+            debug_assert!(self.holders.len() == usize::from(held), "an exclusive lock is alone");
+            self.upgraded = held && self.mode == LockMode::Shared;
+            self.mode = mode;
+        }
+        if !held {
+            self.holders.push(locker);
+        }
+    }
+}
+
+/// What a locker asks for, or what it is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    Row {
+        key: Key,
+        mode: LockMode,
+    },
+    /// A gap or a range lock.
+    Range {
+        lo: Key,
+        hi: Hi,
+        class: Class,
+    },
+    /// A step of a scan: the gap and the row at one of its ends; both are `[lo, hi)`.
+    Step {
+        gap_lo: Key,
+        gap_hi: Hi,
+        row: Key,
+        mode: LockMode,
+        lo: Key,
+        hi: Hi,
+    },
+}
+
+impl Want {
+    /// What must be free of conflicts for it to be granted.
+    pub(crate) fn areas(&self) -> SmallVec<[Area; 2]> {
+        let mut areas = SmallVec::<[Area; 2]>::new();
+        match self {
+            Self::Row { key, mode } => areas.push(Area::row(key.clone(), Class::row(*mode))),
+            Self::Range { lo, hi, class } => {
+                areas.push(Area::range(lo.clone(), hi.clone(), *class));
+            }
+            Self::Step { gap_lo, gap_hi, row, mode, .. } => {
+                areas.push(Area::range(gap_lo.clone(), gap_hi.clone(), Class::Gap));
+                areas.push(Area::row(row.clone(), Class::row(*mode)));
+            }
+        }
+        areas.retain(|area| !area.is_empty());
+        areas
+    }
+
+    /// What is held when it was granted.
+    pub(crate) fn held(&self) -> Area {
+        match self {
+            Self::Row { key, mode } => Area::row(key.clone(), Class::row(*mode)),
+            Self::Range { lo, hi, class } => Area::range(lo.clone(), hi.clone(), *class),
+            Self::Step { lo, hi, mode, .. } => {
+                Area::range(lo.clone(), hi.clone(), Class::scan(*mode))
+            }
+        }
+    }
+
+    pub(crate) fn mode(&self) -> LockMode {
+        match self {
+            Self::Row { mode, .. } | Self::Step { mode, .. } => *mode,
+            Self::Range { class, .. } => class.mode(),
+        }
+    }
+}
+
+/// A part of a request.
+pub(crate) struct Ask {
+    pub(crate) area: Area,
+    /// The locker holds a lock there already: it goes before all that wait.
+    pub(crate) first: bool,
+}
+
+pub(crate) type Asks = SmallVec<[Ask; 2]>;
+
+/// A locker in the queue. Its number orders the queue, and is that of its range when it is granted.
+pub(crate) struct Waiter {
+    pub(crate) locker: u64,
+    pub(crate) entry: u64,
+    pub(crate) want: Want,
+    pub(crate) asks: Asks,
+}
+
+impl Waiter {
+    /// Whether a request with these parts, which comes later, waits for this one.
+    fn holds_back(&self, later: &[Ask]) -> bool {
+        let mut pairs = self.asks.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
+        pairs.any(|(a, b)| !b.first && a.area.conflicts(&b.area))
+    }
+
+    /// Whether this one waits for a request that came later and has parts that go first.
+    fn yields_to(&self, later: &[Ask]) -> bool {
+        let mut pairs = self.asks.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
+        pairs.any(|(a, b)| b.first && !a.first && a.area.conflicts(&b.area))
+    }
+}
+
+/// What a quick try for a row gave.
+pub(crate) enum Try {
+    /// It was held already.
+    Held,
+    New,
+    Upgraded,
+    /// There is more to look at.
+    Unclear,
+}
+
+/// The locks of a tree. See the module's head.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) rows: BTreeMap<Key, Row>,
+    pub(crate) ranges: Ranges,
+    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) next_entry: u64,
+}
+
+impl State {
+    /// Locks a row if a look at that row alone can tell.
+    pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> Try {
+        use std::collections::btree_map::Entry;
+        let quiet = self.ranges.is_empty() && self.waiters.is_empty();
+        match self.rows.entry(key.clone()) {
+            Entry::Vacant(row) if quiet => {
+                row.insert(Row::new(locker, mode));
+                Try::New
+            }
+            Entry::Vacant(_) => Try::Unclear,
+            Entry::Occupied(row) => {
+                let row = row.into_mut();
+                match (row.is_held_by(locker), mode) {
+                    (true, mode) if row.mode >= mode => Try::Held,
+                    (true, _) if quiet && row.holders.len() == 1 => {
+                        row.grant(locker, mode);
+                        Try::Upgraded
+                    }
+                    (false, LockMode::Shared) if quiet && row.mode == LockMode::Shared => {
+                        row.grant(locker, mode);
+                        Try::New
+                    }
+                    _ => Try::Unclear,
+                }
+            }
+        }
+    }
+
+    pub(crate) fn holds_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
+        self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
+    }
+
+    /// Gives a row to a locker; nothing conflicts.
+    pub(crate) fn grant_row(&mut self, locker: u64, key: &Key, mode: LockMode) {
+        match self.rows.get_mut(key) {
+            Some(row) => row.grant(locker, mode),
+            None => drop(self.rows.insert(key.clone(), Row::new(locker, mode))),
+        }
+    }
+
+    /// Takes a row from a locker, if it has it.
+    pub(crate) fn release_row(&mut self, locker: u64, key: &Key) -> bool {
+        use std::collections::btree_map::Entry;
+        let Entry::Occupied(mut row) = self.rows.entry(key.clone()) else { return false };
+        let Some(at) = row.get().holders.iter().position(|holder| *holder == locker) else {
+            return false;
+        };
+        if row.get().holders.len() == 1 {
+            row.remove();
+        } else {
+            row.get_mut().holders.swap_remove(at);
+        }
+        true
+    }
+
+    /// Calls `found` with the holder of each lock of another that conflicts with `area`, until it
+    /// returns false. A holder may come more than once. Returns whether it never did.
+    pub(crate) fn holders_against(
+        &self,
+        locker: u64,
+        area: &Area,
+        found: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        let mut of_others = |holder: u64| holder == locker || found(holder);
+        let mut look = |row: &Row| {
+            !area.class.conflicts(Class::row(row.mode)) || row.holders.iter().all(|h| of_others(*h))
+        };
+        let free = match &area.extent {
+            Extent::Row => self.rows.get(&area.lo).is_none_or(&mut look),
+            Extent::To(hi) if !area.is_empty() && !self.rows.is_empty() => {
+                let hi = hi.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                self.rows.range((Bound::Included(&area.lo), hi)).all(|(_, row)| look(row))
+            }
+            Extent::To(_) => true,
+        };
+        free && (self.ranges.is_empty()
+            || self
+                .ranges
+                .overlapping(area, area.class.excludes(), &mut |range| of_others(range.locker)))
+    }
+
+    /// Whom a new request has to wait for: ids, ascending.
+    pub(crate) fn blockers(&self, locker: u64, asks: &[Ask]) -> Vec<u64> {
+        let mut blockers = Vec::new();
+        for ask in asks {
+            self.holders_against(locker, &ask.area, &mut |holder| {
+                // The same one often comes many times in a row.
+                if blockers.last() != Some(&holder) {
+                    blockers.push(holder);
+                }
+                true
+            });
+        }
+        for waiter in &self.waiters {
+            if waiter.locker != locker && waiter.holds_back(asks) {
+                blockers.push(waiter.locker);
+            }
+        }
+        blockers.sort_unstable();
+        blockers.dedup();
+        blockers
+    }
+
+    /// Puts a request into the queue; those that it goes before wait for it too.
+    pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
+        for other in &self.waiters {
+            if other.locker != waiter.locker && other.yields_to(&waiter.asks) {
+                graph.add_arrow(other.locker, waiter.locker);
+            }
+        }
+        self.waiters.push(waiter);
+    }
+
+    pub(crate) fn dequeue(&mut self, locker: u64) {
+        self.waiters.retain(|waiter| waiter.locker != locker);
+    }
+
+    /// `locker` has been given `held`: who waits and conflicts waits for it too.
+    pub(crate) fn point_at_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
+        for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
+            if waiter.asks.iter().any(|ask| ask.area.conflicts(held)) {
+                graph.add_arrow(waiter.locker, locker);
+            }
+        }
+    }
+
+    /// `locker` has let go of something: grants what waited for nobody else. `has_more` says
+    /// whether it may still have locks here or stand in the queue.
+    pub(crate) fn let_pass(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
+        let mut at = 0;
+        while let Some(waiter) = self.waiters.get(at) {
+            let passes = graph.has_arrow(waiter.locker, locker)
+                && !(has_more && self.still_blocks(locker, waiter))
+                && graph.remove_arrow(waiter.locker, locker)
+                && graph.decide(waiter.locker, Fate::Granted);
+            if passes {
+                let waiter = self.waiters.remove(at);
+                self.grant(waiter, graph);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn still_blocks(&self, locker: u64, waiter: &Waiter) -> bool {
+        let holds = waiter.asks.iter().any(|ask| {
+            !self.holders_against(waiter.locker, &ask.area, &mut |holder| holder != locker)
+        });
+        holds
+            || self.waiters.iter().any(|other| {
+                let before = other.entry < waiter.entry;
+                other.locker == locker
+                    && if before {
+                        other.holds_back(&waiter.asks)
+                    } else {
+                        waiter.yields_to(&other.asks)
+                    }
+            })
+    }
+
+    /// Gives a waiter what it waits for. Its ranges it puts in order itself when it wakes.
+    fn grant(&mut self, waiter: Waiter, graph: &mut Graph) {
+        let held = waiter.want.held();
+        match &held.extent {
+            Extent::Row => self.grant_row(waiter.locker, &held.lo, held.class.mode()),
+            Extent::To(hi) => self.ranges.insert(Range {
+                lo: held.lo.clone(),
+                hi: hi.clone(),
+                class: held.class,
+                locker: waiter.locker,
+                entry: waiter.entry,
+            }),
+        }
+        self.point_at_holder(waiter.locker, &held, graph);
+    }
+}

@@ -1,0 +1,213 @@
+//! How a locker waits: queue up, look for a circle, sleep, and what may end it.
+//!
+//! ```text
+//!   begin_wait: [table's lock [graph's lock: enter both, search circles, doom victims]]
+//!   finish:     [graph's lock: sleep until the wait is decided]
+//!               granted: it is in the table already
+//!               else:    [table's lock: leave the queue [graph's lock: let others pass]]
+//! ```
+//!
+//! Granting, dooming, cancelling and giving up race; the graph's lock decides (see `graph.rs`).
+
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::{Arc, MutexGuard};
+use frondb_core::{Error, ErrorKind, Result, TreeId};
+
+use crate::graph::{Fate, Graph, Wait};
+use crate::info::{describe, ids};
+use crate::key::Extent;
+use crate::locker::{Held, Locker};
+use crate::manager::{Acquired, Counters, LockWait};
+use crate::table::{Asks, State, Waiter, Want};
+
+/// What a request has come to.
+pub(crate) enum Asked {
+    Done(Acquired),
+    /// It stands in the queue of the table at this place of the locker's list.
+    Waits(Box<Pending>),
+}
+
+pub(crate) struct Pending {
+    at: usize,
+    entry: u64,
+    want: Want,
+    /// A row that the locker has no lock on yet.
+    is_new_row: bool,
+}
+
+impl Asked {
+    pub(crate) fn held() -> Self {
+        Self::Done(Acquired { waited: false, was_held: true })
+    }
+
+    pub(crate) fn granted() -> Self {
+        Self::Done(Acquired { waited: false, was_held: false })
+    }
+}
+
+impl Locker {
+    /// Enters the queue. An error if it may not wait, or is the victim of a deadlock at once.
+    pub(crate) fn begin_wait(
+        &self,
+        at: usize,
+        mut state: MutexGuard<'_, State>,
+        want: Want,
+        asks: Asks,
+        blockers: Vec<u64>,
+        wait: LockWait,
+    ) -> Result<Asked> {
+        let tree = self.tables[at].table.tree;
+        if wait == LockWait::NoWait {
+            return Err(busy(tree, &want, &blockers));
+        }
+        let waker = self.waker();
+        let mut graph = self.manager.graph.lock();
+        if waker.cancelled.swap(false, Ordering::Relaxed) {
+            return Err(self.cancelled(tree, &want));
+        }
+        Counters::add(&self.manager.counters.waits, 1);
+        let since = self.manager.options.clock.now();
+        let fate = Fate::Waiting;
+        let (work, waker) = (self.work(), Arc::clone(waker));
+        graph.begin(self.id, Wait { fate, blockers, work, since, waker });
+        let entry = state.next_entry;
+        let is_new_row =
+            matches!(&want, Want::Row { key, .. } if state.holds_row(self.id, key).is_none());
+        state.next_entry += 1;
+        state.enqueue(Waiter { locker: self.id, entry, want: want.clone(), asks }, &mut graph);
+        self.doom_victims(&mut graph);
+        Ok(Asked::Waits(Box::new(Pending { at, entry, want, is_new_row })))
+    }
+
+    /// Breaks every circle that this wait has closed.
+    fn doom_victims(&self, graph: &mut Graph) {
+        while let Some(circle) = graph.circle(self.id) {
+            let victim = graph.victim(&circle);
+            Counters::add(&self.manager.counters.deadlocks, 1);
+            graph.decide(victim, Fate::Doomed(circle));
+            if victim == self.id {
+                break;
+            }
+        }
+    }
+
+    /// Waits for what was asked.
+    pub(crate) fn finish(&mut self, asked: Asked, wait: LockWait) -> Result<Acquired> {
+        let pending = match asked {
+            Asked::Done(acquired) => return Ok(acquired),
+            Asked::Waits(pending) => pending,
+        };
+        self.sleep(wait);
+        self.settle(pending, wait)
+    }
+
+    /// Returns when the wait is decided.
+    fn sleep(&self, wait: LockWait) {
+        let waker = self.waker();
+        let mut graph = self.manager.graph.lock();
+        while graph.get(self.id).is_some_and(|wait| wait.fate == Fate::Waiting) {
+            match wait {
+                LockWait::Upto(patience) => {
+                    if waker.changed.wait_for(&mut graph, patience).timed_out() {
+                        graph.decide(self.id, Fate::TimedOut);
+                    }
+                }
+                LockWait::Forever | LockWait::NoWait => waker.changed.wait(&mut graph),
+            }
+        }
+    }
+
+    /// Puts in order what a decided wait has left.
+    pub(crate) fn settle(&mut self, pending: Box<Pending>, wait: LockWait) -> Result<Acquired> {
+        let Some(ended) = self.manager.graph.lock().end(self.id) else {
+            return Err(Error::internal("a wait was ended by another than who waits"));
+        };
+        let waited = self.manager.options.clock.now().since(ended.since);
+        let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        Counters::add(&self.manager.counters.waited_ns, waited_ns);
+        if ended.fate == Fate::Granted {
+            self.last = pending.at;
+            self.tables[pending.at].take_granted(self.id, *pending);
+            self.count_grant();
+            return Ok(Acquired { waited: true, was_held: false });
+        }
+        self.leave_queue(pending.at);
+        Err(self.failed(&pending, &ended, wait))
+    }
+
+    fn leave_queue(&self, at: usize) {
+        let mut state = self.tables[at].table.state.lock();
+        state.dequeue(self.id);
+        if !state.waiters.is_empty() {
+            let mut graph = self.manager.graph.lock();
+            state.let_pass(self.id, true, &mut graph);
+        }
+    }
+
+    fn failed(&self, pending: &Pending, ended: &Wait, wait: LockWait) -> Error {
+        let tree = self.tables[pending.at].table.tree;
+        let what = describe(tree, &pending.want);
+        match &ended.fate {
+            Fate::Doomed(circle) => Error::new(
+                ErrorKind::Deadlock,
+                format!(
+                    "transaction {} waited for the {what}, and transactions {} wait for each \
+                     other in a circle; it has done the least of them: roll it back and retry it",
+                    self.id,
+                    ids(circle)
+                ),
+            ),
+            Fate::TimedOut => {
+                Counters::add(&self.manager.counters.timeouts, 1);
+                let patience = match wait {
+                    LockWait::Upto(patience) => patience,
+                    LockWait::Forever | LockWait::NoWait => std::time::Duration::ZERO,
+                };
+                Error::new(
+                    ErrorKind::LockTimeout,
+                    format!(
+                        "transaction {} waited {patience:?} for the {what}, which transactions {} \
+                         hold or want before it: retry, or wait longer",
+                        self.id,
+                        ids(&ended.blockers)
+                    ),
+                )
+            }
+            Fate::Waiting | Fate::Granted | Fate::Cancelled => self.cancelled(tree, &pending.want),
+        }
+    }
+
+    fn cancelled(&self, tree: TreeId, want: &Want) -> Error {
+        let what = describe(tree, want);
+        let message = format!("transaction {} was cancelled waiting for the {what}", self.id);
+        Error::new(ErrorKind::Cancelled, message)
+    }
+}
+
+impl Held {
+    /// Whoever granted it has entered it into the table; here it goes into the own lists.
+    fn take_granted(&mut self, locker: u64, pending: Pending) {
+        let held = pending.want.held();
+        let Extent::To(hi) = held.extent else {
+            if pending.is_new_row {
+                self.add_row(held.lo);
+            }
+            return;
+        };
+        let table = Arc::clone(&self.table);
+        let mut state = table.state.lock();
+        state.ranges.remove(&held.lo, pending.entry);
+        self.add_range(locker, &mut state, held.lo, hi, held.class);
+    }
+}
+
+fn busy(tree: TreeId, want: &Want, blockers: &[u64]) -> Error {
+    Error::new(
+        ErrorKind::Busy,
+        format!(
+            "the {} is held or wanted by transactions {}: skip it, or wait",
+            describe(tree, want),
+            ids(blockers)
+        ),
+    )
+}
