@@ -37,6 +37,27 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often a delete or a flush on a full disk looks again before it gives up.
 pub(crate) const FULL_TRIES: u32 = 20;
 
+/// What a commit brings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Bytes of its messages.
+    pub(crate) bytes: u64,
+    /// How many messages.
+    pub(crate) messages: u64,
+    /// It only deletes: let in while the disk is full.
+    pub(crate) frees_space: bool,
+}
+
+impl Load {
+    pub(crate) fn of(batch: &Batch) -> Self {
+        Self {
+            bytes: batch.bytes() as u64,
+            messages: batch.len() as u64,
+            frees_space: batch.frees_space(),
+        }
+    }
+}
+
 impl Shared {
     /// Memory of memtables that are not flushed yet.
     fn memtable_bytes(&self) -> u64 {
@@ -59,13 +80,13 @@ impl Shared {
     }
 
     /// Lets a commit in, at the pace that background work can follow.
-    pub(crate) fn admit(&self, batch: &Batch) -> Result<()> {
+    pub(crate) fn admit(&self, load: Load) -> Result<()> {
         if self.env.full().is_some() {
-            if self.is_manual() && !(batch.frees_space() && self.has_room()) {
+            if self.is_manual() && !(load.frees_space && self.has_room()) {
                 self.try_space();
                 self.run_pending();
             }
-            return self.admit_to_full_disk(batch);
+            return self.admit_to_full_disk(load);
         }
         let debt = self.debt();
         if debt.permille() == 0 {
@@ -79,7 +100,7 @@ impl Shared {
             return self.env.check();
         }
         // What the commit adds to memtables is about its encoding and a slot a message.
-        let bytes = (batch.bytes() + batch.len() * 24) as u64;
+        let bytes = load.bytes + load.messages * 24;
         let before = self.env.now();
         if let Some(wait) = self.pacing.wait(bytes, debt) {
             self.env.clock.sleep(wait);
@@ -106,13 +127,13 @@ impl Shared {
 
     /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
     /// flushes then; there is always some space for those.
-    fn admit_to_full_disk(&self, batch: &Batch) -> Result<()> {
+    fn admit_to_full_disk(&self, load: Load) -> Result<()> {
         let mut tries = 0;
         while let Some(full) = self.env.full() {
-            if batch.frees_space() && self.has_room() {
+            if load.frees_space && self.has_room() {
                 return Ok(());
             }
-            if !batch.frees_space() || self.is_manual() || tries == FULL_TRIES {
+            if !load.frees_space || self.is_manual() || tries == FULL_TRIES {
                 return Err(full);
             }
             tries += 1;

@@ -193,6 +193,8 @@ pub(crate) fn tree_core(
         sequential: false.into(),
         stretch_looked: 0.into(),
         deletes_skipped: 0.into(),
+        locks: env.locks.table(id),
+        newest_commit: 0.into(),
     }))
 }
 

@@ -86,6 +86,8 @@ impl Committer {
         let count: u64 = sections.iter().map(|section| section.count).sum();
         let mut seq = first;
         for section in sections {
+            let last = SeqNo(first.get() + count - 1);
+            section.tree.newest_commit.store(last.get(), Ordering::Release);
             let slot = Arc::clone(&section.tree.version().active);
             slot.logged(start, end);
             insert(&slot.memtable, section.bytes, &mut seq)?;

@@ -173,6 +173,20 @@ impl Cursor {
         self.settle(moved)
     }
 
+    /// Goes to the last entry with a key below `key`. Returns whether there is one.
+    pub(crate) fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
+        let moved = self.begin().and_then(|()| self.backward_from(Some(key.to_vec())));
+        self.settle(moved)
+    }
+
+    /// Leaves the entry it is at: every further `next` and `prev` fails so until a seek.
+    pub(crate) fn fail_with(&mut self, error: Error) {
+        self.valid = false;
+        self.value = OnceLock::new();
+        self.end_walk();
+        self.failed = Some(error);
+    }
+
     /// Goes to the first entry. Returns whether there is one.
     pub fn first(&mut self) -> Result<bool> {
         let at = self.lower.clone();

@@ -6,15 +6,18 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
+use frondb_locks::{LockInfo, WaitInfo};
+use frondb_space::Extent;
 
 use frondb_wal::SyncMode;
 
-use crate::admission::{FULL_TRIES, LOOK_EVERY};
+use crate::admission::{FULL_TRIES, LOOK_EVERY, Load};
 use crate::background::{LEND_BYTES, worker};
 use crate::batch::{Batch, bytes_max};
+use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
 use crate::checkpoint::{rotate_manifest, trim_log};
-use crate::commit::{Committer, make_durable};
+use crate::commit::{Committed, Committer, Messages, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{RangeEstimate, estimate};
@@ -138,6 +141,10 @@ impl Engine {
         &self.recovery
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The options it was opened with.
     #[must_use]
     pub fn options(&self) -> &EngineOptions {
@@ -199,28 +206,12 @@ impl Engine {
         let _call = self.begin_call()?;
         let shared = &self.shared;
         batch.check_bytes(self.batch_bytes_max())?;
-        shared.admit(batch)?;
-        let committed = match shared.committer.commit(&shared.env, batch) {
-            Err(error) if error.kind() == ErrorKind::NoSpace && batch.frees_space() => {
-                // A delete can be logged on a full disk (rule 25).
-                shared.env.runs.space.lend_reserve(LEND_BYTES)?;
-                shared.committer.commit(&shared.env, batch)
-            }
-            other => other,
-        };
-        // A failed sync of a large value, or of the log.
-        let committed = committed.inspect_err(|error| shared.env.poison_if_unknown(error))?;
-        let counters = &shared.env.counters;
-        Counters::add(&counters.commits, 1);
-        Counters::add(&counters.messages, batch.len() as u64);
-        Counters::add(&counters.user_bytes, batch.bytes() as u64);
-        shared.env.last_commit.store(shared.env.now().0, Ordering::Relaxed);
-        shared.touched();
-        if let SyncMode::EveryMillis(_) = shared.env.options.sync {
-            // A worker that sleeps without end must learn that there is something to sync.
-            if shared.is_manual() { shared.tick() } else { shared.work.wake() }
-        }
-        shared.freeze_if_full(&committed.trees);
+        shared.admit(Load::of(batch))?;
+        let locks = BatchLocks::take(&shared.env, batch)?;
+        let committed = shared
+            .lending_space(batch.frees_space(), || shared.committer.commit(&shared.env, batch))?;
+        drop(locks);
+        shared.committed(&committed, batch.len() as u64, batch.bytes() as u64);
         make_durable(&shared.env, committed.end, durability)
     }
 
@@ -247,7 +238,7 @@ impl Engine {
     }
 
     /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
-    fn begin_call(&self) -> Result<RwLockReadGuard<'_, ()>> {
+    pub(crate) fn begin_call(&self) -> Result<RwLockReadGuard<'_, ()>> {
         let call = self.calls.read();
         self.shared.env.check()?;
         Ok(call)
@@ -313,6 +304,18 @@ impl Engine {
     }
 
     // --- Looking after it ---
+
+    /// All locks that transactions hold just now.
+    #[must_use]
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.shared.env.locks.locks()
+    }
+
+    /// All waits for locks just now.
+    #[must_use]
+    pub fn lock_waits(&self) -> Vec<WaitInfo> {
+        self.shared.env.locks.waits()
+    }
 
     /// Figures of the whole engine.
     #[must_use]
@@ -458,6 +461,50 @@ impl std::fmt::Debug for Engine {
 impl Shared {
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot { held: self.env.snapshots.take(), engine: self.env.id }
+    }
+
+    /// Logs and inserts what a transaction wrote.
+    pub(crate) fn commit_sections(
+        &self,
+        sections: &[Messages<'_>],
+        frees_space: bool,
+        values: &mut Vec<(TreeId, Vec<Extent>)>,
+    ) -> Result<Committed> {
+        self.lending_space(frees_space, || {
+            self.committer.commit_sections(&self.env, sections, values)
+        })
+    }
+
+    /// Commits; one that only deletes can be logged on a full disk (rule 25).
+    fn lending_space(
+        &self,
+        frees_space: bool,
+        mut commit: impl FnMut() -> Result<Committed>,
+    ) -> Result<Committed> {
+        let committed = match commit() {
+            Err(error) if error.kind() == ErrorKind::NoSpace && frees_space => {
+                self.env.runs.space.lend_reserve(LEND_BYTES)?;
+                commit()
+            }
+            other => other,
+        };
+        // A failed sync of a large value, or of the log.
+        committed.inspect_err(|error| self.env.poison_if_unknown(error))
+    }
+
+    /// What follows a commit, but the wait for the disk.
+    pub(crate) fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
+        let counters = &self.env.counters;
+        Counters::add(&counters.commits, 1);
+        Counters::add(&counters.messages, messages);
+        Counters::add(&counters.user_bytes, bytes);
+        self.env.last_commit.store(self.env.now().0, Ordering::Relaxed);
+        self.touched();
+        if let SyncMode::EveryMillis(_) = self.env.options.sync {
+            // A worker that sleeps without end must learn that there is something to sync.
+            if self.is_manual() { self.tick() } else { self.work.wake() }
+        }
+        self.freeze_if_full(&committed.trees);
     }
 
     pub(crate) fn is_manual(&self) -> bool {

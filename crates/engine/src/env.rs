@@ -8,11 +8,12 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
 use frondb_device::SharedDevice;
-use frondb_locks::{SeqOracle, Snapshots};
+use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
 use frondb_trunk::job::JobEnv;
 use frondb_wal::Wal;
+use frondb_writeset::SpillEnv;
 
 use crate::options::EngineOptions;
 use crate::stats::Counters;
@@ -52,6 +53,14 @@ pub struct Env {
     pub(crate) node_ids: AtomicU64,
     /// Last tree id given out.
     pub(crate) tree_ids: AtomicU32,
+    /// Last transaction id given out.
+    pub(crate) txn_ids: AtomicU64,
+    /// Row and range locks.
+    pub(crate) locks: Arc<LockManager>,
+    /// What write sets need to spill.
+    pub(crate) spill: SpillEnv,
+    /// Memory of all write sets, about.
+    pub(crate) write_set_bytes: AtomicU64,
     /// Trees by id.
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
     /// Messages of all records below are in their memtables.
@@ -100,8 +109,19 @@ static ENGINES: ProcessCounter = ProcessCounter::new(1);
 impl Env {
     pub(crate) fn new(parts: EnvParts, id: u64, ids: &Ids, visible: SeqNo) -> Self {
         let oracle = Arc::new(SeqOracle::new(visible));
+        let run_ids = Arc::new(AtomicU64::new(ids.run));
+        let lock_options =
+            LockOptions { bytes_max: parts.options.lock_bytes(), clock: Arc::clone(&parts.clock) };
         Self {
             id,
+            txn_ids: AtomicU64::new(0),
+            locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
+            spill: SpillEnv {
+                runs: Arc::clone(&parts.runs),
+                run_ids: Arc::clone(&run_ids),
+                index_budget: Budget::new(u64::MAX),
+            },
+            write_set_bytes: AtomicU64::new(0),
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
             oracle,
             device: parts.device,
@@ -115,7 +135,7 @@ impl Env {
             manifest: parts.manifest,
             gate: RwLock::new(()),
             rotation: Mutex::new(()),
-            run_ids: Arc::new(AtomicU64::new(ids.run)),
+            run_ids,
             node_ids: AtomicU64::new(ids.node),
             tree_ids: AtomicU32::new(ids.tree),
             trees: RwLock::new(BTreeMap::new()),

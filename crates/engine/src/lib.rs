@@ -11,6 +11,7 @@
 mod admission;
 mod background;
 mod batch;
+mod batch_locks;
 mod blob;
 mod catalog;
 mod checkpoint;
@@ -31,6 +32,7 @@ mod recovery;
 mod relocate;
 mod stats;
 mod stretch;
+mod transaction;
 mod tree;
 mod verify;
 mod work;
@@ -40,10 +42,15 @@ pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;
 pub use estimate::RangeEstimate;
+pub use frondb_locks::{Canceller, LockInfo, LockMode, WaitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;
 pub use recovery::Recovery;
 pub use stats::{EngineStats, TreeStats};
+pub use transaction::{
+    Committing, Isolation, ReadLock, Savepoint, Transaction, TransactionCursor,
+    TransactionCursorOptions, TransactionOptions, Wait,
+};
 pub use tree::Tree;
 pub use verify::VerifyReport;
 

@@ -57,6 +57,12 @@ pub(crate) fn fill_trees(env: &Env, stats: &mut EngineStats) {
     let ages = env.snapshots.ages();
     stats.snapshots = env.snapshots.count() as u64;
     stats.oldest_snapshot_ms = ages.first().map_or(0, |(_, age)| age.as_millis() as u64);
+    let locks = env.locks.stats();
+    stats.lock_waits = locks.waits;
+    stats.deadlocks = locks.deadlocks;
+    stats.lock_timeouts = locks.timeouts;
+    stats.lock_escalations = locks.escalations;
+    stats.lock_wait_nanos = u64::try_from(locks.waited.as_nanos()).unwrap_or(u64::MAX);
     stats.wal_bytes = env.wal.live_bytes();
     stats.wal_replay_bytes = env.log_bytes();
     stats.manifest_log_bytes = env.manifest.log_bytes();

@@ -183,6 +183,16 @@ impl EngineOptions {
         WalOptions { sync: self.sync, ..WalOptions::default() }.check()
     }
 
+    /// Memory that all write sets together may have before one of them goes to disk, bytes.
+    pub(crate) fn write_set_bytes(&self) -> u64 {
+        self.memory_bytes / 16
+    }
+
+    /// Memory that all locks together may have before row locks become ranges, bytes.
+    pub(crate) fn lock_bytes(&self) -> u64 {
+        self.memory_bytes / 32
+    }
+
     /// Memtable bytes at which the largest is frozen (rule 4).
     #[must_use]
     pub fn write_buffer_bytes(&self) -> u64 {

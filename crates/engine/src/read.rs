@@ -1,7 +1,10 @@
 //! Point lookups and snapshots.
 
+use std::ops::Bound;
+
+use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, ErrorKind, Result, SeqNo};
+use frondb_core::{Chunk, Direction, Error, ErrorKind, RangeDelete, Result, SeqNo, Source};
 use frondb_merge::{Found, Lookup, ValueReader};
 use frondb_run::RunEnv;
 
@@ -48,11 +51,22 @@ pub(crate) fn get(
     key: &[u8],
     snapshot: Option<SeqNo>,
 ) -> Result<Option<Vec<u8>>> {
+    get_under(env, tree, key, snapshot, Lookup::new())
+}
+
+/// The same below what `lookup` was fed already.
+pub(crate) fn get_under(
+    env: &Env,
+    tree: &TreeCore,
+    key: &[u8],
+    snapshot: Option<SeqNo>,
+    lookup: Lookup,
+) -> Result<Option<Vec<u8>>> {
     Counters::add(&env.counters.gets, 1);
     // The version first, the SeqNo then: what the version has folded away is invisible at it.
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
-    match find(env, tree, &version, key, seq)? {
+    match find_under(env, tree, &version, key, seq, lookup)? {
         None => Ok(None),
         Some(Found::Value(value)) => Ok(Some(value)),
         Some(Found::Reference(reference)) => read_value(&env.runs.space, &reference).map(Some),
@@ -66,10 +80,77 @@ pub(crate) fn exists(
     key: &[u8],
     snapshot: Option<SeqNo>,
 ) -> Result<bool> {
+    exists_under(env, tree, key, snapshot, Lookup::new())
+}
+
+/// The same below what `lookup` was fed already.
+pub(crate) fn exists_under(
+    env: &Env,
+    tree: &TreeCore,
+    key: &[u8],
+    snapshot: Option<SeqNo>,
+    lookup: Lookup,
+) -> Result<bool> {
     Counters::add(&env.counters.gets, 1);
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
-    Ok(find(env, tree, &version, key, seq)?.is_some())
+    Ok(find_under(env, tree, &version, key, seq, lookup)?.is_some())
+}
+
+/// Whether `key` was written by a commit after `snapshot`, which is live: so no merge has put the
+/// messages before and after it together.
+pub(crate) fn changed_since(
+    env: &Env,
+    tree: &TreeCore,
+    key: &[u8],
+    snapshot: SeqNo,
+) -> Result<bool> {
+    let version = version_of(tree)?;
+    let mut lookup = Lookup::new();
+    gather(&version, key, env.oracle.visible(), &mut lookup)?;
+    Ok(lookup.newest() > snapshot)
+}
+
+/// The same for any key of `[lo, hi)`.
+pub(crate) fn range_changed_since(
+    env: &Env,
+    tree: &TreeCore,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    snapshot: SeqNo,
+) -> Result<bool> {
+    let version = version_of(tree)?;
+    let visible = env.oracle.visible();
+    let newer = |seq: SeqNo| snapshot < seq && seq <= visible;
+    let bounds = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
+    for memtable in version.memtables() {
+        if memtable.max_seq().is_none_or(|max| max <= snapshot) {
+            continue;
+        }
+        let touches = |rd: &RangeDelete| {
+            newer(rd.seq)
+                && hi.is_none_or(|hi| *rd.lo < *hi)
+                && rd.hi.as_ref().is_none_or(|end| *lo < **end)
+        };
+        if memtable.range_delete_sets().iter().flat_map(RangeDeletes::iter).any(touches) {
+            return Ok(true);
+        }
+        let cursor = memtable.cursor(Direction::Forward, bounds.0, bounds.1, visible);
+        if any_message(cursor, &newer)? {
+            return Ok(true);
+        }
+    }
+    version.trunk.changed_in(lo, hi, snapshot, visible)
+}
+
+fn any_message(mut source: impl Source, is: &dyn Fn(SeqNo) -> bool) -> Result<bool> {
+    let mut chunk = Chunk::new();
+    while source.next_chunk(&mut chunk)? {
+        if chunk.seqs.iter().any(|&seq| is(seq)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The values of several keys as of one moment, in the order of the keys.
@@ -114,7 +195,26 @@ fn find(
     key: &[u8],
     seq: SeqNo,
 ) -> Result<Option<Found>> {
-    let mut lookup = Lookup::new();
+    find_under(env, tree, version, key, seq, Lookup::new())
+}
+
+fn find_under(
+    env: &Env,
+    tree: &TreeCore,
+    version: &Version,
+    key: &[u8],
+    seq: SeqNo,
+    mut lookup: Lookup,
+) -> Result<Option<Found>> {
+    if lookup.wants_more() {
+        gather(version, key, seq, &mut lookup)?;
+    }
+    let values = Values(Arc::clone(&env.runs));
+    lookup.finish(key, tree.update.as_deref(), Some(&values))
+}
+
+/// Feeds what `seq` sees of `key` to a lookup.
+fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
     for memtable in version.memtables() {
         if memtable.is_empty() {
             continue;
@@ -126,8 +226,7 @@ fn find(
         }
     }
     if lookup.wants_more() {
-        version.trunk.get(key, seq, &mut lookup)?;
+        version.trunk.get(key, seq, lookup)?;
     }
-    let values = Values(Arc::clone(&env.runs));
-    lookup.finish(key, tree.update.as_deref(), Some(&values))
+    Ok(())
 }

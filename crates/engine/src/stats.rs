@@ -24,6 +24,7 @@ pub(crate) struct Counters {
     merged_entries: AtomicU64,
     steps: AtomicU64,
     pub(crate) relogs: AtomicU64,
+    pub(crate) spills: AtomicU64,
     pub(crate) manifest_rotations: AtomicU64,
     pub(crate) job_failures: AtomicU64,
 }
@@ -72,6 +73,7 @@ impl Counters {
         stats.merged_entries = get(&self.merged_entries);
         stats.steps = get(&self.steps);
         stats.relogs = get(&self.relogs);
+        stats.spills = get(&self.spills);
         stats.manifest_rotations = get(&self.manifest_rotations);
         stats.job_failures = get(&self.job_failures);
     }
@@ -192,6 +194,18 @@ engine_stats! {
     wal_replay_bytes,
     /// Memtables logged again, a count.
     relogs,
+    /// Parts of large transactions written to disk before they commit, a count.
+    spills,
+    /// Waits for locks of transactions.
+    lock_waits,
+    /// Deadlocks found.
+    deadlocks,
+    /// Waits for locks that were given up after their timeout.
+    lock_timeouts,
+    /// Times that many row locks of a transaction became range locks.
+    lock_escalations,
+    /// Nanoseconds that locks were waited for.
+    lock_wait_nanos,
     /// Bytes of edits in the manifest's current file.
     manifest_log_bytes,
     /// Manifest snapshots written, a count.

@@ -15,6 +15,7 @@ use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_locks::LockTable;
 use frondb_memtable::Memtable;
 use frondb_space::Extent;
 use frondb_trunk::Trunk;
@@ -198,6 +199,11 @@ pub(crate) struct TreeCore {
     pub(crate) flush_raw_bytes: AtomicU64,
     /// The last flush went right of all data.
     pub(crate) sequential: AtomicBool,
+    /// Row and range locks of transactions.
+    pub(crate) locks: Arc<LockTable>,
+    /// SeqNo of the newest commit with messages for it, since the engine was opened. Set before
+    /// that becomes visible.
+    pub(crate) newest_commit: AtomicU64,
     /// Deletes the active memtable had when it was last looked through for a long stretch.
     pub(crate) stretch_looked: AtomicU64,
     /// Messages stepped over by reads that were deletes; for rule 15's test and for status.

@@ -7,11 +7,12 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
-use frondb_engine::{Durability, Engine, EngineStats, Recovery, Snapshot};
+use frondb_engine::{Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, WaitInfo};
 use frondb_wal::owner;
 
 use crate::batch::Batch;
 use crate::options::{Options, TreeOptions};
+use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 
 /// An open database. Cheap to clone; every clone is the same database. Any thread may use it.
@@ -126,13 +127,37 @@ impl Db {
         self.engine.batch_bytes_max()
     }
 
-    /// Commits a batch: all of it or nothing.
+    /// Commits a batch: all of it or nothing. Where transactions have locks it waits for them as
+    /// a transaction would; elsewhere it takes none.
     ///
     /// # Errors
+    /// `LockTimeout` or `Deadlock` where it met locks of transactions: nothing changed;
     /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was dropped; `NoSpace`
     /// (nothing changed, may be repeated); `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.engine.write(&batch.inner, durability)
+    }
+
+    /// Begins a transaction; see [`Transaction`]. It costs next to nothing until it writes or
+    /// locks.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Closed`.
+    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        self.engine.begin(options.inner).map(Transaction::new)
+    }
+
+    /// All locks that transactions hold just now, in no order. For status pages and to find out
+    /// who is waited for.
+    #[must_use]
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.engine.locks()
+    }
+
+    /// All waits for locks just now, with who is waited for.
+    #[must_use]
+    pub fn lock_waits(&self) -> Vec<WaitInfo> {
+        self.engine.lock_waits()
     }
 
     /// Makes everything committed so far durable.

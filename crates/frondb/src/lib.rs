@@ -39,6 +39,7 @@ mod batch;
 mod cursor;
 mod db;
 mod options;
+mod transaction;
 mod tree;
 mod verify;
 
@@ -51,9 +52,13 @@ pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
-    Durability, EngineStats as Stats, RangeEstimate, Recovery, Snapshot, TreeStats, VerifyReport,
+    Canceller, Committing, Durability, EngineStats as Stats, Isolation, LockInfo, LockMode,
+    RangeEstimate, Recovery, Savepoint, Snapshot, TreeStats, VerifyReport, Wait, WaitInfo,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;
 pub use options::{Options, TreeOptions};
+pub use transaction::{
+    Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
+};
 pub use tree::Tree;

@@ -23,6 +23,8 @@ use crate::update::{Found, Under, ValueReader, resolve};
 pub struct Lookup {
     /// Messages below this are hidden by a range delete.
     hidden_below: SeqNo,
+    /// SeqNo of the first message fed, the newest.
+    first: SeqNo,
     /// SeqNo of the last message fed.
     last: Option<SeqNo>,
     /// Operands, newest first.
@@ -59,6 +61,12 @@ impl Lookup {
         matches!(self.state, State::Open)
     }
 
+    /// The newest of what was fed and told: messages and range deletes; 0 if there was nothing.
+    #[must_use]
+    pub fn newest(&self) -> SeqNo {
+        self.first.max(self.hidden_below)
+    }
+
     /// Takes the next older message and returns whether still older ones matter. A message fed
     /// twice counts once (rule 2).
     pub fn feed(&mut self, seq: SeqNo, kind: MessageKind, value: &[u8]) -> bool {
@@ -66,6 +74,9 @@ impl Lookup {
             return self.wants_more();
         }
         debug_assert!(self.last.is_none_or(|last| seq < last), "messages come newest first");
+        if self.last.is_none() {
+            self.first = seq;
+        }
         self.last = Some(seq);
         self.state = if seq < self.hidden_below {
             State::Absent

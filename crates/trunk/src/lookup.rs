@@ -1,9 +1,12 @@
 //! Point lookups below the memtables.
 
-use frondb_core::{Result, SeqNo};
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use frondb_merge::Lookup;
+use frondb_run::ReadMode;
 
-use crate::node::{Node, Trunk};
+use crate::node::{Key, Node, Trunk};
+use crate::view::View;
 
 /// Counts what reads met; added up by the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,4 +51,65 @@ fn get_in_node(node: &Node, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) ->
         }
     }
     Ok(true)
+}
+
+impl Trunk {
+    /// Whether a message or range delete above `after`, up to `upto`, lies in `[lo, hi)`. Runs that
+    /// have none by their largest SeqNo are not read.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a run that has to be read.
+    pub fn changed_in(
+        &self,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        after: SeqNo,
+        upto: SeqNo,
+    ) -> Result<bool> {
+        let range = (lo.into(), hi.map(Into::into));
+        changed_in_node(&self.root, &range, &|seq| after < seq && seq <= upto, after)
+    }
+}
+
+fn changed_in_node(
+    node: &Arc<Node>,
+    range: &(Key, Option<Key>),
+    is: &dyn Fn(SeqNo) -> bool,
+    after: SeqNo,
+) -> Result<bool> {
+    let (lo, hi) = range;
+    let touches = |from: &[u8], to: Option<&[u8]>| {
+        hi.as_ref().is_none_or(|hi| *from < **hi) && to.is_none_or(|to| **lo < *to)
+    };
+    if !touches(&node.lo, node.hi.as_deref()) {
+        return Ok(false);
+    }
+    if node.range_deletes.iter().any(|rd| is(rd.seq) && touches(&rd.lo, rd.hi.as_deref())) {
+        return Ok(true);
+    }
+    for view in node.views() {
+        let may = view.run.meta().max_seq > after;
+        if let Some(part) = view.cut(lo, hi.as_ref(), 1).filter(|_| may)
+            && any_message(&part, is)?
+        {
+            return Ok(true);
+        }
+    }
+    for child in node.children() {
+        if changed_in_node(child, range, is, after)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn any_message(view: &View, is: &dyn Fn(SeqNo) -> bool) -> Result<bool> {
+    let mut cursor = view.cursor(Direction::Forward, ReadMode::Scan)?;
+    let mut chunk = Chunk::new();
+    while cursor.next_chunk(&mut chunk)? {
+        if chunk.seqs.iter().any(|&seq| is(seq)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -59,8 +59,7 @@ impl OwnWrites {
         }
         if let Some(index) = &self.index {
             index.get(key, SeqNo(self.upto), &mut |n, kind, value| {
-                is_excluded(&self.excluded, n.get())
-                    || lookup.feed(own_seq(n.get()), kind, value)
+                is_excluded(&self.excluded, n.get()) || lookup.feed(own_seq(n.get()), kind, value)
             });
         }
         for run in &*self.runs {
@@ -97,8 +96,7 @@ impl OwnWrites {
             if *run.meta().last_key < *lo || !hi_meets {
                 continue;
             }
-            let cursor =
-                RunCursor::new(Arc::clone(run), direction, Some(lo), hi, ReadMode::Scan)?;
+            let cursor = RunCursor::new(Arc::clone(run), direction, Some(lo), hi, ReadMode::Scan)?;
             let excluded = Arc::default();
             sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: OWN_SEQS.get() }));
         }

@@ -227,14 +227,22 @@ impl WriteSet {
         sealed
     }
 
-    /// Takes the extents of large values that messages in memory refer to; the caller's now.
-    pub fn take_values(&mut self) -> Vec<(TreeId, Vec<Extent>)> {
-        let mut taken = Vec::new();
-        for writes in &mut self.trees {
+    /// The extents of large values that messages refer to, as far as [`take_sealed`] has left them.
+    ///
+    /// [`take_sealed`]: Self::take_sealed
+    #[must_use]
+    pub fn values(&self) -> Vec<(TreeId, Vec<Extent>)> {
+        let of_tree = |writes: &TreeWrites| {
             let tree = writes.tree();
-            taken.extend(writes.values.drain(..).map(|(_, extents)| (tree, extents)));
-        }
-        taken
+            let values = writes.values.iter().map(move |(_, extents)| (tree, extents.clone()));
+            values.collect::<Vec<_>>()
+        };
+        self.trees.iter().flat_map(of_tree).collect()
+    }
+
+    /// The extents of large values are somebody else's now.
+    pub fn forget_values(&mut self) {
+        self.trees.iter_mut().for_each(|writes| writes.values.clear());
     }
 
     /// Forgets everything and gives back what is on disk.

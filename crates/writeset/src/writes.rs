@@ -177,7 +177,7 @@ impl TreeWrites {
     /// `Corruption` or a device error of a private run.
     pub fn get(&mut self, key: &[u8], lookup: &mut Lookup, budget: &Arc<Budget>) -> Result<()> {
         let is_small = self.index.is_none() && self.count <= SCAN_MESSAGES_MAX;
-        if is_small && self.runs.is_empty() {
+        if is_small && self.spills == 0 {
             return self.get_by_scan(key, lookup);
         }
         self.own(budget)?.get(key, lookup)
@@ -312,9 +312,8 @@ impl TreeWrites {
         self.count = count;
         self.pieces.retain(|piece| piece.at < bytes);
         let deletes = self.range_deletes.len();
-        self.range_deletes.truncate(
-            self.range_deletes.partition_point(|delete| delete.seq.get() <= mark.number),
-        );
+        self.range_deletes
+            .truncate(self.range_deletes.partition_point(|delete| delete.seq.get() <= mark.number));
         self.cut_index(mark.number, deletes != self.range_deletes.len());
         // Numbers go on behind the gap.
         if bytes > 0 {

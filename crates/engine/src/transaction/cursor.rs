@@ -1,0 +1,403 @@
+//! Cursors of a transaction: committed data at its snapshot with its own writes above, or, for a
+//! locking cursor, the newest data, each entry and gap locked before it is shown.
+//!
+//! A cursor shows what the transaction had written when it was last positioned by a seek. Rolling
+//! back to a savepoint repositions it at its next step.
+//!
+//! # A locking step
+//! Read the next entry; lock it and the gap before it; if something was committed to the tree since
+//! it was read, read again: what came in between is locked and shown, or another step is made from
+//! the same place. It ends, because what is locked can no longer change.
+
+use std::ops::Bound;
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Direction, Error, ErrorKind, Result};
+use frondb_locks::{LockMode, LockWait};
+
+use super::{Core, Isolation, State, Transaction, Wait};
+use crate::cursor::{Cursor, CursorOptions};
+use crate::tree::Tree;
+
+/// How a cursor locks what it shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadLock {
+    /// Shared or exclusive.
+    pub mode: LockMode,
+    /// What to do where others have locks.
+    pub wait: Wait,
+}
+
+/// What part of a tree a cursor of a transaction shows, and how.
+#[derive(Clone, Debug, Default)]
+pub struct TransactionCursorOptions {
+    /// First key shown; `None` for no bound.
+    pub lower: Option<Vec<u8>>,
+    /// First key no longer shown; `None` for no bound.
+    pub upper: Option<Vec<u8>>,
+    /// Locks; `None` for a plain read, which at serializable locks in shared mode.
+    pub lock: Option<ReadLock>,
+}
+
+/// A cursor over one tree in a transaction. Not positioned at first. For one thread at a time; may be
+/// sent to another. When the transaction has ended every move fails.
+pub struct TransactionCursor {
+    core: Arc<Core>,
+    tree: Tree,
+    cursor: Cursor,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+    lock: Option<ReadLock>,
+    /// Rollbacks to savepoints that it knows of.
+    rollbacks: u64,
+    /// The lock on the entry it is at was not held before.
+    is_new_lock: bool,
+}
+
+/// Where a locking step begins.
+type From = Bound<Vec<u8>>;
+
+impl Transaction {
+    /// A cursor over `tree`.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Closed`.
+    pub fn cursor(
+        &self,
+        tree: &Tree,
+        options: TransactionCursorOptions,
+    ) -> Result<TransactionCursor> {
+        let mut state = self.core.active_on(tree)?;
+        let TransactionCursorOptions { lower, upper, lock } = options;
+        let serializable = self.core.options.isolation == Isolation::Serializable;
+        let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout };
+        let lock = lock.or(serializable.then_some(shared));
+        let snapshot = match lock {
+            Some(_) => None,
+            None => self.core.read_snapshot(&mut state)?,
+        };
+        let options = CursorOptions { lower: lower.clone(), upper: upper.clone(), snapshot };
+        Ok(TransactionCursor {
+            cursor: self.core.engine.cursor(tree, options)?,
+            core: Arc::clone(&self.core),
+            tree: tree.clone(),
+            lower: lower.unwrap_or_default(),
+            upper,
+            lock,
+            rollbacks: self.core.rollbacks.load(Ordering::Acquire),
+            is_new_lock: false,
+        })
+    }
+}
+
+impl TransactionCursor {
+    /// Whether the cursor is at an entry.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.cursor.is_valid()
+    }
+
+    /// Key of the entry it is at; empty if it is at none.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.cursor.key()
+    }
+
+    /// Value of the entry it is at; empty if it is at none.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a large value; `Closed`.
+    pub fn value(&self) -> Result<&[u8]> {
+        self.cursor.value()
+    }
+
+    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; those of a get and, of a locking cursor, of
+    /// [`Transaction::get_for_update`]. After an error the cursor is at no entry.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        let at = key.max(&self.lower).to_vec();
+        self.position(Direction::Forward, Bound::Included(at))
+    }
+
+    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
+        let at = match &self.upper {
+            Some(upper) if **upper <= *key => Bound::Excluded(upper.clone()),
+            _ => Bound::Included(key.to_vec()),
+        };
+        self.position(Direction::Backward, at)
+    }
+
+    /// Goes to the first entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    pub fn first(&mut self) -> Result<bool> {
+        let at = Bound::Included(self.lower.clone());
+        self.position(Direction::Forward, at)
+    }
+
+    /// Goes to the last entry. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    pub fn last(&mut self) -> Result<bool> {
+        let at = self.upper.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        self.position(Direction::Backward, at)
+    }
+
+    /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
+    pub fn next(&mut self) -> Result<bool> {
+        self.step(Direction::Forward)
+    }
+
+    /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
+    /// one.
+    ///
+    /// # Errors
+    /// As [`seek`](Self::seek).
+    pub fn prev(&mut self) -> Result<bool> {
+        self.step(Direction::Backward)
+    }
+
+    /// Gives up the lock of the entry it is at, because the caller does not want the entry: at read
+    /// committed, if the transaction had no lock on it before. Else it does nothing.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn unlock(&mut self) -> Result<()> {
+        if !self.is_new_lock || self.core.options.isolation.locks_gaps() {
+            return Ok(());
+        }
+        let mut state = self.core.active()?;
+        state.locker.unlock_row(&self.tree.0.locks, self.cursor.key());
+        self.is_new_lock = false;
+        Ok(())
+    }
+
+    /// A move to a place that the caller names: sees what the transaction has written by now.
+    fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
+        let core = Arc::clone(&self.core);
+        let mut state = core.active_on(&self.tree)?;
+        self.rollbacks = core.rollbacks.load(Ordering::Acquire);
+        let own = match state.writes.find(self.tree.id()) {
+            None => None,
+            Some(writes) => Some(writes.own(&core.engine.shared().env.spill.index_budget)?),
+        };
+        self.cursor.set_own(own);
+        match self.lock {
+            None => {
+                drop(state);
+                self.read_from(direction, &from)
+            }
+            Some(lock) => {
+                self.refresh(&mut state)?;
+                self.read_from(direction, &from)?;
+                self.lock_found(&mut state, lock, direction, from)
+            }
+        }
+    }
+
+    fn step(&mut self, direction: Direction) -> Result<bool> {
+        if self.core.ended.load(Ordering::Acquire) {
+            drop(self.core.active()?);
+        }
+        let rolled_back = self.core.rollbacks.load(Ordering::Acquire) != self.rollbacks;
+        if !rolled_back && self.lock.is_none() {
+            return match direction {
+                Direction::Forward => self.cursor.next(),
+                Direction::Backward => self.cursor.prev(),
+            };
+        }
+        if !self.is_valid() {
+            return self.step_from_nowhere(direction);
+        }
+        let from = Bound::Excluded(self.cursor.key().to_vec());
+        let Some(lock) = self.lock.filter(|_| !rolled_back) else {
+            return self.position(direction, from);
+        };
+        let core = Arc::clone(&self.core);
+        let mut state = core.active_on(&self.tree)?;
+        if self.is_behind() {
+            self.refresh(&mut state)?;
+            self.read_from(direction, &from)?;
+        } else {
+            match direction {
+                Direction::Forward => self.cursor.next()?,
+                Direction::Backward => self.cursor.prev()?,
+            };
+        }
+        self.lock_found(&mut state, lock, direction, from)
+    }
+
+    /// A step of a cursor that is at no entry: it was never positioned, is at an end, or failed.
+    fn step_from_nowhere(&mut self, direction: Direction) -> Result<bool> {
+        let moved = match direction {
+            Direction::Forward => self.cursor.next()?,
+            Direction::Backward => self.cursor.prev()?,
+        };
+        if !moved {
+            return Ok(false);
+        }
+        // It was never positioned, and now is at the first or the last entry.
+        match direction {
+            Direction::Forward => self.first(),
+            Direction::Backward => self.last(),
+        }
+    }
+
+    fn read_from(&mut self, direction: Direction, from: &From) -> Result<bool> {
+        match (direction, from) {
+            (Direction::Forward, Bound::Included(key)) => self.cursor.seek(key),
+            (Direction::Forward, Bound::Excluded(key)) => {
+                let above = [&**key, &[0]].concat();
+                self.cursor.seek(&above)
+            }
+            (Direction::Forward, Bound::Unbounded) => self.cursor.first(),
+            (Direction::Backward, Bound::Included(key)) => self.cursor.seek_for_prev(key),
+            (Direction::Backward, Bound::Excluded(key)) => self.cursor.seek_below(key),
+            (Direction::Backward, Bound::Unbounded) => self.cursor.last(),
+        }
+    }
+
+    /// Reads on at the newest state; under snapshot isolation always at the transaction's.
+    fn refresh(&mut self, state: &mut State) -> Result<()> {
+        let fixed = if self.core.options.has_snapshot_isolation() {
+            self.core.read_snapshot(state)?
+        } else {
+            None
+        };
+        let newest = || self.core.engine.shared().snapshot();
+        self.cursor.set_snapshot(fixed.unwrap_or_else(newest));
+        Ok(())
+    }
+
+    /// Whether something was committed to the tree since the state it reads, and counts.
+    fn is_behind(&self) -> bool {
+        if self.core.options.has_snapshot_isolation() {
+            return false;
+        }
+        let newest = self.tree.0.newest_commit.load(Ordering::Acquire);
+        newest > self.cursor.snapshot().seq().get()
+    }
+
+    /// The cursor is at the first entry behind `from`, or at none: locks it, with the gap before.
+    fn lock_found(
+        &mut self,
+        state: &mut State,
+        lock: ReadLock,
+        direction: Direction,
+        mut from: From,
+    ) -> Result<bool> {
+        loop {
+            let found = self.is_valid().then(|| self.cursor.key().to_vec());
+            match self.lock_one(state, lock, direction, &from, found.as_deref()) {
+                Err(error) if error.kind() == ErrorKind::Busy && lock.wait == Wait::SkipLocked => {
+                    let Some(key) = found else { return Ok(false) };
+                    from = Bound::Excluded(key);
+                    self.refresh(state)?;
+                    self.read_from(direction, &from)?;
+                    continue;
+                }
+                Err(error) => return self.fail(error),
+                Ok(is_new) => self.is_new_lock = is_new,
+            }
+            if let Some(key) = &found
+                && let Err(error) = self.core.check_unchanged(state, &self.tree, key)
+            {
+                return self.fail(error);
+            }
+            if !self.is_behind() {
+                return Ok(found.is_some());
+            }
+            self.refresh(state)?;
+            self.read_from(direction, &from)?;
+            let now = self.is_valid().then(|| self.cursor.key());
+            if now == found.as_deref() {
+                return Ok(found.is_some());
+            }
+            let gone = found.as_deref().filter(|_| !self.core.options.isolation.locks_gaps());
+            if let Some(gone) = gone.filter(|_| self.is_new_lock) {
+                state.locker.unlock_row(&self.tree.0.locks, gone);
+            }
+        }
+    }
+
+    /// Locks an entry and the gap between it and where the step began; without an entry the gap to
+    /// the end. Returns whether the entry was not locked before.
+    fn lock_one(
+        &self,
+        state: &mut State,
+        lock: ReadLock,
+        direction: Direction,
+        from: &From,
+        found: Option<&[u8]>,
+    ) -> Result<bool> {
+        let wait = self.core.wait(lock.wait);
+        let gaps = self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
+        let table = &self.tree.0.locks;
+        let locked = match (found, gaps) {
+            (None, false) => return Ok(false),
+            (Some(row), false) => state.locker.lock_row(table, row, lock.mode, wait),
+            (found, true) => {
+                let from = from.as_ref().map(Vec::as_slice);
+                let end = self.end(direction);
+                let to = found.map_or(end, Bound::Excluded);
+                let (lo, hi) = match direction {
+                    Direction::Forward => (from, to),
+                    Direction::Backward => (to, from),
+                };
+                self.lock_with_gap(state, lock.mode, wait, lo, hi, found)
+            }
+        };
+        self.core.locked(state, &self.tree, locked).map(|acquired| !acquired.was_held)
+    }
+
+    fn lock_with_gap(
+        &self,
+        state: &mut State,
+        mode: LockMode,
+        wait: LockWait,
+        lo: Bound<&[u8]>,
+        hi: Bound<&[u8]>,
+        row: Option<&[u8]>,
+    ) -> Result<frondb_locks::Acquired> {
+        let table = &self.tree.0.locks;
+        match row {
+            Some(row) => state.locker.lock_next(table, lo, hi, row, mode, wait),
+            None => state.locker.lock_gap(table, lo, hi, wait),
+        }
+    }
+
+    /// Where the cursor ends in a direction.
+    fn end(&self, direction: Direction) -> Bound<&[u8]> {
+        match (direction, &self.upper) {
+            (Direction::Forward, Some(upper)) => Bound::Excluded(upper),
+            (Direction::Forward, None) => Bound::Unbounded,
+            (Direction::Backward, _) => Bound::Included(&self.lower),
+        }
+    }
+
+    /// What is not locked is not shown.
+    fn fail(&mut self, error: Error) -> Result<bool> {
+        self.cursor.fail_with(error.clone());
+        Err(error)
+    }
+}
+
+impl std::fmt::Debug for TransactionCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TransactionCursor(of {:?} in {})", self.tree.name(), self.core.id)
+    }
+}

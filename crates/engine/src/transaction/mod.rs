@@ -1,0 +1,359 @@
+//! Transactions: private writes, locks and snapshots, over any number of trees.
+//!
+//! ```text
+//!  mod.rs      the transaction, its state and its phases
+//!  reads.rs    gets: own writes over committed data, with or without locks
+//!  writes.rs   puts and deletes: lock, check, note in the write set
+//!  cursor.rs   ordered reading, plain and locking
+//!  end.rs      commit and rollback
+//! ```
+//!
+//! What each isolation level sees and locks is in docs/design/transactions.md.
+//!
+//! A transaction's state is under a mutex of its own, which is held while a lock is waited for
+//! and while the commit is under way: calls of several threads take turns. Cancelling goes past
+//! it.
+
+mod cursor;
+mod end;
+mod options;
+mod reads;
+mod writes;
+
+use frondb_core::budget::{Part, Reservation};
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex, MutexGuard};
+use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
+use frondb_locks::{Acquired, Canceller, LockMode, LockWait, Locker};
+use frondb_writeset::{SavepointId, WriteSet};
+
+pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
+pub use end::Committing;
+pub(crate) use options::LOCK_TIMEOUT;
+pub use options::{Isolation, TransactionOptions, Wait};
+
+use crate::engine::Engine;
+use crate::read::Snapshot;
+use crate::tree::{Tree, TreeCore};
+
+/// A transaction. Any thread may use it; calls take turns. Dropping one that has not ended rolls it
+/// back.
+pub struct Transaction {
+    core: Arc<Core>,
+}
+
+/// What a transaction and its cursors share.
+pub(crate) struct Core {
+    engine: Arc<Engine>,
+    options: TransactionOptions,
+    id: u64,
+    canceller: Canceller,
+    state: Mutex<State>,
+    /// It has ended; for cursors, which do not ask the state at each step.
+    ended: AtomicBool,
+    /// How often was rolled back to a savepoint.
+    rollbacks: AtomicU64,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Debug)]
+enum Phase {
+    Active,
+    Committed,
+    RolledBack,
+    /// Rolled back by the engine, and why.
+    Failed(Error),
+}
+
+struct State {
+    phase: Phase,
+    writes: WriteSet,
+    /// Every tree it has written to.
+    trees: Vec<Arc<TreeCore>>,
+    locker: Locker,
+    /// What a repeatable read reads at, once something was read.
+    snapshot: Option<Snapshot>,
+    /// What the present statement reads at, if one was begun.
+    statement: Option<Snapshot>,
+    charge: Charge,
+}
+
+/// What a write set takes of the memory budget, brought up to date from time to time.
+#[derive(Default)]
+struct Charge {
+    reservation: Option<Reservation>,
+    /// Bytes written since.
+    pending: u64,
+}
+
+/// A savepoint of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint {
+    transaction: u64,
+    id: SavepointId,
+}
+
+impl Engine {
+    /// Begins a transaction. It costs next to nothing until it writes or locks.
+    ///
+    /// # Errors
+    /// `Closed`, `Poisoned`.
+    pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Result<Transaction> {
+        let env = &self.shared().env;
+        env.check()?;
+        let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
+        let locker = env.locks.locker(id);
+        let canceller = locker.canceller();
+        let state = State {
+            phase: Phase::Active,
+            writes: WriteSet::new(),
+            trees: Vec::new(),
+            locker,
+            snapshot: None,
+            statement: None,
+            charge: Charge::default(),
+        };
+        let core = Core {
+            engine: Arc::clone(self),
+            options,
+            id,
+            canceller,
+            state: Mutex::new(state),
+            ended: AtomicBool::new(false),
+            rollbacks: AtomicU64::new(0),
+        };
+        Ok(Transaction { core: Arc::new(core) })
+    }
+}
+
+impl Transaction {
+    /// Its number: ascending in the order in which transactions begin.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.core.id
+    }
+
+    /// The options it was begun with.
+    #[must_use]
+    pub fn options(&self) -> &TransactionOptions {
+        &self.core.options
+    }
+
+    /// Makes the wait for a lock that is under way, or the next one, fail with `Cancelled`; from
+    /// any thread.
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
+        self.core.canceller.clone()
+    }
+
+    /// Begins a statement: at read committed, all plain reads until the next call of this see one
+    /// state. Without it each call is a statement.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn begin_statement(&self) -> Result<()> {
+        let mut state = self.core.active()?;
+        if self.core.options.isolation.reads_newest() {
+            state.statement = Some(self.core.engine.snapshot()?);
+        }
+        Ok(())
+    }
+
+    /// Takes the snapshot of a repeatable read now and not at the first read.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn take_snapshot(&self) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.snapshot(&mut state).map(|_| ())
+    }
+
+    /// Sets a savepoint: [`roll_back_to`](Self::roll_back_to) it undoes what was written after.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn set_savepoint(&self) -> Result<Savepoint> {
+        let mut state = self.core.active()?;
+        Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
+    }
+
+    /// Undoes all writes since the savepoint was set. It stays set; those set after it are gone.
+    /// Locks stay.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not set any more; `Invalid` for one of another transaction; what
+    /// writing a part of a large transaction anew returns (the call may then be repeated).
+    pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.check_savepoint(savepoint)?;
+        let _call = self.core.engine.begin_call()?;
+        let State { writes, trees, .. } = &mut *state;
+        let env = &self.core.engine.shared().env;
+        writes.roll_back_to(savepoint.id, &env.spill, &|id| spill_of(trees, id))?;
+        self.core.rollbacks.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Forgets the savepoint and those set after it, and keeps what was written.
+    ///
+    /// # Errors
+    /// As [`roll_back_to`](Self::roll_back_to).
+    pub fn release(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.check_savepoint(savepoint)?;
+        state.writes.release(savepoint.id)
+    }
+}
+
+impl Core {
+    /// The state of a transaction that has not ended.
+    fn active(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        match &state.phase {
+            Phase::Active => {}
+            Phase::Failed(error) => {
+                let message = format!("the transaction was rolled back: {}", error.message());
+                return Err(Error::new(error.kind(), message));
+            }
+            Phase::Committed => return Err(Error::invalid("the transaction was committed")),
+            Phase::RolledBack => return Err(Error::invalid("the transaction was rolled back")),
+        }
+        self.engine.shared().env.check_open()?;
+        Ok(state)
+    }
+
+    /// The state, for work on `tree`.
+    fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, State>> {
+        let state = self.active()?;
+        self.engine.shared().env.check_tree(tree)?;
+        Ok(state)
+    }
+
+    fn check_savepoint(&self, savepoint: Savepoint) -> Result<()> {
+        if savepoint.transaction == self.id {
+            return Ok(());
+        }
+        Err(Error::invalid("the savepoint belongs to another transaction"))
+    }
+
+    /// The snapshot of a repeatable read.
+    fn snapshot(&self, state: &mut State) -> Result<SeqNo> {
+        if let Some(snapshot) = &state.snapshot {
+            return Ok(snapshot.seq());
+        }
+        let snapshot = self.engine.snapshot()?;
+        let seq = snapshot.seq();
+        state.snapshot = Some(snapshot);
+        Ok(seq)
+    }
+
+    /// What a plain read reads at; `None` for the newest.
+    fn read_at(&self, state: &mut State) -> Result<Option<SeqNo>> {
+        if self.options.isolation.reads_newest() {
+            return Ok(state.statement.as_ref().map(Snapshot::seq));
+        }
+        self.snapshot(state).map(Some)
+    }
+
+    /// The same to keep.
+    fn read_snapshot(&self, state: &mut State) -> Result<Option<Snapshot>> {
+        if self.options.isolation.reads_newest() {
+            return Ok(state.statement.clone());
+        }
+        self.snapshot(state)?;
+        Ok(state.snapshot.clone())
+    }
+
+    fn wait(&self, wait: Wait) -> LockWait {
+        match wait {
+            Wait::Timeout => LockWait::Upto(self.options.lock_timeout),
+            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
+        }
+    }
+
+    fn lock_row(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<Acquired> {
+        let locked = state.locker.lock_row(&tree.0.locks, key, mode, self.wait(wait));
+        self.locked(state, tree, locked)
+    }
+
+    /// What every lock ends with: the victim of a deadlock is rolled back at once, so that the
+    /// others go on.
+    fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
+        let error = match locked {
+            Ok(acquired) => return Ok(acquired),
+            Err(error) => error.context(format_args!("tree {:?}", tree.name())),
+        };
+        if error.kind() == ErrorKind::Deadlock {
+            self.end(state, Phase::Failed(error.clone()));
+        }
+        Err(error)
+    }
+
+    /// Forgets what was not committed and lets go of everything.
+    fn end(&self, state: &mut State, phase: Phase) {
+        state.phase = phase;
+        self.ended.store(true, Ordering::Release);
+        let env = &self.engine.shared().env;
+        state.writes.discard(&env.spill);
+        state.charge.clear(env);
+        state.locker.release_all();
+        state.snapshot = None;
+        state.statement = None;
+        state.trees.clear();
+    }
+}
+
+impl Charge {
+    fn clear(&mut self, env: &crate::env::Env) {
+        if let Some(reservation) = self.reservation.take() {
+            env.write_set_bytes.fetch_sub(reservation.bytes(), Ordering::Relaxed);
+        }
+        self.pending = 0;
+    }
+
+    /// Brings it up to `bytes`; the sum of all write sets then.
+    fn set(&mut self, env: &crate::env::Env, bytes: u64) -> u64 {
+        self.pending = 0;
+        let reservation =
+            self.reservation.get_or_insert_with(|| env.budget.reserve(Part::Other, 0));
+        let before = reservation.bytes();
+        reservation.resize(bytes);
+        if bytes >= before {
+            env.write_set_bytes.fetch_add(bytes - before, Ordering::Relaxed) + (bytes - before)
+        } else {
+            env.write_set_bytes.fetch_sub(before - bytes, Ordering::Relaxed) - (before - bytes)
+        }
+    }
+}
+
+/// How private runs of a tree are written.
+fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::TreeSpill> {
+    let tree = trees.iter().find(|tree| tree.id == id);
+    let tree = tree.ok_or_else(|| Error::internal("a write set has a tree without a handle"))?;
+    Ok(frondb_writeset::TreeSpill {
+        options: tree.options.trunk.run(1),
+        update: tree.update.clone(),
+    })
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let mut state = self.core.state.lock();
+        if matches!(state.phase, Phase::Active) {
+            self.core.end(&mut state, Phase::RolledBack);
+        }
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Transaction({}, {:?})", self.core.id, self.core.options.isolation)
+    }
+}

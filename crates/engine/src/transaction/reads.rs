@@ -1,0 +1,131 @@
+//! Gets of a transaction: its own writes over committed data.
+
+use frondb_core::{Result, SeqNo};
+use frondb_locks::LockMode;
+use frondb_merge::Lookup;
+
+use super::{Core, Isolation, State, Transaction, Wait};
+use crate::read;
+use crate::tree::Tree;
+
+impl Transaction {
+    /// The value of `key`, own writes included. At serializable it locks the key, in shared mode.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; those of a lock at serializable; `Corruption`, `Io`, `Closed`.
+    pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut state = self.core.active_on(tree)?;
+        if self.core.options.isolation == Isolation::Serializable {
+            self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
+            return self.core.get(&mut state, tree, key, None);
+        }
+        let at = self.core.read_at(&mut state)?;
+        self.core.get(&mut state, tree, key, at)
+    }
+
+    /// The newest value of `key`, whatever the snapshot, after it was locked in exclusive mode;
+    /// also if there is none. Nobody else can lock or write it until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back; `Busy`
+    /// for a locked row unless it is waited for; `Cancelled`.
+    pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+        self.get_locked(tree, key, LockMode::Exclusive, wait)
+    }
+
+    /// The newest value of `key`, whatever the snapshot, after it was locked in shared mode:
+    /// others can lock it in that mode too, and nobody can write it until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`get_for_update`](Self::get_for_update).
+    pub fn get_for_share(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+        self.get_locked(tree, key, LockMode::Shared, wait)
+    }
+
+    fn get_locked(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut state = self.core.active_on(tree)?;
+        if self.core.options.has_snapshot_isolation() {
+            self.core.snapshot(&mut state)?;
+        }
+        self.core.lock_row(&mut state, tree, key, mode, wait)?;
+        self.core.check_unchanged(&mut state, tree, key)?;
+        self.core.get(&mut state, tree, key, None)
+    }
+
+    /// The values of several keys, in their order; of one moment unless each is locked.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn multi_get(&self, tree: &Tree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut state = self.core.active_on(tree)?;
+        let moment;
+        let at = if self.core.options.isolation == Isolation::Serializable {
+            for key in keys {
+                self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
+            }
+            None
+        } else if let Some(at) = self.core.read_at(&mut state)? {
+            Some(at)
+        } else {
+            moment = self.core.engine.snapshot()?;
+            Some(moment.seq())
+        };
+        keys.iter().map(|key| self.core.get(&mut state, tree, key, at)).collect()
+    }
+
+    /// Whether `key` has a value; reads and locks as [`get`](Self::get).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn exists(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        let mut state = self.core.active_on(tree)?;
+        let mut at = self.core.read_at(&mut state)?;
+        if self.core.options.isolation == Isolation::Serializable {
+            self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
+            at = None;
+        }
+        self.core.exists(&mut state, tree, key, at)
+    }
+}
+
+impl Core {
+    /// The value of `key` in own writes over what `at` sees.
+    pub(super) fn get(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<SeqNo>,
+    ) -> Result<Option<Vec<u8>>> {
+        let lookup = self.own_lookup(state, tree, key)?;
+        self.engine.shared().env.while_open(|env| read::get_under(env, &tree.0, key, at, lookup))
+    }
+
+    /// Whether `key` has a value in own writes over what `at` sees.
+    pub(super) fn exists(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<SeqNo>,
+    ) -> Result<bool> {
+        let lookup = self.own_lookup(state, tree, key)?;
+        self.engine.shared().env.while_open(|env| read::exists_under(env, &tree.0, key, at, lookup))
+    }
+
+    fn own_lookup(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<Lookup> {
+        let mut lookup = Lookup::new();
+        if let Some(writes) = state.writes.find(tree.id()) {
+            let budget = &self.engine.shared().env.spill.index_budget;
+            writes.get(key, &mut lookup, budget)?;
+        }
+        Ok(lookup)
+    }
+}

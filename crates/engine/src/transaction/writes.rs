@@ -1,0 +1,225 @@
+//! Writes of a transaction: lock, check, note in the write set.
+
+use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, MessageKind, Result};
+use frondb_locks::LockMode;
+use frondb_writeset::TreeWrites;
+
+use super::{Core, State, Transaction, Wait, spill_of};
+use crate::blob::write_value;
+use crate::env::Env;
+use crate::read::{changed_since, range_changed_since};
+use crate::tree::Tree;
+
+/// Bytes written after which the memory is looked at again.
+const LOOK_BYTES: u64 = 16 << 10;
+
+/// A write set with less in memory than this leaves spilling to others.
+const SPILL_BYTES_MIN: u64 = 64 << 10;
+
+/// What a message takes beyond its key and value, about.
+const MESSAGE_BYTES: u64 = 16;
+
+impl Transaction {
+    /// Sets the value of `key`, after locking it. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended, for a key or value that is too long or a tree of
+    /// another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
+    /// transaction was rolled back; `Conflict` under snapshot isolation; `Cancelled`; `NoSpace` if
+    /// a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
+    pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut state = self.core.begin_write(tree, key, value)?;
+        self.core.lock_to_write(&mut state, tree, key)?;
+        self.core.put(&mut state, tree, key, value)
+    }
+
+    /// Sets the value of a `key` that has none. The check comes after the lock (rule 21), so that
+    /// nobody can come in between.
+    ///
+    /// # Errors
+    /// `Exists` if the key has a value; it stays locked. Else as [`put`](Self::put), and of a get.
+    pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut state = self.core.begin_write(tree, key, value)?;
+        self.core.lock_to_write(&mut state, tree, key)?;
+        if self.core.exists(&mut state, tree, key, None)? {
+            let message = format!("tree {:?} has the key already", tree.name());
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        self.core.put(&mut state, tree, key, value)
+    }
+
+    /// Removes `key`, whether it exists or not, after locking it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut state = self.core.begin_write(tree, key, b"")?;
+        self.core.lock_to_write(&mut state, tree, key)?;
+        self.core.write(&mut state, tree, |writes| writes.write(MessageKind::Delete, key, b""));
+        Ok(())
+    }
+
+    /// Applies the tree's update function to `key` with this operand, without reading it, after
+    /// locking it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
+    /// without it.
+    pub fn update(&self, tree: &Tree, key: &[u8], operand: &[u8]) -> Result<()> {
+        tree.check_updates()?;
+        if operand.len() > VALUE_INLINE_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "an operand has at most {VALUE_INLINE_BYTES_MAX} bytes, not {}",
+                operand.len()
+            )));
+        }
+        let mut state = self.core.begin_write(tree, key, operand)?;
+        self.core.lock_to_write(&mut state, tree, key)?;
+        self.core.write(&mut state, tree, |writes| writes.write(MessageKind::Update, key, operand));
+        Ok(())
+    }
+
+    /// Removes all keys with `lo <= key < hi`, after locking the range; without `hi` all from `lo`
+    /// on. An empty range removes nothing.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn delete_range(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
+        let mut state = self.core.begin_write(tree, lo, hi.unwrap_or_default())?;
+        check_lengths(hi.unwrap_or_default(), b"")?;
+        if hi.is_some_and(|hi| hi <= lo) {
+            return Ok(());
+        }
+        self.core.lock_range_to_write(&mut state, tree, lo, hi)?;
+        self.core.write(&mut state, tree, |writes| writes.write_range_delete(lo, hi));
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Checks a write and makes room for it.
+    fn begin_write(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<frondb_core::sync::MutexGuard<'_, State>> {
+        let mut state = self.active_on(tree)?;
+        check_lengths(key, value)?;
+        if self.options.has_snapshot_isolation() {
+            // Before the lock: what is committed while it is waited for is a conflict.
+            self.snapshot(&mut state)?;
+        }
+        if state.charge.pending >= LOOK_BYTES {
+            self.make_room(&mut state)?;
+        }
+        let inline = value.len().min(VALUE_INLINE_BYTES_MAX);
+        state.charge.pending += (key.len() + inline) as u64 + MESSAGE_BYTES;
+        Ok(state)
+    }
+
+    fn lock_to_write(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.lock_row(state, tree, key, LockMode::Exclusive, Wait::Timeout)?;
+        self.check_unchanged(state, tree, key)
+    }
+
+    /// Under snapshot isolation: fails if `key`, which is locked, was changed since the snapshot.
+    pub(super) fn check_unchanged(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
+        if !self.options.has_snapshot_isolation() {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(state)?;
+        let env = &self.engine.shared().env;
+        let changed = env.while_open(|env| changed_since(env, &tree.0, key, snapshot))?;
+        if changed { Err(conflict(tree)) } else { Ok(()) }
+    }
+
+    fn lock_range_to_write(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+    ) -> Result<()> {
+        let wait = self.wait(Wait::Timeout);
+        let mode = LockMode::Exclusive;
+        let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
+        self.locked(state, tree, locked)?;
+        if !self.options.has_snapshot_isolation() {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(state)?;
+        let env = &self.engine.shared().env;
+        let changed = |env: &Env| range_changed_since(env, &tree.0, lo, hi, snapshot);
+        if env.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+    }
+
+    fn put(&self, state: &mut State, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        if value.len() <= VALUE_INLINE_BYTES_MAX {
+            self.write(state, tree, |writes| writes.write(MessageKind::Put, key, value));
+            return Ok(());
+        }
+        // A large value goes to the disk now; the commit makes it durable.
+        let _call = self.engine.begin_call()?;
+        let space = &self.engine.shared().env.runs.space;
+        let mut extents = Vec::new();
+        let reference = match write_value(space, value, &mut extents) {
+            Ok(reference) => reference,
+            Err(error) => {
+                extents.into_iter().for_each(|extent| space.release(extent));
+                return Err(error);
+            }
+        };
+        let mut encoded = Vec::new();
+        reference.encode(&mut encoded);
+        self.write(state, tree, |writes| writes.write_large(key, &encoded, extents));
+        Ok(())
+    }
+
+    fn write(&self, state: &mut State, tree: &Tree, write: impl FnOnce(&mut TreeWrites)) {
+        if !state.trees.last().is_some_and(|last| Arc::ptr_eq(last, &tree.0))
+            && !state.trees.iter().any(|known| Arc::ptr_eq(known, &tree.0))
+        {
+            state.trees.push(Arc::clone(&tree.0));
+        }
+        write(state.writes.tree(tree.id()));
+        state.locker.add_work(1);
+    }
+
+    /// Brings the memory charge up to date, and spills if all write sets together have too much.
+    fn make_room(&self, state: &mut State) -> Result<()> {
+        let env = &self.engine.shared().env;
+        let limit = env.options.write_set_bytes();
+        let mut sum = state.charge.set(env, state.writes.memory_bytes());
+        while sum > limit && state.writes.memory_bytes() >= SPILL_BYTES_MIN {
+            let _call = self.engine.begin_call()?;
+            let State { writes, trees, .. } = &mut *state;
+            writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
+            crate::stats::Counters::add(&env.counters.spills, 1);
+            sum = state.charge.set(env, state.writes.memory_bytes());
+        }
+        Ok(())
+    }
+}
+
+fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        let message = format!("a key has at most {KEY_BYTES_MAX} bytes, not {}", key.len());
+        return Err(Error::invalid(message));
+    }
+    if value.len() > VALUE_BYTES_MAX {
+        let message = format!("a value has at most {VALUE_BYTES_MAX} bytes, not {}", value.len());
+        return Err(Error::invalid(message));
+    }
+    Ok(())
+}
+
+fn conflict(tree: &Tree) -> Error {
+    let message = format!(
+        "tree {:?}: the row was changed since the transaction's snapshot; roll back and try again",
+        tree.name()
+    );
+    Error::new(ErrorKind::Conflict, message)
+}

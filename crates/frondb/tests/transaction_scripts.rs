@@ -1,0 +1,322 @@
+//! Transactions by text scripts: several at a time, each in a thread of its own. What a script
+//! shows does not depend on time: a call has an answer, or it is found waiting for a lock.
+//! Rewritten with `REWRITE=1`.
+//!
+//! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
+//! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
+//! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
+//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
+//! `append` (the update function), `scan [from to] [update|share] [nowait|skip] [backward]
+//! [limit=n] [unlock]`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
+//! `batch: put|delete|delete-range ...` writes a plain batch.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use datadriven::{TestCase, walk};
+use frondb::{
+    Batch, Canceller, Db, Durability, Isolation, Options, Result, Savepoint, Transaction,
+    TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, UpdateFn, Wait,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_device::MemoryDevice;
+
+/// Appends the operand, so that the order of updates shows.
+struct Append;
+
+impl UpdateFn for Append {
+    fn name(&self) -> &str {
+        "append"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        Ok([existing.unwrap_or_default(), operand].concat())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+/// A thread with one transaction after another.
+struct Session {
+    commands: Sender<String>,
+    answers: Receiver<String>,
+    /// A command is under way.
+    waits: bool,
+}
+
+struct World {
+    db: Db,
+    tree: Tree,
+    sessions: BTreeMap<String, Session>,
+    /// Of the transaction that each session has.
+    handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
+}
+
+fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
+    let options = Options::new()
+        .memory_bytes(4 << 20)
+        .background_threads(0)
+        .reserve_bytes(0)
+        .update_fn(Append);
+    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let executor = ThreadExecutor::shared();
+    let db = Db::open_on(device, None, options, clock, &executor).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
+    let mut batch = Batch::new();
+    rows.for_each(|(key, value)| batch.put(&tree, &key, &value));
+    db.write(&batch, Durability::NoSync).unwrap();
+    World { db, tree, sessions: BTreeMap::new(), handles: Arc::default() }
+}
+
+impl World {
+    fn run(&mut self, case: &TestCase) -> String {
+        let mut shown = String::new();
+        for line in case.input.lines() {
+            let (name, command) = line.split_once(": ").unwrap();
+            let answer = self.line(name, command);
+            shown.push_str(&format!("{name}: {answer}\n"));
+        }
+        shown
+    }
+
+    fn line(&mut self, name: &str, command: &str) -> String {
+        match (name, command) {
+            ("flush", _) => return show(self.db.flush().map(|()| String::new())),
+            ("locks", _) => return self.locks(),
+            (_, "cancel") => {
+                self.handles.lock()[name].1.cancel();
+                return "cancelled".into();
+            }
+            _ => {}
+        }
+        let (db, tree, handles) = (self.db.clone(), self.tree.clone(), Arc::clone(&self.handles));
+        let session = self.sessions.entry(name.into()).or_insert_with(|| {
+            let (commands, inbox) = channel::<String>();
+            let (outbox, answers) = channel();
+            let name = name.to_owned();
+            std::thread::spawn(move || {
+                let mut actor = Actor {
+                    name,
+                    db,
+                    tree,
+                    handles,
+                    transaction: None,
+                    savepoints: BTreeMap::new(),
+                };
+                for command in inbox {
+                    let answer = actor.run(&command);
+                    if outbox.send(answer).is_err() {
+                        return;
+                    }
+                }
+            });
+            Session { commands, answers, waits: false }
+        });
+        if command == "wait" {
+            assert!(session.waits, "{name} does not wait");
+            session.waits = false;
+            return session.answers.recv().unwrap();
+        }
+        assert!(!session.waits, "{name} waits");
+        session.commands.send(command.into()).unwrap();
+        loop {
+            match session.answers.recv_timeout(Duration::from_millis(1)) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => panic!("{name} has ended"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let id = self.handles.lock().get(name).map(|(id, _)| *id);
+            // A plain batch has the only transaction that nobody else has.
+            let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
+            let is_it =
+                |waiting: u64| Some(waiting) == id || id.is_none() && !others.contains(&waiting);
+            if self.db.lock_waits().iter().any(|wait| is_it(wait.transaction)) {
+                session.waits = true;
+                return "waits".into();
+            }
+        }
+    }
+
+    fn locks(&self) -> String {
+        let mut rows = 0;
+        let mut all: Vec<String> = Vec::new();
+        for lock in self.db.locks() {
+            rows += 1;
+            all.push(format!("{lock:?}"));
+        }
+        format!("{rows}")
+    }
+}
+
+struct Actor {
+    name: String,
+    db: Db,
+    tree: Tree,
+    handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
+    transaction: Option<Transaction>,
+    savepoints: BTreeMap<String, Savepoint>,
+}
+
+fn show(result: Result<String>) -> String {
+    match result {
+        Ok(shown) if shown.is_empty() => "ok".into(),
+        Ok(shown) => shown,
+        Err(error) => format!("{:?}", error.kind()),
+    }
+}
+
+fn value(found: Option<Vec<u8>>) -> String {
+    found.map_or_else(|| "none".into(), |value| String::from_utf8(value).unwrap())
+}
+
+impl Actor {
+    fn run(&mut self, command: &str) -> String {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        show(self.command(&words))
+    }
+
+    fn command(&mut self, words: &[&str]) -> Result<String> {
+        let word = |i: usize| words.get(i).map_or(&b""[..], |word| word.as_bytes());
+        if self.name == "batch" {
+            return self.batch(words);
+        }
+        if words[0] == "begin" {
+            return self.begin(words[1]);
+        }
+        let wait = if words.contains(&"nowait") {
+            Wait::NoWait
+        } else if words.contains(&"skip") {
+            Wait::SkipLocked
+        } else {
+            Wait::Timeout
+        };
+        let transaction = self.transaction.as_ref().unwrap();
+        let tree = &self.tree;
+        let nothing = |()| String::new();
+        match words[0] {
+            "statement" => transaction.begin_statement().map(nothing),
+            "snapshot" => transaction.take_snapshot().map(nothing),
+            "get" => transaction.get(tree, word(1)).map(value),
+            "update" => transaction.get_for_update(tree, word(1), wait).map(value),
+            "share" => transaction.get_for_share(tree, word(1), wait).map(value),
+            "exists" => transaction.exists(tree, word(1)).map(|is| is.to_string()),
+            "multi" => {
+                let keys: Vec<&[u8]> = words[1..].iter().map(|key| key.as_bytes()).collect();
+                let values = transaction.multi_get(tree, &keys)?;
+                Ok(values.into_iter().map(value).collect::<Vec<_>>().join(" "))
+            }
+            "put" => transaction.put(tree, word(1), word(2)).map(nothing),
+            "insert" => transaction.insert(tree, word(1), word(2)).map(nothing),
+            "delete" => transaction.delete(tree, word(1)).map(nothing),
+            "append" => transaction.update(tree, word(1), word(2)).map(nothing),
+            "delete-range" => {
+                let hi = words.get(2).map(|hi| hi.as_bytes());
+                transaction.delete_range(tree, word(1), hi).map(nothing)
+            }
+            "scan" => self.scan(words, wait),
+            "savepoint" => {
+                let savepoint = transaction.set_savepoint()?;
+                self.savepoints.insert(words[1].into(), savepoint);
+                Ok(String::new())
+            }
+            "rollback-to" => transaction.roll_back_to(self.savepoints[words[1]]).map(nothing),
+            "release" => transaction.release(self.savepoints[words[1]]).map(nothing),
+            "commit" => transaction.commit().map(nothing),
+            "rollback" => transaction.rollback().map(nothing),
+            other => panic!("unknown command {other}"),
+        }
+    }
+
+    fn begin(&mut self, level: &str) -> Result<String> {
+        let isolation = match level {
+            "ru" => Isolation::ReadUncommitted,
+            "rc" => Isolation::ReadCommitted,
+            "rr" | "si" => Isolation::RepeatableRead,
+            "ser" => Isolation::Serializable,
+            other => panic!("unknown level {other}"),
+        };
+        let options = TransactionOptions::new()
+            .isolation(isolation)
+            .snapshot_isolation(level == "si")
+            .lock_timeout(Duration::from_secs(60))
+            .durability(Durability::NoSync);
+        let transaction = self.db.begin(options)?;
+        let handle = (transaction.id(), transaction.canceller());
+        self.handles.lock().insert(self.name.clone(), handle);
+        self.transaction = Some(transaction);
+        self.savepoints.clear();
+        Ok(String::new())
+    }
+
+    fn scan(&self, words: &[&str], wait: Wait) -> Result<String> {
+        let bounds: Vec<&[u8]> = words[1..]
+            .iter()
+            .take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+            .map(|word| word.as_bytes())
+            .collect();
+        let mut options = TransactionCursorOptions::new();
+        options = match bounds[..] {
+            [] => options,
+            [from] => options.range(from..),
+            [from, to, ..] => options.range(from..to),
+        };
+        if words.contains(&"update") {
+            options = options.for_update(wait);
+        } else if words.contains(&"share") {
+            options = options.for_share(wait);
+        }
+        let limit = words.iter().find_map(|word| word.strip_prefix("limit="));
+        let limit: usize = limit.map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let backward = words.contains(&"backward");
+        let mut cursor = self.transaction.as_ref().unwrap().cursor_with(&self.tree, options)?;
+        let mut shown = Vec::new();
+        while shown.len() < limit && if backward { cursor.prev()? } else { cursor.next()? } {
+            let (key, value) = (cursor.key().to_vec(), cursor.value()?.to_vec());
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            shown.push(format!("{}={}", text(key), text(value)));
+            if words.contains(&"unlock") {
+                cursor.unlock()?;
+            }
+        }
+        Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
+    }
+
+    fn batch(&self, words: &[&str]) -> Result<String> {
+        let mut batch = Batch::new();
+        let key = words[1].as_bytes();
+        match words[0] {
+            "put" => batch.put(&self.tree, key, words[2].as_bytes()),
+            "delete" => batch.delete(&self.tree, key),
+            "delete-range" => {
+                batch.delete_range(&self.tree, key, words.get(2).map(|hi| hi.as_bytes()));
+            }
+            other => panic!("unknown command {other}"),
+        }
+        self.db.write(&batch, Durability::NoSync).map(|()| String::new())
+    }
+}
+
+#[test]
+fn scripts() {
+    walk("tests/testdata/transaction", |file| {
+        let mut world = world(std::iter::empty());
+        file.run(|case| match case.directive.as_str() {
+            "new" => {
+                let rows = case.args.iter().map(|(key, values)| {
+                    (key.clone().into_bytes(), values[0].clone().into_bytes())
+                });
+                world = self::world(rows);
+                String::new()
+            }
+            "run" => world.run(case),
+            other => panic!("unknown case {other}"),
+        });
+    });
+}
