@@ -80,13 +80,13 @@ impl World {
         let mut shown = String::new();
         for line in case.input.lines() {
             let (name, command) = line.split_once(": ").unwrap();
-            let answer = self.line(name, command);
+            let answer = self.line(name, command, &shown);
             shown.push_str(&format!("{name}: {answer}\n"));
         }
         shown
     }
 
-    fn line(&mut self, name: &str, command: &str) -> String {
+    fn line(&mut self, name: &str, command: &str, shown: &str) -> String {
         match (name, command) {
             ("flush", _) => return show(self.db.flush().map(|()| String::new())),
             ("locks", _) => return self.locks(),
@@ -120,7 +120,7 @@ impl World {
             Session { commands, answers, waits: false }
         });
         if command == "wait" {
-            assert!(session.waits, "{name} does not wait");
+            assert!(session.waits, "{name} does not wait; so far: {shown}");
             session.waits = false;
             return session.answers.recv().unwrap();
         }

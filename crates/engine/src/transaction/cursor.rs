@@ -53,6 +53,8 @@ pub struct TransactionCursor {
     rollbacks: u64,
     /// The lock on the entry it is at was not held before.
     is_new_lock: bool,
+    /// It was positioned once.
+    is_positioned: bool,
 }
 
 /// Where a locking step begins.
@@ -88,6 +90,7 @@ impl Transaction {
             lock,
             rollbacks: self.core.rollbacks.load(Ordering::Acquire),
             is_new_lock: false,
+            is_positioned: false,
         })
     }
 }
@@ -190,6 +193,7 @@ impl TransactionCursor {
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let core = Arc::clone(&self.core);
         let mut state = core.active_on(&self.tree)?;
+        self.is_positioned = true;
         self.rollbacks = core.rollbacks.load(Ordering::Acquire);
         let own = match state.writes.find(self.tree.id()) {
             None => None,
@@ -210,6 +214,12 @@ impl TransactionCursor {
     }
 
     fn step(&mut self, direction: Direction) -> Result<bool> {
+        if !self.is_positioned {
+            return match direction {
+                Direction::Forward => self.first(),
+                Direction::Backward => self.last(),
+            };
+        }
         if self.core.ended.load(Ordering::Acquire) {
             drop(self.core.active()?);
         }
@@ -221,7 +231,11 @@ impl TransactionCursor {
             };
         }
         if !self.is_valid() {
-            return self.step_from_nowhere(direction);
+            // At an end, or failed: it stays there.
+            return match direction {
+                Direction::Forward => self.cursor.next(),
+                Direction::Backward => self.cursor.prev(),
+            };
         }
         let from = Bound::Excluded(self.cursor.key().to_vec());
         let Some(lock) = self.lock.filter(|_| !rolled_back) else {
@@ -239,22 +253,6 @@ impl TransactionCursor {
             };
         }
         self.lock_found(&mut state, lock, direction, from)
-    }
-
-    /// A step of a cursor that is at no entry: it was never positioned, is at an end, or failed.
-    fn step_from_nowhere(&mut self, direction: Direction) -> Result<bool> {
-        let moved = match direction {
-            Direction::Forward => self.cursor.next()?,
-            Direction::Backward => self.cursor.prev()?,
-        };
-        if !moved {
-            return Ok(false);
-        }
-        // It was never positioned, and now is at the first or the last entry.
-        match direction {
-            Direction::Forward => self.first(),
-            Direction::Backward => self.last(),
-        }
     }
 
     fn read_from(&mut self, direction: Direction, from: &From) -> Result<bool> {
