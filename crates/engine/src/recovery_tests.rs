@@ -42,6 +42,7 @@ fn parse(line: &str) -> Edit {
             min_seq: SeqNo(1),
             max_seq: SeqNo(number("seq")),
             per_entry_seqs: false,
+            seq_shift: 0,
             writes: 1,
             first_key: (*b"a").into(),
             last_key: (*b"z").into(),

@@ -215,7 +215,7 @@ impl Source for RunCursor {
             Direction::Forward => self.left.start..self.left.start + n,
             Direction::Backward => self.left.end - n..self.left.end,
         };
-        block.fill(range.clone(), self.run.meta().max_seq, chunk);
+        self.run.fill(block, range.clone(), chunk);
         match self.direction {
             Direction::Forward => self.left.start = range.end,
             Direction::Backward => self.left.end = range.start,

@@ -3,11 +3,12 @@
 //! Metadata (all integers varints unless said otherwise):
 //!
 //! ```text
-//! id, tree, flags (u8: bit 0 per-entry seqs), writes (u8)
+//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted), writes (u8)
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
 //! first_key, last_key        length and bytes
+//! seq_shift                  if shifted: what is added to every SeqNo stored with a message
 //! ```
 //!
 //! Block index, the payload of one `Index` frame:
@@ -31,6 +32,9 @@ use frondb_space::Extent;
 
 /// Metadata flag: each message carries its own SeqNo.
 const FLAG_PER_ENTRY_SEQS: u8 = 1;
+/// Metadata flag: the SeqNos stored with messages are local numbers of a transaction; what is to be
+/// added to them follows.
+const FLAG_SHIFTED: u8 = 2;
 
 /// Everything the manifest keeps of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +70,9 @@ pub struct RunMeta {
     /// Whether each message carries its own SeqNo, because a snapshot lay below `max_seq` when
     /// the run was written.
     pub per_entry_seqs: bool,
+    /// What is added to every SeqNo that is stored with a message: not 0 only for a run that was
+    /// written with a transaction's local numbers ([`attached`](Self::attached)).
+    pub seq_shift: u64,
     /// How often its messages have been written so far (rule 4).
     pub writes: u8,
     /// Smallest key.
@@ -81,11 +88,26 @@ impl RunMeta {
         self.blocks_bytes + u64::from(self.index_bytes) + u64::from(self.filter_bytes)
     }
 
+    /// The same run with its local numbers made SeqNos: number `n` becomes `base + n`. The bytes on
+    /// disk stay as they are.
+    #[must_use]
+    pub fn attached(&self, base: SeqNo) -> Self {
+        let shifted = |seq: SeqNo| SeqNo(seq.get().saturating_add(base.get()));
+        Self {
+            min_seq: shifted(self.min_seq),
+            max_seq: shifted(self.max_seq),
+            seq_shift: if self.per_entry_seqs { self.seq_shift + base.get() } else { 0 },
+            ..self.clone()
+        }
+    }
+
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.id.get());
         put_varint(out, u64::from(self.tree.get()));
-        out.push(if self.per_entry_seqs { FLAG_PER_ENTRY_SEQS } else { 0 });
+        let flag = |set, flag| if set { flag } else { 0 };
+        let shifted = self.seq_shift != 0;
+        out.push(flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS) | flag(shifted, FLAG_SHIFTED));
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
         for extent in &self.extents {
@@ -108,6 +130,9 @@ impl RunMeta {
         }
         put_bytes(out, &self.first_key);
         put_bytes(out, &self.last_key);
+        if shifted {
+            put_varint(out, self.seq_shift);
+        }
     }
 
     /// Decodes what [`encode`](Self::encode) wrote.
@@ -118,7 +143,7 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags & !FLAG_PER_ENTRY_SEQS != 0 {
+        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED) != 0 {
             return Err(Truncated);
         }
         let writes = input.u8()?;
@@ -149,7 +174,12 @@ impl RunMeta {
             writes,
             first_key: input.bytes()?.into(),
             last_key: input.bytes()?.into(),
+            seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
         };
+        // Written only where it means something.
+        if flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
+            return Err(Truncated);
+        }
         if meta.is_sound() { Ok(meta) } else { Err(Truncated) }
     }
 
@@ -165,6 +195,8 @@ impl RunMeta {
             && self.entries >= u64::from(self.blocks)
             && kinds.is_some_and(|n| n <= self.entries)
             && self.min_seq <= self.max_seq
+            && self.seq_shift <= self.min_seq.get()
+            && (self.seq_shift == 0 || self.per_entry_seqs)
             && self.first_key <= self.last_key
             && self.first_key.len().max(self.last_key.len()) <= KEY_BYTES_MAX
     }
@@ -265,6 +297,7 @@ mod tests {
             min_seq: SeqNo(40),
             max_seq: SeqNo(1000),
             per_entry_seqs: true,
+            seq_shift: 0,
             writes: 2,
             first_key: Box::from(*b"aa"),
             last_key: Box::from(*b"zebra"),
@@ -302,6 +335,22 @@ mod tests {
     }
 
     #[test]
+    fn an_attached_run_has_one_field_more() {
+        let (local, mut plain, mut out) = (meta(), Vec::new(), Vec::new());
+        let attached = local.attached(SeqNo(500));
+        assert_eq!((attached.min_seq, attached.max_seq), (SeqNo(540), SeqNo(1500)));
+        attached.encode(&mut out);
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(attached.clone()));
+        assert_eq!((out[3], &out[out.len() - 2..]), (3, &b"\xf4\x03"[..]));
+        assert_eq!(attached.attached(SeqNo(1)).seq_shift, 501);
+        // Where one SeqNo stands for all, nothing is stored that could be shifted.
+        let attached = RunMeta { per_entry_seqs: false, ..local }.attached(SeqNo(500));
+        assert_eq!((attached.seq_shift, attached.max_seq), (0, SeqNo(1500)));
+        attached.encode(&mut plain);
+        assert_eq!((plain[3], plain.len()), (0, out.len() - 2));
+    }
+
+    #[test]
     fn metadata_that_contradicts_itself_is_refused() {
         let refused = |change: fn(&mut RunMeta)| {
             let (mut meta, mut out) = (meta(), Vec::new());
@@ -317,11 +366,13 @@ mod tests {
         refused(|meta| meta.deletes = 98);
         refused(|meta| meta.refs = u64::MAX);
         refused(|meta| meta.min_seq = SeqNo(1001));
+        refused(|meta| meta.seq_shift = 41);
+        refused(|meta| (meta.seq_shift, meta.per_entry_seqs) = (1, false));
         refused(|meta| meta.first_key = Box::from(*b"zz"));
         refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
         let mut out = Vec::new();
         meta().encode(&mut out);
-        out[3] = 2;
+        out[3] = 4;
         assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated), "an unknown flag");
     }
 }

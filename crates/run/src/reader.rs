@@ -1,12 +1,14 @@
 //! A run as readers hold it: point lookups, and the shared parts its cursors use.
 
+use std::ops::Range;
+
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{Cache, CacheKey, Priority};
 use frondb_core::budget::Budget;
 use frondb_core::mem::Bytes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
+use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
@@ -75,18 +77,37 @@ pub struct RunEnv {
 /// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an
 /// edit, 4 [`kill`](Self::kill)ed once that edit is durable, 5 the last version or cursor that
 /// pins it goes, and its extents are released.
+///
+/// A transaction's private run has local numbers for SeqNos; [`attached`](Self::attached) is the same
+/// run with SeqNos. Both name the same bytes, and they are released once.
 pub struct Run {
     meta: RunMeta,
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
+    /// The handle whose SeqNos were local, which owns the extents.
+    private: Option<Arc<Run>>,
 }
 
 impl Run {
     /// A handle to the run that `meta` describes.
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
-        Arc::new(Self { meta, filter_prefix, env, dead: AtomicBool::new(false) })
+        Arc::new(Self { meta, filter_prefix, env, dead: AtomicBool::new(false), private: None })
+    }
+
+    /// The run with its local numbers made SeqNos ([`RunMeta::attached`]): the same bytes, and the
+    /// same blocks in the cache. Killing it kills `self`, whose extents go with the last holder of
+    /// either.
+    #[must_use]
+    pub fn attached(self: Arc<Self>, base: SeqNo) -> Arc<Self> {
+        Arc::new(Self {
+            meta: self.meta.attached(base),
+            filter_prefix: self.filter_prefix,
+            env: Arc::clone(&self.env),
+            dead: AtomicBool::new(false),
+            private: Some(self),
+        })
     }
 
     /// What the manifest says of it.
@@ -127,7 +148,7 @@ impl Run {
             let versions = block.find(key);
             let is_last = versions.end < block.len();
             for i in versions {
-                let seq = block.seq(i, meta.max_seq);
+                let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
                 if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
                     return Ok(false);
                 }
@@ -251,6 +272,17 @@ impl Run {
         read_span(&self.env.space, &self.meta.extents, offset, len)
     }
 
+    /// Decodes entries of one of its blocks.
+    #[inline]
+    pub(crate) fn fill(&self, block: &Block, entries: Range<usize>, chunk: &mut Chunk) {
+        block.fill(entries, self.meta.max_seq, chunk);
+        if self.meta.seq_shift != 0 {
+            for seq in &mut chunk.seqs {
+                *seq = SeqNo(seq.get().wrapping_add(self.meta.seq_shift));
+            }
+        }
+    }
+
     /// A corruption at logical `offset`.
     pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
@@ -296,7 +328,12 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if self.dead.load(Ordering::Acquire) {
+        if !self.dead.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(private) = &self.private {
+            private.kill();
+        } else {
             self.env.cache.remove_run(self.meta.id, self.meta.blocks);
             for extent in &self.meta.extents {
                 self.env.space.release(*extent);

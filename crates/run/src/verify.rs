@@ -71,7 +71,7 @@ impl Run {
         for number in 0..index.len() {
             let (offset, len) = index.extent(number);
             let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
-            block.fill(0..block.len(), meta.max_seq, &mut chunk);
+            self.fill(&block, 0..block.len(), &mut chunk);
             let fault = |message| Err(self.corrupt(offset, BlockKind::Data.name(), message));
             let separator = index.separator(number);
             let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));

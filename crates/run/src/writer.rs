@@ -83,6 +83,7 @@ impl RunWriter {
                 min_seq: SeqNo::MAX,
                 max_seq: SeqNo::MIN,
                 per_entry_seqs,
+                seq_shift: 0,
                 writes: options.writes,
                 first_key: Box::default(),
                 last_key: Box::default(),
