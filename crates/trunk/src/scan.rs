@@ -4,7 +4,7 @@
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result, SeqNo, Source};
-use frondb_run::ReadMode;
+use frondb_run::{ReadMode, Run};
 
 use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
@@ -93,6 +93,24 @@ fn min_hi(a: Option<&[u8]>, b: Option<&[u8]>) -> Option<Key> {
 }
 
 impl Segment {
+    /// What the scan reads of a run that is not part of the trunk yet and newer than all of it;
+    /// `None` if it can see nothing of it.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of the run's block index.
+    pub fn source_of(
+        &self,
+        run: &Arc<Run>,
+        direction: Direction,
+        snapshot: SeqNo,
+    ) -> Result<Option<Box<dyn Source>>> {
+        let whole = View::whole(Arc::clone(run), Key::from([]), None);
+        match self.visible_part(&whole, snapshot) {
+            Some(part) => Ok(Some(Box::new(part.cursor(direction, ReadMode::Scan)?))),
+            None => Ok(None),
+        }
+    }
+
     /// The part of `view` in which the scan may see something: within its bounds, and not where a
     /// range delete hides all of the run.
     fn visible_part(&self, view: &View, snapshot: SeqNo) -> Option<View> {

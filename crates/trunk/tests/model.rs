@@ -12,6 +12,7 @@ mod support;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use frondb_core::prng::Prng;
+use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
 use frondb_testkit::seed;
@@ -19,6 +20,7 @@ use frondb_trunk::install::Place;
 use frondb_trunk::plan::{Plan, Reason, Summary, plan_node};
 use frondb_trunk::{FilterPolicy, Node, Trunk, TrunkOptions};
 use support::lab::{Flushing, describe, get, scan, tiny};
+use support::messages::sort;
 use support::model::{Model, State, apply, apply_range};
 use support::{Entry, InFlight, Lab, Tags};
 
@@ -242,8 +244,43 @@ impl History {
             return;
         };
         let live = self.model.live();
+        if self.prng.chance(1, 5) && !entries.is_empty() {
+            self.attach(entries, deletes, &live);
+            self.flushed = (state, seq);
+            return;
+        }
         let flushing = self.lab.begin_flush(entries, deletes, &live);
         self.flushing = Some((flushing, state, seq, beginnings));
+    }
+
+    /// The messages come as runs of one commit instead of a memtable.
+    fn attach(&mut self, entries: Vec<Entry>, deletes: Vec<RangeDelete>, live: &[SeqNo]) {
+        let (first, last) = (entries[0].seq, entries[entries.len() - 1].seq);
+        let base = SeqNo(first.get().min(deletes.first().map_or(u64::MAX, |rd| rd.seq.get())) - 1);
+        let each = self.taste.updates > 0
+            || self.taste.refs > 0
+            || live.iter().any(|s| first <= *s && *s < last)
+            || self.prng.chance(1, 2);
+        let part = entries.len().div_ceil(1 + self.prng.index(4));
+        let mut runs = Vec::new();
+        for part in entries.chunks(part) {
+            let mut kept: Vec<Entry> = part.to_vec();
+            if !each {
+                let max = kept[kept.len() - 1].seq;
+                let set = RangeDeletes::new(deletes.iter().filter(|rd| rd.seq < max).cloned());
+                kept.retain(|entry| !set.hides(&entry.key, entry.seq, SeqNo::MAX));
+                sort(&mut kept);
+                kept.dedup_by(|a, b| a.key == b.key);
+            }
+            runs.push(self.lab.private_run(kept, base, each, false));
+        }
+        runs.reverse();
+        let leaves = self.lab.leaves().len();
+        self.lab.attach(&runs, deletes, live, false);
+        self.count("attached");
+        if self.lab.leaves().len() > leaves {
+            self.count("attached as a leaf");
+        }
     }
 
     fn install_flush(&mut self) {
@@ -608,7 +645,7 @@ fn name_of(plan: Plan) -> &'static str {
 }
 
 /// Everything that must have happened somewhere.
-const EXPECTED: [&str; 25] = [
+const EXPECTED: [&str; 27] = [
     "trim",
     "trimmed",
     "trimmed under a snapshot",
@@ -624,6 +661,8 @@ const EXPECTED: [&str; 25] = [
     "scan debt",
     "idle",
     "append",
+    "attached",
+    "attached as a leaf",
     "base from flush",
     "leaves dropped by a range delete",
     "a level less",

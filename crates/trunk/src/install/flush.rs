@@ -167,7 +167,7 @@ impl Surgeon<'_> {
     }
 
     /// Appends a run right of all data: to the last leaf's base, or as a new leaf's.
-    fn append(&mut self, made: Made, leaf_target: u64) {
+    pub(super) fn append(&mut self, made: Made, leaf_target: u64) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         // Views of a base are disjoint: each begins where its run does.
         let lo: Key = Arc::from(&*made.run.meta().first_key);
@@ -175,15 +175,7 @@ impl Surgeon<'_> {
         let full = !leaf.base().is_empty() && bytes > leaf_target;
         let view = View::whole(made.run, Arc::clone(&lo), None);
         if full {
-            let left = Node::new(
-                leaf.id,
-                Arc::clone(&leaf.lo),
-                Some(Arc::clone(&lo)),
-                cut_all(&leaf.runs, &leaf.lo, Some(&lo), 1),
-                Arc::new(leaf.range_deletes.clip(&leaf.lo, Some(&lo))),
-                Body::Leaf { base: cut_all(leaf.base(), &leaf.lo, Some(&lo), 1) },
-                Arc::clone(&leaf.heat),
-            );
+            let left = leaf.left_of(&lo);
             // Range deletes that came in the same flush may hide what it kept for a snapshot.
             let deletes = Arc::new(leaf.range_deletes.clip(&lo, None));
             let (id, body) = (self.new_id(), Body::Leaf { base: vec![view] });
@@ -205,7 +197,7 @@ impl Surgeon<'_> {
     ///
     /// Runs with values in extents of their own stay: the merge that drops their references frees
     /// them (rule 17).
-    fn prune(
+    pub(super) fn prune(
         &mut self,
         node: &Arc<Node>,
         deletes: &RangeDeletes,
@@ -263,8 +255,21 @@ impl Surgeon<'_> {
 }
 
 impl Node {
+    /// A leaf without what lies from `hi` on, where none of its views shows a key.
+    pub(super) fn left_of(&self, hi: &Key) -> Arc<Self> {
+        Self::new(
+            self.id,
+            Arc::clone(&self.lo),
+            Some(Arc::clone(hi)),
+            cut_all(&self.runs, &self.lo, Some(hi), 1),
+            Arc::new(self.range_deletes.clip(&self.lo, Some(hi))),
+            Body::Leaf { base: cut_all(self.base(), &self.lo, Some(hi), 1) },
+            Arc::clone(&self.heat),
+        )
+    }
+
     /// Whether no message is here or below.
-    fn holds_no_message(&self) -> bool {
+    pub(super) fn holds_no_message(&self) -> bool {
         self.views().next().is_none() && self.children().iter().all(|c| c.holds_no_message())
     }
 

@@ -9,14 +9,17 @@
 //! |---|---|
 //! | `surgeon.rs` | what they all use: replace a node, copy the path above it, note it |
 //! | `flush.rs` | a memtable or an inner node's buffer goes down; what range deletes hide wholly goes |
+//! | `attach.rs` | the runs of a large commit come in as they are |
 //! | `merge.rs` | runs of a leaf become one; a leaf becomes new leaves; a run moves on disk |
 //! | `reshape.rs` | levels of inner nodes, joins |
 
+mod attach;
 mod flush;
 mod merge;
 mod reshape;
 mod surgeon;
 
+pub use attach::Arrived;
 pub use surgeon::Surgeon;
 
 use std::collections::HashMap;

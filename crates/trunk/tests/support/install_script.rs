@@ -5,6 +5,8 @@
 //! new [fanout=] [leaf=bytes] [slice=bytes]     an empty trunk
 //! flush [snapshots=(n,..)]                      a memtable: lines `k=v`, `-k`, `a..b` (a range
 //!                                               delete; either end may be missing)
+//! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, of words as
+//!                                               in a flush; a line of range deletes alone is no run
 //! begin job= node= plan=flush|merge|rewrite|trim [runs=] [pieces=] [snapshots=(n,..)]
 //! install job=                                  what was begun
 //! run node= plan= ..                            both in one
@@ -63,6 +65,7 @@ impl InstallScript {
             }
             "options" => self.options(args),
             "flush" => self.flush(args, input),
+            "attach" => self.attach(args, input),
             "begin" => self.begin(args),
             "install" => self.install(text(args, "job").unwrap()),
             "run" => {
@@ -112,6 +115,33 @@ impl InstallScript {
     }
 
     fn flush(&mut self, args: &Args, input: &str) -> String {
+        let (entries, deletes) = self.messages(input);
+        let result = self.lab.flush(entries, deletes, &snapshots(args));
+        let made = result.made.iter().map(|made| {
+            let (lo, hi) = (&made.lo, made.hi.as_deref());
+            let text = |key: &[u8]| key.escape_ascii().to_string();
+            let hi = hi.map_or_else(|| "end".into(), text);
+            format!("run {} {:?} [{} .. {hi})\n", made.run.meta().id, made.place, text(lo))
+        });
+        format!("up to {}\n{}", self.seq, made.collect::<String>())
+    }
+
+    fn attach(&mut self, args: &Args, input: &str) -> String {
+        let (base, mut runs, mut all_deletes) = (SeqNo(self.seq), Vec::new(), Vec::new());
+        let (each, are_base) = (args.contains_key("each"), args.contains_key("base"));
+        for line in input.lines() {
+            let (entries, deletes) = self.messages(line);
+            all_deletes.extend(deletes);
+            if !entries.is_empty() {
+                runs.push(self.lab.private_run(entries, base, each, are_base));
+            }
+        }
+        runs.reverse();
+        self.lab.attach(&runs, all_deletes, &snapshots(args), are_base);
+        format!("up to {}\n", self.seq)
+    }
+
+    fn messages(&mut self, input: &str) -> (Vec<Entry>, Vec<RangeDelete>) {
         let (mut entries, mut deletes) = (Vec::new(), Vec::new());
         for word in input.split_whitespace() {
             self.seq += 1;
@@ -131,14 +161,7 @@ impl InstallScript {
                 entries.push(Entry { key: key.into(), seq, kind, value });
             }
         }
-        let result = self.lab.flush(entries, deletes, &snapshots(args));
-        let made = result.made.iter().map(|made| {
-            let (lo, hi) = (&made.lo, made.hi.as_deref());
-            let text = |key: &[u8]| key.escape_ascii().to_string();
-            let hi = hi.map_or_else(|| "end".into(), text);
-            format!("run {} {:?} [{} .. {hi})\n", made.run.meta().id, made.place, text(lo))
-        });
-        format!("up to {}\n{}", self.seq, made.collect::<String>())
+        (entries, deletes)
     }
 
     fn job(&self, args: &Args) -> InFlight {

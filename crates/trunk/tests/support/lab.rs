@@ -14,17 +14,17 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
-use frondb_run::{Run, RunEnv, RunStats};
-use frondb_space::{Space, SpaceOptions};
+use frondb_run::{Output, Run, RunEnv, RunStats, RunWriter};
+use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Change, Made, Surgeon};
+use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
     Heat, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment, verify,
 };
 
-use super::messages::{Entry, References, VecSource};
+use super::messages::{Entry, References, VecSource, sort};
 
 const TREE: TreeId = TreeId(7);
 
@@ -166,6 +166,56 @@ impl Lab {
     ) -> JobResult {
         let flushing = self.begin_flush(entries, deletes, snapshots);
         self.install_flush(flushing)
+    }
+
+    /// Writes messages as a run with local numbers and makes these SeqNos, as a large commit does.
+    pub(crate) fn private_run(
+        &self,
+        mut entries: Vec<Entry>,
+        base: SeqNo,
+        each: bool,
+        are_base: bool,
+    ) -> Arc<Run> {
+        sort(&mut entries);
+        let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let options = if are_base { self.env.options.base() } else { self.env.options.run(1) };
+        let space = Arc::clone(&self.env.run_env.space);
+        let mut output = Output::new(space, Class::Merge, 0, false);
+        let mut writer = RunWriter::new(id, TREE, options, each);
+        for entry in entries {
+            let local = SeqNo(entry.seq.get() - base.get());
+            writer.add(&mut output, &entry.key, local, entry.kind, &entry.value).unwrap();
+        }
+        let meta = writer.finish(&mut output).unwrap().unwrap();
+        output.finish().unwrap();
+        Run::new(meta, self.env.options.filter_prefix(), Arc::clone(&self.env.run_env))
+            .attached(base)
+    }
+
+    /// Attaches the runs and range deletes of a commit.
+    pub(crate) fn attach(
+        &mut self,
+        runs: &[Arc<Run>],
+        deletes: Vec<RangeDelete>,
+        snapshots: &[SeqNo],
+        are_base: bool,
+    ) {
+        let deletes = RangeDeletes::new(deletes);
+        let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
+        let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
+        let leaf_target = self.context(snapshots.first().copied()).leaf_target();
+        let made = runs.iter().map(|run| Made {
+            run: Arc::clone(run),
+            lo: Arc::from([]),
+            hi: None,
+            place: Place::Slice,
+        });
+        let made: Vec<Made> = made.collect();
+        self.change(&made, |surgeon| {
+            let arrived = Arrived { runs, deletes: &deletes, are_base };
+            surgeon.attach(&arrived, keep_hidden, leaf_target);
+            true
+        });
     }
 
     /// Begins the job of a plan; `None` if the node is gone.

@@ -1,0 +1,178 @@
+//! Runs that a large commit brings ready-made (rule 18): nothing is rewritten, they become views where
+//! a flush would put slices, or a leaf of their own where they lie right of all data.
+//!
+//! ```text
+//!  runs of the commit, newest first        children of the root
+//!   c |----------------------|             [ A        )[ B          )[ C       )
+//!   b      |-----------|           ->        c  b a      c  b          c
+//!   a |------|
+//! ```
+//!
+//! Unlike a job's output the runs are not cut at pivots, lie over each other, and may hold messages
+//! that a range delete of the same commit hides: where such a run goes the range delete goes too.
+
+use std::cmp::Reverse;
+
+use frondb_core::SeqNo;
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_run::Run;
+
+use crate::install::{Made, Place, Surgeon};
+use crate::node::{Body, Key, Node};
+use crate::view::View;
+
+/// What a commit brings.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    /// Its runs, with SeqNos above all that the trunk holds. Where two hold the same key, the one with
+    /// the larger largest SeqNo has the newer message.
+    pub runs: &'a [Arc<Run>],
+    /// Its range deletes. No job has applied them to the runs.
+    pub deletes: &'a RangeDeletes,
+    /// Whether the runs are fit for a base: one message a key in all of them together, puts only,
+    /// written as bases are.
+    pub are_base: bool,
+}
+
+impl Arrived<'_> {
+    fn first_key(&self) -> Option<&[u8]> {
+        self.runs.iter().map(|run| &*run.meta().first_key).min()
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.meta().raw_bytes).sum()
+    }
+
+    /// Newest first, as nodes hold them.
+    fn by_age(&self) -> Vec<&Arc<Run>> {
+        let mut runs: Vec<&Arc<Run>> = self.runs.iter().collect();
+        runs.sort_by_key(|run| Reverse(run.meta().max_seq));
+        runs
+    }
+}
+
+impl Surgeon<'_> {
+    /// Makes the runs and range deletes of a commit part of the trunk. `keep_hidden` is the oldest
+    /// live snapshot, if one may still need what a range delete hides; leaves should hold
+    /// `leaf_target` key and value bytes.
+    pub fn attach(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>, leaf_target: u64) {
+        let right = arrived.deletes.is_empty() && self.lies_right_of_all(arrived);
+        if right && arrived.are_base {
+            self.attach_base(arrived, leaf_target);
+        } else if right && arrived.raw_bytes() >= leaf_target / 4 {
+            // Less than that would be a leaf to be joined again.
+            self.attach_leaf(arrived);
+        } else {
+            self.attach_views(arrived, keep_hidden);
+        }
+    }
+
+    /// Whether the runs lie right of all data, and in the last leaf.
+    fn lies_right_of_all(&self, arrived: &Arrived<'_>) -> bool {
+        arrived.first_key().is_some_and(|first| {
+            self.trunk.root.max_key().is_none_or(|max| *max < *first)
+                && *self.trunk.last_leaf().lo <= *first
+        })
+    }
+
+    /// Ready bases go on at the right end as they are.
+    fn attach_base(&mut self, arrived: &Arrived<'_>, leaf_target: u64) {
+        let mut runs: Vec<&Arc<Run>> = arrived.runs.iter().collect();
+        runs.sort_by(|a, b| a.meta().first_key.cmp(&b.meta().first_key));
+        for run in runs {
+            let (run, lo) = (Arc::clone(run), Arc::from(&*run.meta().first_key));
+            self.append(Made { run, lo, hi: None, place: Place::Append }, leaf_target);
+        }
+    }
+
+    /// A new last leaf, so that making a base of the runs reads nothing else; an empty leaf as it is.
+    fn attach_leaf(&mut self, arrived: &Arrived<'_>) {
+        let leaf = Arc::clone(self.trunk.last_leaf());
+        let is_empty = leaf.views().next().is_none();
+        let first = arrived.first_key().filter(|first| !is_empty && *leaf.lo < **first);
+        let lo: Key = first.map_or_else(|| Arc::clone(&leaf.lo), Arc::from);
+        let view = |run: &Arc<Run>| View::whole(Arc::clone(run), Arc::clone(&lo), None);
+        let mut runs: Vec<View> = arrived.by_age().into_iter().map(view).collect();
+        if first.is_none() {
+            runs.extend(leaf.runs.iter().cloned());
+            let deletes = Arc::clone(&leaf.range_deletes);
+            let new = leaf.with(runs, deletes, leaf.body_clone());
+            return self.replace(&leaf, vec![new]);
+        }
+        // What older range deletes hide lies left of it.
+        let body = Body::Leaf { base: Vec::new() };
+        let right = Node::new(
+            self.new_id(),
+            Arc::clone(&lo),
+            None,
+            runs,
+            Arc::default(),
+            body,
+            Arc::default(),
+        );
+        let left = leaf.left_of(&lo);
+        self.replace(&leaf, vec![left, right]);
+    }
+
+    /// Views on top of what the nodes below the root hold, or the root leaf.
+    fn attach_views(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>) {
+        let root = Arc::clone(&self.trunk.root);
+        let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };
+        let whole = |run: &Arc<Run>| View::whole(Arc::clone(run), Key::from([]), None);
+        // Each with the number of nodes that it lies over: its messages are shared out evenly.
+        let runs: Vec<(View, u32)> = arrived
+            .by_age()
+            .into_iter()
+            .map(|run| {
+                let view = whole(run);
+                let reaches = |node: &&Arc<Node>| view.cut(&node.lo, node.hi.as_ref(), 1).is_some();
+                let parts = nodes.iter().filter(reaches).count() as u32;
+                (view, parts)
+            })
+            .collect();
+        let mut changed = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let (lo, hi) = (&node.lo, node.hi.as_ref());
+            let views = runs.iter().filter_map(|(view, parts)| view.cut(lo, hi, *parts));
+            let views: Vec<View> = views.collect();
+            let deletes = arrived.deletes.clip(lo, hi.map(|hi| &**hi));
+            if views.is_empty() && deletes.is_empty() {
+                changed.push(Arc::clone(node));
+                continue;
+            }
+            let new = self.receive(node, views, &deletes, keep_hidden);
+            if !root.is_leaf() {
+                self.record(node, std::slice::from_ref(&new));
+            }
+            changed.push(new);
+        }
+        if root.is_leaf() {
+            self.replace(&root, changed);
+        } else {
+            // The ids of its children are what they were: the root's image is no other.
+            let root = self.with_children(&root, changed, false);
+            self.set_root(vec![root]);
+        }
+    }
+
+    /// The node with new views and range deletes. The caller records it.
+    fn receive(
+        &mut self,
+        node: &Arc<Node>,
+        mut views: Vec<View>,
+        arriving: &RangeDeletes,
+        oldest: Option<SeqNo>,
+    ) -> Arc<Node> {
+        let mut deletes = node.range_deletes.union(arriving);
+        let pruned = if arriving.is_empty() { None } else { self.prune(node, &deletes, oldest) };
+        let node = pruned.as_ref().unwrap_or(node);
+        if node.holds_no_message() {
+            // What is left for a range delete to hide came with it.
+            let hides = |seq| views.iter().any(|view| view.run.meta().min_seq < seq);
+            deletes = RangeDeletes::new(deletes.iter().filter(|rd| hides(rd.seq)).cloned());
+        }
+        views.extend(node.runs.iter().cloned());
+        node.with(views, Arc::new(deletes), node.body_clone())
+    }
+}
