@@ -214,6 +214,14 @@ impl Shared {
         }
     }
 
+    /// Sees to it that the runs of a commit become part of their trees.
+    pub(crate) fn flush_attached(&self, trees: &[Arc<TreeCore>]) {
+        trees.iter().for_each(|tree| self.work.add_flush(tree));
+        if self.is_manual() && !trees.is_empty() {
+            self.run_pending();
+        }
+    }
+
     pub(crate) fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
         let froze = self.committer.exclusive(|| tree.freeze(&self.env));
         if froze {

@@ -14,6 +14,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
 use frondb_wal::SyncMode;
 
+use crate::attach;
 use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log_if_long};
 use crate::engine::Shared;
 use crate::flush::{FlushJob, abandon};
@@ -219,6 +220,21 @@ impl Shared {
     }
 
     fn begin_flush(&self, tree: &Arc<TreeCore>) {
+        match attach::flush(&self.env, tree) {
+            Ok(None) => {}
+            Ok(Some(installed)) => {
+                self.settle(tree, installed);
+                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                self.work.end_flush(tree, more);
+                self.work.add_chores();
+                return;
+            }
+            Err(error) => {
+                self.fail(&error);
+                self.work.end_flush(tree, true);
+                return;
+            }
+        }
         match FlushJob::begin(&self.env, tree) {
             Ok(Some(job)) => self.drive(Running::Flush(Box::new(job))),
             Ok(None) => self.work.end_flush(tree, false),

@@ -56,7 +56,7 @@ impl Catalog {
         tree.publish(Trunk { tree: id, root: leaf }, None, false);
         {
             let _gate = env.gate.read();
-            record(env, &edit)?;
+            record(env, &[edit])?;
             env.trees.write().insert(id, Arc::clone(&tree));
         }
         names.insert(name.into(), id);
@@ -91,7 +91,7 @@ impl Catalog {
         let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(from))?;
         {
             let _gate = env.gate.read();
-            record(env, &Edit::RenameTree { tree: id, name: to.into() })?;
+            record(env, &[Edit::RenameTree { tree: id, name: to.into() }])?;
             *tree.name.write() = to.into();
         }
         names.remove(from);
@@ -115,7 +115,12 @@ impl Catalog {
         let (version, values) = committer.exclusive(|| {
             let _gate = env.gate.read();
             let mut install = tree.install.lock();
-            record(env, &Edit::DropTree { tree: id })?;
+            if env.prepared.has_writes_to(id) {
+                let message = format!("a prepared transaction has written to tree {name:?}");
+                return Err(Error::new(ErrorKind::Busy, message));
+            }
+            record(env, &[Edit::DropTree { tree: id }])?;
+            env.pending.lock().drop_tree(id);
             tree.dropped.store(true, Ordering::Release);
             env.trees.write().remove(&id);
             let values = std::mem::take(&mut install.values);
@@ -135,6 +140,7 @@ impl Catalog {
             // Cursors may hold it for long, and no flush will come for it: writers must not wait.
             slot.count_in(&env.pinned_bytes);
             version.hold.add(slot.take_values().into_iter().flatten());
+            slot.runs().iter().for_each(|run| run.kill());
         }
         version.hold.add(values.into_values().flatten());
         version.trunk.for_each(&mut |node| node.views().for_each(|view| view.run.kill()));
@@ -198,13 +204,14 @@ pub(crate) fn tree_core(
     }))
 }
 
-/// Makes an edit durable. REQUIRES: the gate held for reading, until what it says is in memory.
+/// Makes edits durable that take effect together. REQUIRES: the gate held for reading, until what they
+/// say is in memory.
 ///
 /// For want of space nothing has changed and the call may be repeated; after anything else nobody
 /// knows.
-fn record(env: &Env, edit: &Edit) -> Result<()> {
+pub(crate) fn record(env: &Env, edits: &[Edit]) -> Result<()> {
     let mut bytes = Vec::new();
-    encode_edit(&mut bytes, edit);
+    edits.iter().for_each(|edit| encode_edit(&mut bytes, edit));
     let ticket = env.manifest.append(&bytes);
     ticket.and_then(|ticket| env.manifest.sync(ticket)).inspect_err(|error| {
         if error.kind() != ErrorKind::NoSpace {

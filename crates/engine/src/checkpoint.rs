@@ -13,6 +13,8 @@ use frondb_trunk::NodeImage;
 use crate::commit::Committer;
 use crate::env::Env;
 use crate::format::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
+use crate::pending::PendingState;
+use crate::prepared;
 use crate::stats::Counters;
 use crate::tree::{TreeCore, Version};
 
@@ -60,6 +62,8 @@ pub(crate) fn shorten_log(
     flush: &mut dyn FnMut(&Arc<TreeCore>),
 ) -> Result<()> {
     let relogs = env.counters.relogs.load(Ordering::Relaxed);
+    let limit = env.wal.end_lsn().get().saturating_sub(env.options.write_buffer_bytes());
+    prepared::move_to_manifest(env, committer, Lsn(limit))?;
     while let Some(tree) = unpin_log(env, committer)? {
         flush(&tree);
     }
@@ -180,6 +184,7 @@ pub(crate) fn rotate_manifest(env: &Env, force: bool) -> Result<bool> {
 /// All that a manifest's snapshot says, held together by immutable versions.
 struct State {
     trees: Vec<TreeState>,
+    pending: PendingState,
     log: Edit,
     ids: Edit,
 }
@@ -208,10 +213,17 @@ impl State {
             drop(install);
             state
         });
+        let trees = trees.collect();
         let durable = env.wal.durable_lsn();
         let start = Lsn(env.log_start().get().min(durable.get()));
+        let pending = {
+            let mut pending = env.pending.lock();
+            pending.log_begins(start);
+            pending.clone()
+        };
         Self {
-            trees: trees.collect(),
+            trees,
+            pending,
             log: Edit::Log { start, durable },
             ids: Edit::Ids {
                 tree: TreeId(env.tree_ids.load(Ordering::Relaxed)),
@@ -254,6 +266,6 @@ impl State {
             });
             result?;
         }
-        Ok(())
+        self.pending.edits().try_for_each(|edit| put(&edit))
     }
 }

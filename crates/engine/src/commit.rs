@@ -17,11 +17,15 @@ use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
 use frondb_memtable::Entry;
 use frondb_space::Extent;
 
+use crate::attach::{Attachment, parts_of};
 use crate::batch::{Batch, Section};
 use crate::blob::{discard, write_values};
 use crate::env::Env;
-use crate::format::{Op, decode_op, encode_batch_head, encode_section_head, range_delete};
+use crate::format::{
+    Op, decode_op, encode_batch_head, encode_commit_head, encode_section_head, range_delete,
+};
 use crate::options::Durability;
+use crate::pending;
 use crate::tree::TreeCore;
 
 /// What a commit uses again and again; under the commit lock.
@@ -43,6 +47,27 @@ pub(crate) struct Committed {
     pub(crate) end: Lsn,
     /// The trees it has messages for.
     pub(crate) trees: Vec<Arc<TreeCore>>,
+    /// The trees that got runs, to be flushed.
+    pub(crate) attached: Vec<Arc<TreeCore>>,
+}
+
+/// What a commit brings, under one record.
+#[derive(Clone, Copy)]
+pub(crate) struct Commit<'a> {
+    /// The transaction; 0 for a batch.
+    pub(crate) txn: u64,
+    /// What is on disk, pending already.
+    pub(crate) attachments: &'a [Attachment],
+    /// What goes into memtables.
+    pub(crate) sections: &'a [Messages<'a>],
+}
+
+impl Commit<'_> {
+    /// How many SeqNos it takes.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.attachments.iter().map(|part| part.numbers).sum::<u64>()
+            + self.sections.iter().map(|section| section.count).sum::<u64>()
+    }
 }
 
 impl Committer {
@@ -79,32 +104,70 @@ impl Committer {
         sections: &[Messages<'_>],
         values: &mut Vec<(TreeId, Vec<Extent>)>,
     ) -> Result<Committed> {
+        self.commit_with(env, Commit { txn: 0, attachments: &[], sections }, values)
+    }
+
+    /// As [`commit_sections`](Self::commit_sections), with parts on disk beside the messages. Their
+    /// trees are flushed soon (`Shared::flush_attached`).
+    pub(crate) fn commit_with(
+        &self,
+        env: &Env,
+        commit: Commit<'_>,
+        values: &mut Vec<(TreeId, Vec<Extent>)>,
+    ) -> Result<Committed> {
         let mut lock = self.lock.lock();
         env.check()?;
-        check_trees(sections)?;
-        let (first, start, end) = log(env, &mut lock, sections)?;
-        let count: u64 = sections.iter().map(|section| section.count).sum();
-        let mut seq = first;
-        for section in sections {
-            let last = SeqNo(first.get() + count - 1);
-            section.tree.newest_commit.store(last.get(), Ordering::Release);
-            let slot = Arc::clone(&section.tree.version().active);
-            slot.logged(start, end);
-            insert(&slot.memtable, section.bytes, &mut seq)?;
-        }
-        for (id, extents) in values.drain(..) {
-            if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
-                section.tree.version().active.add_value(extents);
-            }
-        }
-        if count > 0 {
-            let reserved = env.oracle.reserve(count);
-            debug_assert_eq!(reserved, first);
-            env.oracle.publish(first, SeqNo(first.get() + count - 1));
-        }
-        env.applied.store(end.get(), Ordering::Release);
-        Ok(Committed { end, trees: sections.iter().map(|s| Arc::clone(s.tree)).collect() })
+        check_trees(commit.sections)?;
+        pending::check_trees(commit.attachments)?;
+        // Where the log cannot say whether it has the record, nothing may be given up.
+        let (first, start, end) =
+            log(env, &mut lock, commit).inspect_err(|error| env.poison_if_unknown(error))?;
+        enter(env, commit, first, (start, end), values)
     }
+}
+
+/// What follows the log: puts a commit into its trees and publishes it. REQUIRES: the commit lock.
+pub(crate) fn enter(
+    env: &Env,
+    commit: Commit<'_>,
+    first: SeqNo,
+    lsns: (Lsn, Lsn),
+    values: &mut Vec<(TreeId, Vec<Extent>)>,
+) -> Result<Committed> {
+    let Commit { txn, attachments, sections } = commit;
+    let last = SeqNo(first.get() + commit.numbers().saturating_sub(1));
+    let trees = sections.iter().map(|section| section.tree);
+    for tree in trees.chain(attachments.iter().map(|part| &part.tree)) {
+        tree.newest_commit.store(last.get(), Ordering::Release);
+    }
+    let mut seq = first;
+    for (attachment, part) in attachments.iter().zip(0..) {
+        let base = SeqNo(seq.get() - 1);
+        attachment.tree.attach(env, attachment.source(env, txn, part, base, lsns));
+        seq = SeqNo(seq.get() + attachment.numbers);
+    }
+    for section in sections {
+        let slot = Arc::clone(&section.tree.version().active);
+        slot.logged(lsns.0, lsns.1);
+        insert(&slot.memtable, section.bytes, &mut seq)?;
+    }
+    for (id, extents) in values.drain(..) {
+        if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
+            section.tree.version().active.add_value(extents);
+        }
+    }
+    let count = commit.numbers();
+    if count > 0 {
+        let reserved = env.oracle.reserve(count);
+        debug_assert_eq!(reserved, first);
+        env.oracle.publish(first, last);
+    }
+    env.applied.store(lsns.1.get(), Ordering::Release);
+    Ok(Committed {
+        end: lsns.1,
+        trees: sections.iter().map(|section| Arc::clone(section.tree)).collect(),
+        attached: attachments.iter().map(|part| Arc::clone(&part.tree)).collect(),
+    })
 }
 
 /// Messages for one tree, as they are logged; at least one.
@@ -153,38 +216,56 @@ fn check_trees(sections: &[Messages<'_>]) -> Result<()> {
 fn log(
     env: &Env,
     scratch: &mut CommitScratch,
-    sections: &[Messages<'_>],
+    commit: Commit<'_>,
 ) -> Result<(SeqNo, Lsn, Lsn)> {
+    let Commit { txn, attachments, sections } = commit;
     let first = env.oracle.last_reserved().next();
-    if sections.is_empty() {
+    if sections.is_empty() && attachments.is_empty() {
         let end = env.wal.end_lsn();
         return Ok((first, end, end));
     }
     let CommitScratch { heads, head_ends } = scratch;
     heads.clear();
     head_ends.clear();
-    encode_batch_head(heads, first, sections.len());
+    if attachments.is_empty() {
+        encode_batch_head(heads, first, sections.len());
+    } else {
+        encode_commit_head(heads, txn, first, &parts_of(attachments), sections.len());
+    }
+    let bytes = append(env, heads, head_ends, sections)?;
+    Ok((first, bytes.0, bytes.1))
+}
+
+/// Appends a record that begins with `heads` and ends with sections, and hands it to the kernel.
+/// Returns its Lsns. REQUIRES: the commit lock.
+pub(crate) fn append(
+    env: &Env,
+    heads: &mut Vec<u8>,
+    head_ends: &mut Vec<usize>,
+    sections: &[Messages<'_>],
+) -> Result<(Lsn, Lsn)> {
     for section in sections {
         encode_section_head(heads, section.tree.id, section.count, section.bytes.len());
         head_ends.push(heads.len());
     }
-    let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2);
+    let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2 + 1);
     let mut from = 0;
     for (section, &to) in sections.iter().zip(&*head_ends) {
         parts.push(&heads[from..to]);
         parts.push(section.bytes);
         from = to;
     }
+    parts.push(&heads[from..]);
     let appended = env.wal.append(&parts)?;
     env.wal.write_to(appended.end)?;
-    Ok((first, appended.start, appended.end))
+    Ok((appended.start, appended.end))
 }
 
 /// Messages decoded at a time: a large batch should not need its size again for their headers.
 const INSERT_ENTRIES: usize = 8192;
 
 /// Decodes a section into a memtable; `seq` goes on by one a message.
-fn insert(memtable: &frondb_memtable::Memtable, bytes: &[u8], seq: &mut SeqNo) -> Result<()> {
+pub(crate) fn insert(memtable: &frondb_memtable::Memtable, bytes: &[u8], seq: &mut SeqNo) -> Result<()> {
     let mut entries: Vec<Entry<'_>> =
         Vec::with_capacity((bytes.len() / 16 + 1).min(INSERT_ENTRIES));
     let mut input = Reader::new(bytes);

@@ -405,9 +405,12 @@ impl Cursor {
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
         let from = Bound::Included(&*part.lo);
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        for memtable in version.memtables() {
-            if !memtable.is_empty() {
-                sources.push(Box::new(memtable.cursor(direction, from, to, seq)));
+        for slot in version.slots() {
+            if !slot.memtable.is_empty() {
+                sources.push(Box::new(slot.memtable.cursor(direction, from, to, seq)));
+            }
+            for run in slot.runs() {
+                sources.extend(part.source_of(run, direction, seq)?);
             }
         }
         sources.append(&mut part.sources);

@@ -4,7 +4,7 @@ use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use frondb_core::{Error, ErrorKind, Result, TreeId};
+use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_locks::{LockInfo, WaitInfo};
 use frondb_space::Extent;
@@ -24,6 +24,7 @@ use crate::estimate::{RangeEstimate, estimate};
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
 use crate::plans::plan_all;
+use crate::prepared;
 use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
 use crate::stats::{Counters, EngineStats, TreeStats};
@@ -114,6 +115,9 @@ impl Engine {
         };
         for tree in engine.shared.env.all_trees() {
             plan_all(&engine.shared.env, &engine.shared.work, &tree);
+            if !tree.version().frozen.is_empty() {
+                engine.shared.work.add_flush(&tree);
+            }
         }
         for i in 0..threads {
             let shared = Arc::clone(&engine.shared);
@@ -233,7 +237,9 @@ impl Engine {
         let _call = self.begin_call()?;
         self.shared.flush()?;
         let env = &self.shared.env;
-        let result = trim_log(env).and_then(|()| rotate_manifest(env, true)).map(|_| ());
+        // What is prepared is pending from now on, and needs no log (rule 19).
+        let moved = prepared::move_to_manifest(env, &self.shared.committer, Lsn::MAX);
+        let result = moved.and_then(|()| trim_log(env)).and_then(|()| rotate_manifest(env, true)).map(|_| ());
         result.inspect_err(|error| env.poison_if_unknown(error))
     }
 
@@ -426,11 +432,24 @@ impl Engine {
         };
         self.stop();
         flushed?;
+        self.unpin_prepared()?;
         trim_log(&shared.env)?;
         rotate_manifest(&shared.env, false)?;
         shared.env.wal.sync()?;
         shared.tidy();
         shared.env.check_health()
+    }
+
+    /// What is prepared should not make the next open replay a long log.
+    fn unpin_prepared(&self) -> Result<()> {
+        let env = &self.shared.env;
+        let long = env.options.write_buffer_bytes() / 16;
+        let limit = Lsn(env.wal.end_lsn().get().saturating_sub(long));
+        match prepared::move_to_manifest(env, &self.shared.committer, limit) {
+            // The log has it.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        }
     }
 
     fn stop(&self) {

@@ -16,6 +16,8 @@ use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
 use crate::options::EngineOptions;
+use crate::pending::PendingState;
+use crate::prepared::PreparedSet;
 use crate::stats::Counters;
 use crate::tree::{Tree, TreeCore};
 
@@ -61,6 +63,10 @@ pub struct Env {
     pub(crate) spill: SpillEnv,
     /// Memory of all write sets, about.
     pub(crate) write_set_bytes: AtomicU64,
+    /// What the manifest has of transactions that are not part of the trees yet. Its lock is a leaf.
+    pub(crate) pending: Mutex<PendingState>,
+    /// Prepared transactions.
+    pub(crate) prepared: PreparedSet,
     /// Trees by id.
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
     /// Messages of all records below are in their memtables.
@@ -101,6 +107,7 @@ pub(crate) struct EnvParts {
     pub(crate) wal: Wal,
     pub(crate) log_from: Lsn,
     pub(crate) manifest: Manifest,
+    pub(crate) pending: PendingState,
 }
 
 /// Ids of engines in this process.
@@ -114,7 +121,6 @@ impl Env {
             LockOptions { bytes_max: parts.options.lock_bytes(), clock: Arc::clone(&parts.clock) };
         Self {
             id,
-            txn_ids: AtomicU64::new(0),
             locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
             spill: SpillEnv {
                 runs: Arc::clone(&parts.runs),
@@ -138,6 +144,9 @@ impl Env {
             run_ids,
             node_ids: AtomicU64::new(ids.node),
             tree_ids: AtomicU32::new(ids.tree),
+            txn_ids: AtomicU64::new(ids.txn),
+            pending: Mutex::new(parts.pending),
+            prepared: PreparedSet::default(),
             trees: RwLock::new(BTreeMap::new()),
             frozen_bytes: Arc::default(),
             pinned_bytes: Arc::default(),
@@ -154,6 +163,11 @@ impl Env {
 
     pub(crate) fn next_node_id(&self) -> NodeId {
         NodeId(self.node_ids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// An id for a transaction that is about to write its first record or pending part.
+    pub(crate) fn next_txn(&self) -> u64 {
+        self.txn_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// `frees_space`: on a full disk the job may use the reserve (rule 25).
@@ -179,10 +193,12 @@ impl Env {
         end.saturating_sub(self.log_from.load(Ordering::Acquire))
     }
 
-    /// Where the log begins that some memtable still needs.
+    /// Where the log begins that some memtable or prepared transaction still needs.
     pub(crate) fn log_start(&self) -> Lsn {
         // Read before the trees: a record behind this is not noted in its memtable yet.
         let mut start = self.applied.load(Ordering::Acquire);
+        // Likewise: one that commits is noted in its trees before it is prepared no more.
+        start = start.min(self.prepared.needed_from().get());
         let durable = self.wal.durable_lsn();
         for tree in self.trees.read().values() {
             for slot in tree.version().slots() {
@@ -299,4 +315,6 @@ pub(crate) struct Ids {
     pub(crate) tree: u32,
     pub(crate) run: u64,
     pub(crate) node: u64,
+    /// Of transactions: the log says it, too.
+    pub(crate) txn: u64,
 }

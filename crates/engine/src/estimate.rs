@@ -25,9 +25,11 @@
 use std::ops::Bound;
 
 use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_merge::Merger;
+use frondb_run::Run;
 use frondb_trunk::{Node, segment};
 
 use crate::tree::Version;
@@ -138,7 +140,8 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
     let mut data_bytes = 0;
     // Ranges that a memtable newer than the next source deletes.
     let mut hidden: Vec<Range> = Vec::new();
-    for memtable in version.memtables() {
+    for slot in version.slots() {
+        let memtable = &slot.memtable;
         let mut here = in_memtable(memtable, range);
         data_bytes += share(memtable.data_bytes(), here.entries, memtable.len());
         for range in &hidden {
@@ -153,6 +156,16 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
             }
             hidden.extend(own);
             hidden = disjoint(hidden);
+        }
+        if !slot.runs().is_empty() {
+            let mut runs = in_runs(slot.runs(), range, SeqNo::MAX)?;
+            for range in &hidden {
+                runs.hide(in_runs(slot.runs(), range, range.seq)?);
+            }
+            here.entries += runs.entries;
+            here.deletes += runs.deletes;
+            here.rough |= runs.rough;
+            sum.disk_bytes += runs.disk_bytes;
         }
         sum.entries += here.entries;
         sum.deletes += here.deletes;
@@ -174,7 +187,7 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
     // Compressed as well as what is there already.
     let (raw, disk) = (root.totals.raw_bytes, root.totals.disk_bytes);
     let to_come = if raw == 0 { data_bytes } else { share(data_bytes, disk, raw).min(data_bytes) };
-    sum.disk_bytes = trunk.disk_bytes + to_come;
+    sum.disk_bytes += trunk.disk_bytes + to_come;
     Ok(sum)
 }
 
@@ -185,6 +198,25 @@ fn in_memtable(memtable: &Memtable, range: &Range) -> Sum {
     let deletes = share(memtable.deletes(), entries, memtable.len());
     let rough = memtable.deletes() > 0 && entries < memtable.len();
     Sum { entries, deletes, rough, ..Sum::default() }
+}
+
+/// Messages of runs above the trunk in a range, about, that are older than `before`: a range delete
+/// may have come between those of one commit.
+fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Sum> {
+    let mut sum = Sum::default();
+    for run in runs {
+        let meta = run.meta();
+        let end = range.hi.as_deref().map_or(Ok(meta.entries), |hi| run.rank(hi))?;
+        let entries = end.saturating_sub(run.rank(&range.lo)?);
+        let (first, last) = (meta.min_seq.get(), meta.max_seq.get());
+        let older = before.get().clamp(first, last + 1) - first;
+        let entries = share(entries, older, last + 1 - first);
+        sum.entries += entries;
+        sum.deletes += share(meta.deletes, entries, meta.entries);
+        sum.rough |= meta.deletes > 0 && entries < meta.entries;
+        sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
+    }
+    Ok(sum)
 }
 
 /// How far into the memtable's life a message at `seq` came: so much of so much.
@@ -356,8 +388,11 @@ fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
 fn messages(version: &Version, range: &Range) -> Result<u64> {
     let mut sum = Sum::default();
     add(&version.trunk.root, &range.lo, range.hi.as_deref(), &mut sum)?;
-    let memtables = version.memtables().map(|memtable| in_memtable(memtable, range).entries);
-    Ok(sum.entries + memtables.sum::<u64>())
+    for slot in version.slots() {
+        sum.entries += in_memtable(&slot.memtable, range).entries;
+        sum.entries += in_runs(slot.runs(), range, SeqNo::MAX)?.entries;
+    }
+    Ok(sum.entries)
 }
 
 /// Bounds of the keys that there are in the range.
@@ -365,13 +400,19 @@ fn ends(version: &Version, range: &Range) -> Option<(Vec<u8>, Vec<u8>)> {
     let root = &version.trunk.root;
     let mut least = least_key(root).map(<[u8]>::to_vec);
     let mut most = root.max_key().map(<[u8]>::to_vec);
-    for memtable in version.memtables() {
-        let first = memtable.first_key();
-        least = match (least, first) {
+    let mut reach = |first: Option<Vec<u8>>, last: Option<Vec<u8>>| {
+        least = match (least.take(), first) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        most = most.max(memtable.last_key());
+        most = most.take().max(last);
+    };
+    for slot in version.slots() {
+        reach(slot.memtable.first_key(), slot.memtable.last_key());
+        for run in slot.runs() {
+            let meta = run.meta();
+            reach(Some(meta.first_key.to_vec()), Some(meta.last_key.to_vec()));
+        }
     }
     let most = match &range.hi {
         Some(hi) => most?.min(hi.clone()),
@@ -443,9 +484,12 @@ fn probe(
     // Those of memtables were taken from the counts: what they hide counts nowhere.
     let mut gone = Vec::new();
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    for memtable in version.memtables() {
-        gone.extend(memtable.range_deletes().iter().cloned());
-        sources.push(Box::new(memtable.cursor(Direction::Forward, from, to, snapshot)));
+    for slot in version.slots() {
+        gone.extend(slot.memtable.range_deletes().iter().cloned());
+        sources.push(Box::new(slot.memtable.cursor(Direction::Forward, from, to, snapshot)));
+        for run in slot.runs() {
+            sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
+        }
     }
     let gone = RangeDeletes::new(gone);
     sources.extend(part.sources);

@@ -36,10 +36,7 @@ pub(crate) struct FlushJob {
 /// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
 /// deletes. Those that are older have to go first, whatever they hold.
 pub(crate) fn frees_space(frozen: &[Arc<MemSlot>]) -> bool {
-    frozen.iter().any(|slot| {
-        let stats = slot.memtable.stats();
-        stats.range_deletes > 0 || stats.deletes * 2 > stats.messages
-    })
+    frozen.iter().any(|slot| slot.frees_space())
 }
 
 impl FlushJob {

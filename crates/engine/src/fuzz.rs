@@ -3,7 +3,7 @@
 use frondb_core::codec::Reader;
 use frondb_core::{Result, SeqNo, TreeId};
 
-use crate::format::{Op, RecordVisitor, decode_edit, decode_record, encode_edit};
+use crate::format::{Op, PrepareRecord, RecordVisitor, decode_edit, decode_record, encode_edit};
 
 struct Ignore;
 
@@ -13,6 +13,22 @@ impl RecordVisitor for Ignore {
     }
 
     fn op(&mut self, _: TreeId, _: SeqNo, _: Op<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn attach(&mut self, _: u64, _: SeqNo, _: &[(TreeId, u64)]) -> Result<()> {
+        Ok(())
+    }
+
+    fn prepare(&mut self, _: &PrepareRecord<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit_prepared(&mut self, _: u64, _: SeqNo) -> Result<()> {
+        Ok(())
+    }
+
+    fn roll_back_prepared(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 }
@@ -39,16 +55,43 @@ mod tests {
 
     use super::*;
     use crate::format::{
-        encode_batch_head, encode_op, encode_range_delete, encode_relog_head, encode_section_head,
+        encode_batch_head, encode_commit_head, encode_commit_prepared, encode_op,
+        encode_prepare_head, encode_range_delete, encode_relog_head, encode_roll_back_prepared,
+        encode_section_head,
     };
 
+    const PARTS: [(TreeId, u64); 2] = [(TreeId(1), 5), (TreeId(2), 400)];
+
     fn batch() -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_batch_head(&mut out, SeqNo(u64::MAX - 2), 2);
+        with_sections(out)
+    }
+
+    fn commit() -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_commit_head(&mut out, 7, SeqNo(u64::MAX - 9), &PARTS, 2);
+        with_sections(out)
+    }
+
+    fn prepare() -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_prepare_head(&mut out, 7, b"a name", &PARTS, 2);
+        with_sections(out)
+    }
+
+    fn decided() -> [Vec<u8>; 2] {
+        let mut out = [Vec::new(), Vec::new()];
+        encode_commit_prepared(&mut out[0], 7, SeqNo(u64::MAX), 9);
+        encode_roll_back_prepared(&mut out[1], 1 << 40);
+        out
+    }
+
+    fn with_sections(mut out: Vec<u8>) -> Vec<u8> {
         let mut section = Vec::new();
         encode_op(&mut section, MessageKind::Put, b"key", b"value");
         encode_op(&mut section, MessageKind::Delete, b"key", b"");
         encode_range_delete(&mut section, b"a", Some(b"b"));
-        let mut out = Vec::new();
-        encode_batch_head(&mut out, SeqNo(u64::MAX - 2), 2);
         for tree in [1, 2] {
             encode_section_head(&mut out, TreeId(tree), 3, section.len());
             out.extend_from_slice(&section);
@@ -68,7 +111,8 @@ mod tests {
 
     #[test]
     fn no_bytes_make_the_reader_of_log_records_panic() {
-        for sample in [batch(), relog()] {
+        let [committed, rolled_back] = decided();
+        for sample in [batch(), relog(), commit(), prepare(), committed, rolled_back] {
             assert!(decode_record(&sample, &mut Ignore).is_ok());
             for seed in 0..10_000 {
                 let mut prng = Prng::new(seed);

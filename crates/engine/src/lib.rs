@@ -9,6 +9,7 @@
 //! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
 
 mod admission;
+mod attach;
 mod background;
 mod batch;
 mod batch_locks;
@@ -26,10 +27,13 @@ mod hold;
 mod maintenance;
 mod options;
 mod pacing;
+mod pending;
 mod plans;
+mod prepared;
 mod read;
 mod recovery;
 mod relocate;
+mod replay;
 mod stats;
 mod stretch;
 mod transaction;

@@ -5,24 +5,46 @@ use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Env;
 use crate::stats::{EngineStats, TreeStats};
-use crate::tree::TreeCore;
+use crate::tree::{TreeCore, Version};
 
 /// Figures of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
     let version = tree.version();
     let totals = version.trunk.root.totals;
+    let above = above(&version);
     TreeStats {
         height: version.trunk.height() as u64,
         leaves: totals.leaves,
         views: totals.views,
-        entries: totals.entries,
-        deletes: totals.deletes,
-        raw_bytes: totals.raw_bytes,
+        entries: totals.entries + above.entries,
+        deletes: totals.deletes + above.deletes,
+        raw_bytes: totals.raw_bytes + above.raw_bytes,
         base_raw_bytes: totals.base_raw_bytes,
-        disk_bytes: totals.disk_bytes,
+        disk_bytes: totals.disk_bytes + above.disk_bytes,
         memtable_entries: version.memtables().map(|memtable| memtable.len()).sum(),
         memtable_bytes: version.memtables().map(|memtable| memtable.bytes()).sum(),
     }
+}
+
+/// Figures of the runs of commits that are not part of the trunk yet.
+#[derive(Default)]
+struct Above {
+    entries: u64,
+    deletes: u64,
+    raw_bytes: u64,
+    disk_bytes: u64,
+}
+
+fn above(version: &Version) -> Above {
+    let mut sum = Above::default();
+    for run in version.slots().flat_map(|slot| slot.runs()) {
+        let meta = run.meta();
+        sum.entries += meta.entries;
+        sum.deletes += meta.deletes;
+        sum.raw_bytes += meta.raw_bytes;
+        sum.disk_bytes += meta.disk_bytes();
+    }
+    sum
 }
 
 /// Figures that are sums over trees and parts.
@@ -34,11 +56,13 @@ pub(crate) fn fill_trees(env: &Env, stats: &mut EngineStats) {
         stats.nodes += totals.leaves + totals.inners;
         stats.leaves += totals.leaves;
         stats.views += totals.views;
-        stats.entries += totals.entries;
-        stats.raw_bytes += totals.raw_bytes;
-        stats.run_bytes += totals.disk_bytes;
+        let above = above(&version);
+        stats.entries += totals.entries + above.entries;
+        stats.raw_bytes += totals.raw_bytes + above.raw_bytes;
+        stats.run_bytes += totals.disk_bytes + above.disk_bytes;
         stats.frozen_memtables += version.frozen.len() as u64;
     }
+    stats.prepared = env.prepared.len() as u64;
     stats.memory_total = env.budget.total();
     stats.memory_used = env.budget.used();
     stats.memory_peak = env.budget.peak();

@@ -6,7 +6,7 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Error, ErrorKind, RangeDelete, Result, SeqNo, Source};
 use frondb_merge::{Found, Lookup, ValueReader};
-use frondb_run::RunEnv;
+use frondb_run::{ReadMode, RunCursor, RunEnv};
 
 use crate::blob::read_value;
 use crate::env::Env;
@@ -123,10 +123,8 @@ pub(crate) fn range_changed_since(
     let visible = env.oracle.visible();
     let newer = |seq: SeqNo| snapshot < seq && seq <= visible;
     let bounds = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
-    for memtable in version.memtables() {
-        if memtable.max_seq().is_none_or(|max| max <= snapshot) {
-            continue;
-        }
+    for slot in version.slots().filter(|slot| slot.max_seq() > snapshot) {
+        let memtable = &slot.memtable;
         let touches = |rd: &RangeDelete| {
             newer(rd.seq)
                 && hi.is_none_or(|hi| *rd.lo < *hi)
@@ -138,6 +136,12 @@ pub(crate) fn range_changed_since(
         let cursor = memtable.cursor(Direction::Forward, bounds.0, bounds.1, visible);
         if any_message(cursor, &newer)? {
             return Ok(true);
+        }
+        for run in slot.runs() {
+            let (run, all) = (Arc::clone(run), (Direction::Forward, ReadMode::Scan));
+            if any_message(RunCursor::new(run, all.0, Some(lo), hi, all.1)?, &newer)? {
+                return Ok(true);
+            }
         }
     }
     version.trunk.changed_in(lo, hi, snapshot, visible)
@@ -215,12 +219,19 @@ fn find_under(
 
 /// Feeds what `seq` sees of `key` to a lookup.
 fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
-    for memtable in version.memtables() {
-        if memtable.is_empty() {
+    for slot in version.slots() {
+        if slot.is_empty() {
             continue;
         }
+        let memtable = &slot.memtable;
         lookup.hide_below(memtable.newest_range_delete(key, seq));
         memtable.get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
+        for run in slot.runs() {
+            if !lookup.wants_more() {
+                break;
+            }
+            run.get(key, seq, &mut |seq, kind, value| Ok(lookup.feed(seq, kind, value)))?;
+        }
         if !lookup.wants_more() {
             break;
         }

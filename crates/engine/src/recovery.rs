@@ -5,8 +5,9 @@
 //! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]). Make sure that the log's
 //!    directory is this database's ([`frondb_wal::owner`]) and lock it.
 //! 3. Replay the log from where it is needed into memtables, leaving out what is in runs already
-//!    (each tree's flushed SeqNo).
-//! 4. Open the space with the extents of runs and of large values as used; all else is free.
+//!    (each tree's flushed SeqNo); pending runs that it commits go between them ([`crate::replay`]).
+//! 4. Open the space with the extents of runs and of large values as used; all else is free, what is
+//!    pending and belongs to no transaction that was committed or prepared too.
 //! 5. Build the trunks and publish each tree's first version.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,13 +17,9 @@ use frondb_core::budget::{Budget, Part};
 use frondb_core::clock::SharedClock;
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
-use frondb_core::{
-    Chunk, Error, ErrorKind, Lsn, MessageKind, NodeId, Result, RunId, SeqNo, Source, TreeId,
-};
+use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
-use frondb_memtable::{Entry, Memtable};
-use frondb_run::format::ValueRef;
 use frondb_run::{Run, RunEnv, RunMeta, RunStats};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_trunk::format::BodyImage;
@@ -32,10 +29,10 @@ use frondb_wal::{Wal, WalOptions, owner};
 use crate::catalog::tree_core;
 use crate::engine::LOG_DIR;
 use crate::env::{Env, EnvParts, Ids};
-use crate::format::{
-    Edit, Op, RecordError, RecordVisitor, decode_edit, decode_record, range_delete,
-};
+use crate::format::{Edit, decode_edit};
 use crate::options::{EngineOptions, TreeOptions};
+use crate::pending::PendingState;
+use crate::replay::{Replayed, Sources};
 use crate::tree::Install;
 
 /// What recovery found, for the log and for tools.
@@ -65,7 +62,7 @@ pub(crate) fn open(
     clock: SharedClock,
 ) -> Result<(Env, Recovery, DeviceLock)> {
     let mut recovery = Recovery::default();
-    let (manifest, state, log_device, lock) =
+    let (manifest, mut state, log_device, lock) =
         open_manifest(&device, log_device, &options, &mut recovery)?;
     let budget = Budget::new(options.memory_bytes);
     let mut wal_options = WalOptions {
@@ -78,39 +75,21 @@ pub(crate) fn open(
     let db_id = manifest.db_id();
     let (start, durable) = (state.log_start, state.log_durable);
     let mut replay = Wal::open(log_device, wal_options, db_id, start, durable, Arc::clone(&clock))?;
-    let mut memtables = Memtables {
-        state: &state,
-        budget: &budget,
-        trees: BTreeMap::new(),
-        at: (start, start),
-        relogged: None,
-        messages: 0,
-    };
-    let mut last = state.seq;
+    let mut sources = Sources::new(&mut state, &budget);
     while let Some(record) = replay.next_record()? {
-        memtables.at = (record.start, record.end);
         recovery.records += 1;
         recovery.log_bytes += record.payload.len() as u64;
-        let seq = decode_record(record.payload, &mut memtables).map_err(|error| match error {
-            RecordError::Visitor(error) => error,
-            RecordError::Malformed => Error::corruption(
-                "wal",
-                record.start.get(),
-                "wal record",
-                "the record passes its checksum but cannot be decoded",
-            ),
-        })?;
-        last = last.max(seq);
+        sources.replay(record.start, record.end, record.payload)?;
     }
     let (wal, tail) = replay.finish()?;
     recovery.log_tail = tail.map(|tail| tail.to_string());
-    recovery.messages = memtables.messages;
-    let Memtables { trees: logged, .. } = memtables;
+    let mut replayed = sources.finish()?;
+    recovery.messages = replayed.messages;
 
     let runs = state.trees.values().flat_map(|tree| tree.runs.values());
     let mut used: Vec<Extent> = runs.flat_map(|run| run.extents.iter().copied()).collect();
     used.extend(state.trees.values().flat_map(|tree| tree.values.values().flatten()));
-    used.extend(logged.values().flat_map(|tree| tree.values.iter().flatten()));
+    used.extend(replayed.extents());
     let space_options = SpaceOptions {
         direct: options.direct_io,
         reserve_bytes: options.reserve_bytes,
@@ -122,10 +101,25 @@ pub(crate) fn open(
         Arc::new(RunEnv { space, cache, budget: Arc::clone(&budget), stats: RunStats::default() });
     let allocator = budget.reserve(Part::Other, allocator_bytes(options.memory_bytes));
     let log_from = start;
-    let parts =
-        EnvParts { allocator, device, clock, options, budget, runs, wal, log_from, manifest };
+    // What nobody commits any more is forgotten by the next snapshot of the manifest.
+    let pending = std::mem::take(&mut state.pending);
+    state.ids.txn = state.ids.txn.max(replayed.last_txn);
+    let parts = EnvParts {
+        allocator,
+        device,
+        clock,
+        options,
+        budget,
+        runs,
+        wal,
+        log_from,
+        manifest,
+        pending,
+    };
+    let last = state.seq.max(replayed.last_seq);
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
-    publish(&env, state, logged)?;
+    publish(&env, state, &mut replayed)?;
+    replayed.restore_prepared(&env)?;
     report(&recovery);
     Ok((env, recovery, lock))
 }
@@ -261,14 +255,15 @@ fn new_db_id() -> u128 {
     u128::from(random()) << 64 | u128::from(random())
 }
 
-fn damaged(message: String) -> Error {
+pub(crate) fn damaged(message: String) -> Error {
     Error::corruption("MANIFEST", 0, "manifest record", message)
 }
 
 /// What the manifest says.
 #[derive(Default)]
 pub(crate) struct ManifestState {
-    trees: BTreeMap<TreeId, TreeState>,
+    pub(crate) trees: BTreeMap<TreeId, TreeState>,
+    pub(crate) pending: PendingState,
     log_start: Lsn,
     log_durable: Lsn,
     ids: Ids,
@@ -276,11 +271,11 @@ pub(crate) struct ManifestState {
 }
 
 /// What the manifest says of a tree.
-struct TreeState {
+pub(crate) struct TreeState {
     name: String,
     options: TreeOptions,
     root: NodeId,
-    flushed: SeqNo,
+    pub(crate) flushed: SeqNo,
     nodes: HashMap<NodeId, NodeImage>,
     runs: HashMap<RunId, RunMeta>,
     values: HashMap<Extent, Vec<Extent>>,
@@ -318,6 +313,7 @@ impl ManifestState {
             Edit::DropTree { tree } => {
                 self.tree(tree)?;
                 self.trees.remove(&tree);
+                self.pending.drop_tree(tree);
             }
             Edit::AddRun(meta) => {
                 self.ids.run = self.ids.run.max(meta.id.get());
@@ -356,6 +352,24 @@ impl ManifestState {
                 self.log_start = self.log_start.max(start);
                 self.log_durable = self.log_durable.max(durable);
             }
+            // Of a tree that is no more, if a transaction met its end: nobody asks for it.
+            Edit::Pending(part) => {
+                let last = part.runs.iter().map(|run| run.id.get()).max();
+                self.ids.run = self.ids.run.max(last.unwrap_or(0));
+                self.ids.txn = self.ids.txn.max(part.txn);
+                self.pending.add_part(part);
+            }
+            Edit::EndPending { txn, part, .. } => self.pending.end_part(txn, part),
+            Edit::Prepared { txn, xid, logged } => {
+                if self.pending.parts_of(txn).next().is_none() {
+                    return Err(damaged(format!("transaction {txn} is prepared without a part")));
+                }
+                self.pending.prepared.insert(txn, (xid, logged));
+            }
+            Edit::EndPrepared { txn, logged } => {
+                self.ids.txn = self.ids.txn.max(txn);
+                self.pending.end_prepared(txn, logged);
+            }
             Edit::Ids { tree, run, node, seq } => {
                 self.ids.tree = self.ids.tree.max(tree.get());
                 self.ids.run = self.ids.run.max(run.get());
@@ -373,107 +387,8 @@ impl ManifestState {
     }
 }
 
-/// What the log gave for one tree.
-pub(crate) struct Logged {
-    memtable: Memtable,
-    first: Lsn,
-    last: Lsn,
-    values: Vec<Vec<Extent>>,
-}
-
-/// Fills memtables from records.
-struct Memtables<'a> {
-    state: &'a ManifestState,
-    budget: &'a Arc<Budget>,
-    trees: BTreeMap<TreeId, Logged>,
-    at: (Lsn, Lsn),
-    /// The record under way logs all that this tree has in memory, and its first message is still
-    /// to come.
-    relogged: Option<TreeId>,
-    messages: u64,
-}
-
-impl RecordVisitor for Memtables<'_> {
-    fn relog(&mut self, tree: TreeId) -> Result<()> {
-        self.relogged = Some(tree);
-        Ok(())
-    }
-
-    fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
-        // Dropped trees' messages, and those that are in runs already, are left out.
-        let Some(state) = self.state.trees.get(&tree) else { return Ok(()) };
-        if self.relogged.take() == Some(tree)
-            && let Some(logged) = self.trees.remove(&tree)
-        {
-            // The record holds all of one memtable: what was logged of it before is dropped, what
-            // was logged of an older one, whose flush did not become durable, stays.
-            self.trees.insert(tree, logged.below(seq, self.budget)?);
-        }
-        if seq <= state.flushed {
-            return Ok(());
-        }
-        let (start, end) = self.at;
-        let logged = self.trees.entry(tree).or_insert_with(|| Logged::new(self.budget, start, end));
-        logged.last = end;
-        self.messages += 1;
-        logged.insert(seq, op)
-    }
-}
-
-impl Logged {
-    fn new(budget: &Arc<Budget>, first: Lsn, last: Lsn) -> Self {
-        let memtable = Memtable::new(Arc::clone(budget));
-        Self { memtable, first, last, values: Vec::new() }
-    }
-
-    fn insert(&mut self, seq: SeqNo, op: Op<'_>) -> Result<()> {
-        match op {
-            Op::Point { kind, key, value } => {
-                if kind == MessageKind::PutRef {
-                    let reference = ValueRef::decode(value).map_err(|_| {
-                        let lsn = self.last.get();
-                        Error::corruption("wal", lsn, "wal record", "a bad value reference")
-                    })?;
-                    self.values.push(reference.extents);
-                }
-                self.memtable.insert_batch(&[Entry { key, seq, kind, value }]);
-            }
-            Op::RangeDelete { lo, hi } => {
-                self.memtable.add_range_delete(range_delete(lo, hi, seq));
-            }
-        }
-        Ok(())
-    }
-
-    /// The same with only the messages below `limit`.
-    fn below(self, limit: SeqNo, budget: &Arc<Budget>) -> Result<Self> {
-        let mut kept = Self::new(budget, self.first, self.last);
-        let mut messages = Vec::new();
-        let (mut source, mut chunk) = (self.memtable.scan_all(), Chunk::new());
-        while source.next_chunk(&mut chunk)? {
-            for i in (0..chunk.len()).filter(|&i| chunk.seqs[i] < limit) {
-                let (key, value) = (chunk.key(i).to_vec(), chunk.value(i).to_vec());
-                messages.push((chunk.seqs[i], chunk.kinds[i], key, value));
-            }
-        }
-        messages.sort_unstable_by_key(|message| message.0);
-        let deletes = self.memtable.range_deletes();
-        let mut deletes = deletes.iter().filter(|rd| rd.seq < limit).peekable();
-        for (seq, kind, key, value) in messages {
-            while let Some(rd) = deletes.next_if(|rd| rd.seq < seq) {
-                kept.memtable.add_range_delete(rd.clone());
-            }
-            kept.insert(seq, Op::Point { kind, key: &key, value: &value })?;
-        }
-        for rd in deletes {
-            kept.memtable.add_range_delete(rd.clone());
-        }
-        Ok(kept)
-    }
-}
-
 /// Builds the trees.
-fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>) -> Result<()> {
+fn publish(env: &Env, state: ManifestState, replayed: &mut Replayed) -> Result<()> {
     for (id, tree) in state.trees {
         let prefix = tree.options.trunk.filter_prefix();
         let mut runs: HashMap<RunId, Arc<Run>> = HashMap::new();
@@ -496,9 +411,7 @@ fn publish(env: &Env, state: ManifestState, mut logged: BTreeMap<TreeId, Logged>
             ..Install::default()
         };
         let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
-        if let Some(logged) = logged.remove(&id) {
-            core.adopt(logged.memtable, logged.first, logged.last, logged.values);
-        }
+        replayed.adopt(env, &core);
         env.trees.write().insert(id, core);
     }
     Ok(())

@@ -13,6 +13,7 @@ pub(crate) struct Counters {
     pub(crate) gets: AtomicU64,
     pub(crate) seeks: AtomicU64,
     pub(crate) deletes_stepped_over: AtomicU64,
+    pub(crate) attaches: AtomicU64,
     flushes: AtomicU64,
     flush_bytes: AtomicU64,
     merges: AtomicU64,
@@ -62,6 +63,7 @@ impl Counters {
         stats.gets = get(&self.gets);
         stats.seeks = get(&self.seeks);
         stats.deletes_stepped_over = get(&self.deletes_stepped_over);
+        stats.attaches = get(&self.attaches);
         stats.flushes = get(&self.flushes);
         stats.flush_bytes = get(&self.flush_bytes);
         stats.merges = get(&self.merges);
@@ -154,6 +156,10 @@ engine_stats! {
     filter_negatives,
     /// Lookups that a filter passed.
     filter_positives,
+    /// Private runs of large commits that became part of a tree as they were, a tree each.
+    attaches,
+    /// Transactions that are prepared and neither committed nor rolled back.
+    prepared,
     /// Memtables flushed.
     flushes,
     /// Bytes those wrote.

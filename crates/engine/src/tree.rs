@@ -17,6 +17,7 @@ use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_locks::LockTable;
 use frondb_memtable::Memtable;
+use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_trunk::Trunk;
 use frondb_trunk::plan::Context;
@@ -25,9 +26,11 @@ use crate::env::Env;
 use crate::hold::Hold;
 use crate::options::TreeOptions;
 
-/// A memtable and the part of the log that it needs.
+/// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of
+/// a large commit (then the memtable has the commit's range deletes and nothing else).
 pub(crate) struct MemSlot {
     pub(crate) memtable: Arc<Memtable>,
+    attached: Option<AttachedRuns>,
     /// Extents of the large values that its messages refer to.
     values: Mutex<Vec<Vec<Extent>>>,
     /// Set when it is frozen: the sum it is counted in, and its share.
@@ -52,9 +55,20 @@ impl MemSlot {
         Self::of(Memtable::new(Arc::clone(budget)))
     }
 
-    fn of(memtable: Memtable) -> Arc<Self> {
+    pub(crate) fn of(memtable: Memtable) -> Arc<Self> {
+        Self::with(memtable, None)
+    }
+
+    /// What a large commit brings to a tree; `memtable` has its range deletes.
+    pub(crate) fn attached_runs(memtable: Memtable, attached: AttachedRuns) -> Arc<Self> {
+        memtable.seal();
+        Self::with(memtable, Some(attached))
+    }
+
+    fn with(memtable: Memtable, attached: Option<AttachedRuns>) -> Arc<Self> {
         Arc::new(Self {
             memtable: Arc::new(memtable),
+            attached,
             values: Mutex::new(Vec::new()),
             counted: Mutex::new(None),
             first_lsn: AtomicU64::new(u64::MAX),
@@ -99,13 +113,38 @@ impl MemSlot {
         Lsn(self.last_lsn.load(Ordering::Acquire))
     }
 
+    /// What makes it the source of a large commit.
+    #[inline]
+    pub(crate) fn attached(&self) -> Option<&AttachedRuns> {
+        self.attached.as_ref()
+    }
+
+    /// Its runs, to be read after its memtable; newest first. A memtable's has none.
+    #[inline]
+    pub(crate) fn runs(&self) -> &[Arc<Run>] {
+        self.attached.as_ref().map_or(&[], |attached| &attached.runs)
+    }
+
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.memtable.is_empty()
+        self.attached.is_none() && self.memtable.is_empty()
     }
 
     /// Largest SeqNo in it.
     pub(crate) fn max_seq(&self) -> SeqNo {
-        self.memtable.max_seq().unwrap_or(SeqNo::MIN)
+        match &self.attached {
+            Some(attached) => attached.last,
+            None => self.memtable.max_seq().unwrap_or(SeqNo::MIN),
+        }
+    }
+
+    /// Whether flushing it leads to space being freed: it mostly deletes.
+    pub(crate) fn frees_space(&self) -> bool {
+        let stats = self.memtable.stats();
+        let metas = || self.runs().iter().map(|run| run.meta());
+        let deletes = stats.deletes + metas().map(|meta| meta.deletes).sum::<u64>();
+        let messages = stats.messages + metas().map(|meta| meta.entries).sum::<u64>();
+        stats.range_deletes > 0 || deletes * 2 > messages
     }
 
     /// A message refers to a value in these extents.
@@ -139,6 +178,19 @@ impl MemSlot {
     }
 }
 
+/// The runs of a large commit that its tree has above the trunk.
+pub(crate) struct AttachedRuns {
+    /// The transaction, and the part of it that the manifest has as pending.
+    pub(crate) txn: u64,
+    pub(crate) part: u32,
+    /// Newest first, with SeqNos.
+    pub(crate) runs: Vec<Arc<Run>>,
+    /// The last SeqNo that the part has.
+    pub(crate) last: SeqNo,
+    /// Whether the runs are fit for a base.
+    pub(crate) are_base: bool,
+}
+
 impl Drop for MemSlot {
     fn drop(&mut self) {
         if let Some((sum, bytes)) = self.counted.lock().take() {
@@ -158,11 +210,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// The memtables, newest first.
+    /// The memtables, newest first. For what runs cannot matter to; all else goes over `slots`.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active).chain(&self.frozen).map(|slot| &slot.memtable)
     }
 
+    /// The sources above the trunk, newest first.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &Arc<MemSlot>> {
         std::iter::once(&self.active).chain(&self.frozen)
     }
@@ -247,22 +300,20 @@ impl TreeCore {
         self.flush_raw_bytes.store(next.max(1), Ordering::Relaxed);
     }
 
-    /// Takes what recovery read from the log as the active memtable.
-    pub(crate) fn adopt(
-        &self,
-        memtable: Memtable,
-        first: Lsn,
-        last: Lsn,
-        values: Vec<Vec<Extent>>,
-    ) {
-        let active = MemSlot::of(memtable);
-        active.logged(first, last);
-        for value in values {
-            active.add_value(value);
+    /// Takes what recovery found in the log, newest first. The newest is the active memtable if
+    /// it can be.
+    pub(crate) fn adopt(&self, env: &Env, mut slots: Vec<Arc<MemSlot>>) {
+        let active = match slots.first() {
+            Some(newest) if newest.attached.is_none() => slots.remove(0),
+            _ => MemSlot::new(&env.budget),
+        };
+        for slot in &slots {
+            slot.memtable.seal();
+            slot.count_in(&env.frozen_bytes);
         }
         let mut version = self.version.write();
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
-        *version = Arc::new(Version { active, frozen: version.frozen.clone(), trunk, hold });
+        *version = Arc::new(Version { active, frozen: slots, trunk, hold });
     }
 
     /// Freezes the active memtable, if it has anything. REQUIRES: the commit lock.
@@ -272,11 +323,30 @@ impl TreeCore {
         if version.active.is_empty() {
             return false;
         }
+        Self::freeze_under(env, &mut version, None);
+        true
+    }
+
+    /// Puts the runs of a commit above all that the tree has, and a new active memtable above them
+    /// (rule 18). A new one in any case: a reader that has the version of before would see what
+    /// comes into the old one, and not the runs. REQUIRES: the commit lock.
+    pub(crate) fn attach(&self, env: &Env, slot: Arc<MemSlot>) {
+        let _install = self.install.lock();
+        let mut version = self.version.write();
+        slot.count_in(&env.frozen_bytes);
+        Self::freeze_under(env, &mut version, Some(slot));
+    }
+
+    /// Freezes the active memtable, if it has anything, below `above`.
+    fn freeze_under(env: &Env, version: &mut Arc<Version>, above: Option<Arc<MemSlot>>) {
         // Nothing more is inserted: merges of its arrays that are under way would be for nothing.
-        version.active.memtable.seal();
-        version.active.count_in(&env.frozen_bytes);
-        let mut frozen = Vec::with_capacity(version.frozen.len() + 1);
-        frozen.push(Arc::clone(&version.active));
+        let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
+        frozen.extend(above);
+        if !version.active.is_empty() {
+            version.active.memtable.seal();
+            version.active.count_in(&env.frozen_bytes);
+            frozen.push(Arc::clone(&version.active));
+        }
         frozen.extend(version.frozen.iter().cloned());
         *version = Arc::new(Version {
             active: MemSlot::new(&env.budget),
@@ -284,7 +354,6 @@ impl TreeCore {
             trunk: version.trunk.clone(),
             hold: Arc::clone(&version.hold),
         });
-        true
     }
 
     /// Publishes a new trunk; `flushed` is the memtable that it holds now, `orphans` whether it has

@@ -15,7 +15,7 @@ use frondb_core::{Chunk, Direction, Error, ErrorKind, MessageKind, Result, RunId
 use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
-use frondb_trunk::View;
+use frondb_trunk::{Key, View};
 
 use crate::blob::read_value;
 use crate::env::Env;
@@ -78,7 +78,7 @@ pub(crate) fn verify_tree(
     Ok(report)
 }
 
-/// The runs of a version, each with its views.
+/// The runs of a version, those above its trunk too, each with its views.
 fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
     let mut runs: BTreeMap<RunId, (Arc<Run>, Vec<View>)> = BTreeMap::new();
     version.trunk.for_each(&mut |node| {
@@ -87,6 +87,10 @@ fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
             entry.or_insert_with(|| (Arc::clone(&view.run), Vec::new())).1.push(view.clone());
         }
     });
+    for run in version.slots().flat_map(|slot| slot.runs()) {
+        let view = View::whole(Arc::clone(run), Key::from([]), None);
+        runs.insert(run.meta().id, (Arc::clone(run), vec![view]));
+    }
     runs
 }
 

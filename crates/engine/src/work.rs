@@ -384,7 +384,12 @@ impl State {
 
     /// The tree whose oldest memtable may be flushed now.
     fn first_flush(&self) -> Option<TreeId> {
-        let frees = |tree: &Arc<TreeCore>| frees_space(&tree.version().frozen);
+        // What has its runs already takes no space either.
+        let frees = |tree: &Arc<TreeCore>| {
+            let version = tree.version();
+            let has_runs = version.frozen.last().is_some_and(|slot| slot.attached().is_some());
+            has_runs || frees_space(&version.frozen)
+        };
         let mut flushes = self.flushes.iter();
         flushes
             .find(|(id, tree)| !self.busy_flushes.contains(id) && (!self.held || frees(tree)))

@@ -1,0 +1,172 @@
+//! Large commits whose data is on disk already, as private runs (rules 18 and 19).
+//!
+//! ```text
+//!  pending::add      runs synced, then named by the manifest as pending
+//!  the commit        one log record; of each tree: active memtable frozen, runs above it as one frozen
+//!                    source, a new active memtable above those; then published with one store
+//!  flush             when the source is the oldest frozen one: the log synced up to its record, then one
+//!                    edit that makes the runs views of the trunk and ends `pending`
+//! ```
+//!
+//! A flush of runs writes nothing and is over at once, so a commit's record pins the log for no longer
+//! than any memtable does. Merges that the planner asks for make bases of the runs.
+//!
+//! SeqNos: local number `n` of a part becomes `base + n`; the parts of a commit follow each other in
+//! the order in which they are given, the messages in its record come last.
+
+use std::collections::HashSet;
+
+use frondb_core::sync::Arc;
+use frondb_core::{Lsn, RangeDelete, Result, RunId, SeqNo, TreeId};
+use frondb_memtable::Memtable;
+use frondb_run::Run;
+use frondb_space::Extent;
+use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
+use frondb_trunk::plan::DELETE_STRETCH;
+
+use crate::env::Env;
+use crate::format::Edit;
+use crate::plans::{InstallEnd, Installed, commit_edit};
+use crate::stats::Counters;
+use crate::tree::{AttachedRuns, MemSlot, TreeCore};
+
+/// What a transaction has written to one tree, on disk: a part of its commit.
+#[derive(Clone)]
+pub(crate) struct Attachment {
+    pub(crate) tree: Arc<TreeCore>,
+    /// Newest first, with local numbers for SeqNos. Where two hold the same key, the one with the
+    /// larger largest number has the newer message.
+    pub(crate) runs: Vec<Arc<Run>>,
+    /// With local numbers for SeqNos.
+    pub(crate) range_deletes: Vec<RangeDelete>,
+    /// Extents of the large values that the runs refer to.
+    pub(crate) values: Vec<Vec<Extent>>,
+    /// The largest local number: the commit reserves so many SeqNos.
+    pub(crate) numbers: u64,
+    /// Whether the runs are fit for a base: puts only, a key once in all of them, written as bases.
+    pub(crate) are_base: bool,
+}
+
+impl Attachment {
+    /// The source of this part in its tree, with SeqNos.
+    pub(crate) fn source(
+        &self,
+        env: &Env,
+        txn: u64,
+        part: u32,
+        base: SeqNo,
+        lsns: (Lsn, Lsn),
+    ) -> Arc<MemSlot> {
+        let seq = |local: SeqNo| SeqNo(base.get() + local.get());
+        let memtable = Memtable::new(Arc::clone(&env.budget));
+        let mut deletes: Vec<&RangeDelete> = self.range_deletes.iter().collect();
+        deletes.sort_by_key(|delete| delete.seq);
+        for delete in deletes {
+            memtable.add_range_delete(RangeDelete { seq: seq(delete.seq), ..delete.clone() });
+        }
+        let slot = MemSlot::attached_runs(
+            memtable,
+            AttachedRuns {
+                txn,
+                part,
+                runs: self.runs.iter().map(|run| Arc::clone(run).attached(base)).collect(),
+                last: seq(SeqNo(self.numbers)),
+                are_base: self.are_base,
+            },
+        );
+        slot.logged(lsns.0, lsns.1);
+        for value in &self.values {
+            slot.add_value(value.clone());
+        }
+        slot
+    }
+}
+
+/// Trees, and how many SeqNos each part takes, as records have it.
+pub(crate) fn parts_of(attachments: &[Attachment]) -> Vec<(TreeId, u64)> {
+    attachments.iter().map(|part| (part.tree.id, part.numbers)).collect()
+}
+
+/// Makes the oldest frozen source of a tree part of its trunk, if it is runs of a commit. `None` if
+/// it is something else, or a flush is under way.
+pub(crate) fn flush(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Installed>> {
+    let slot = {
+        let mut install = tree.install.lock();
+        if install.flushing || tree.is_dropped() {
+            return Ok(None);
+        }
+        let oldest = tree.version().frozen.last().cloned();
+        let Some(slot) = oldest.filter(|slot| slot.attached().is_some()) else { return Ok(None) };
+        install.flushing = true;
+        slot
+    };
+    let installed = install(env, tree, &slot);
+    tree.install.lock().flushing = false;
+    installed.map(Some)
+}
+
+fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSlot>) -> Result<Installed> {
+    let Some(attached) = slot.attached() else { return Ok(Installed::nothing()) };
+    // Rule 6: run data was synced before the runs became pending.
+    env.wal.sync_to(slot.last_lsn())?;
+    // After the commit: a snapshot taken from now on sees all of it.
+    let snapshots = env.snapshots.list();
+    let deletes = slot.memtable.range_deletes();
+    let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
+    let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
+
+    let gate = env.gate.read();
+    let mut install = tree.install.lock();
+    if tree.is_dropped() {
+        return Ok(Installed::nothing());
+    }
+    let trunk = tree.version().trunk.clone();
+    let leaf_target = tree.context(&trunk, env).leaf_target();
+    let mut next_id = || env.next_node_id();
+    let mut surgeon = Surgeon::new(trunk, &mut next_id);
+    let arrived =
+        Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
+    surgeon.attach(&arrived, keep_hidden, leaf_target);
+    let change = surgeon.finish();
+    ask_for_cleaning(&change, &attached.runs);
+
+    let (txn, part) = (attached.txn, attached.part);
+    let mut edits = vec![
+        Edit::Flushed { tree: tree.id, seq: attached.last },
+        Edit::EndPending { tree: tree.id, txn, part },
+    ];
+    for value in slot.take_values() {
+        let Some(first) = value.first().copied() else { continue };
+        edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
+        install.values.insert(first, value);
+    }
+    install.flushed = install.flushed.max(attached.last);
+    let made = attached.runs.iter().map(made_of);
+    let made: Vec<Made> = made.collect();
+    let end = InstallEnd { flushed: Some(slot), edits, orphans: Vec::new() };
+    let installed = commit_edit(env, tree, &mut install, change, &made, end)?;
+    env.pending.lock().end_part(txn, part);
+    drop(install);
+    drop(gate);
+    Counters::add(&env.counters.attaches, 1);
+    Ok(installed)
+}
+
+/// As a run that nobody made just now: its place is in the change already.
+fn made_of(run: &Arc<Run>) -> Made {
+    Made { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
+}
+
+/// Long stretches of deletes are cleaned away (rule 15): asks the nodes that got many.
+fn ask_for_cleaning(change: &Change, runs: &[Arc<Run>]) {
+    if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= DELETE_STRETCH {
+        return;
+    }
+    let ids: HashSet<RunId> = runs.iter().map(|run| run.meta().id).collect();
+    change.trunk.for_each(&mut |node| {
+        let new = node.runs.iter().filter(|view| ids.contains(&view.run.meta().id));
+        if new.map(frondb_trunk::View::deletes).sum::<u64>() > DELETE_STRETCH {
+            node.heat.ask_clean();
+        }
+    });
+}

@@ -1,0 +1,191 @@
+//! What the manifest has of transactions that are not part of the trees yet: their private runs
+//! (*pending*), and those that were prepared and need the log no more (rule 19).
+//!
+//! ```text
+//!  runs synced -> Pending durable -> record of the commit or the prepare -> ... -> EndPending
+//! ```
+//!
+//! A pending part says nothing by itself: without a record in the log that commits or prepares its
+//! transaction, or a `Prepared` beside it, recovery drops it and its space is free. So giving up needs
+//! no durable edit.
+//!
+//! [`PendingState`] is what the edits make; recovery builds it, and the open engine keeps it in step with
+//! the manifest for the next snapshot of it. Thread-safe behind its lock, which is a leaf; it changes
+//! only with the gate held for reading.
+
+use std::collections::BTreeMap;
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
+
+use crate::attach::Attachment;
+use crate::catalog::record;
+use crate::env::Env;
+use crate::format::{Edit, PendingPart, encode_edit};
+
+/// What edits have said and not taken back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingState {
+    /// By transaction and place.
+    pub(crate) parts: BTreeMap<(u64, u32), Arc<PendingPart>>,
+    /// Transactions that are prepared and whose writes are all in their parts: names, and where
+    /// the record of the prepare began.
+    pub(crate) prepared: BTreeMap<u64, (Box<[u8]>, Lsn)>,
+    /// Such transactions that were rolled back, while the log may still have their record.
+    pub(crate) rolled_back: BTreeMap<u64, Lsn>,
+}
+
+impl PendingState {
+    pub(crate) fn add_part(&mut self, part: PendingPart) {
+        self.parts.insert((part.txn, part.part), Arc::new(part));
+    }
+
+    /// A part is in its tree's trunk, or given up; the last one takes its transaction with it.
+    pub(crate) fn end_part(&mut self, txn: u64, part: u32) {
+        self.parts.remove(&(txn, part));
+        if self.parts_of(txn).next().is_none() {
+            self.prepared.remove(&txn);
+        }
+    }
+
+    pub(crate) fn end_prepared(&mut self, txn: u64, logged: Lsn) {
+        self.parts.retain(|key, _| key.0 != txn);
+        self.prepared.remove(&txn);
+        self.rolled_back.insert(txn, logged);
+    }
+
+    /// A tree is gone, and what was written to it.
+    pub(crate) fn drop_tree(&mut self, tree: TreeId) {
+        let gone = self.parts.values().filter(|part| part.tree == tree);
+        let gone: Vec<(u64, u32)> = gone.map(|part| (part.txn, part.part)).collect();
+        for (txn, part) in gone {
+            self.end_part(txn, part);
+        }
+    }
+
+    /// The parts of a transaction, in their order.
+    pub(crate) fn parts_of(&self, txn: u64) -> impl Iterator<Item = &Arc<PendingPart>> {
+        self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
+    }
+
+    /// The log begins at `start`: records below are gone.
+    pub(crate) fn log_begins(&mut self, start: Lsn) {
+        self.rolled_back.retain(|_, logged| *logged >= start);
+    }
+
+    /// The edits that make this state from nothing.
+    pub(crate) fn edits(&self) -> impl Iterator<Item = Edit> {
+        let parts = self.parts.values().map(|part| Edit::Pending((**part).clone()));
+        let prepared = self.prepared.iter().map(|(txn, (xid, logged))| Edit::Prepared {
+            txn: *txn,
+            xid: xid.clone(),
+            logged: *logged,
+        });
+        let rolled_back = self.rolled_back.iter();
+        let rolled_back =
+            rolled_back.map(|(txn, logged)| Edit::EndPrepared { txn: *txn, logged: *logged });
+        rolled_back.chain(parts).chain(prepared)
+    }
+
+    /// The largest transaction id.
+    pub(crate) fn last_txn(&self) -> u64 {
+        let parts = self.parts.keys().next_back().map_or(0, |key| key.0);
+        let prepared = self.prepared.keys().next_back().copied().unwrap_or(0);
+        parts.max(prepared).max(self.rolled_back.keys().next_back().copied().unwrap_or(0))
+    }
+}
+
+/// The parts of a transaction as the manifest has them; the first has place `from` and takes SeqNos
+/// behind `offset` others.
+pub(crate) fn parts(
+    txn: u64,
+    from: u32,
+    mut offset: u64,
+    attachments: &[Attachment],
+) -> Vec<PendingPart> {
+    let parts = attachments.iter().zip(from..).map(|(attachment, part)| {
+        let before = offset;
+        offset += attachment.numbers;
+        PendingPart {
+            txn,
+            part,
+            tree: attachment.tree.id,
+            offset: before,
+            numbers: attachment.numbers,
+            are_base: attachment.are_base,
+            runs: attachment.runs.iter().map(|run| run.meta().clone()).collect(),
+            range_deletes: attachment.range_deletes.clone(),
+            values: attachment.values.clone(),
+        }
+    });
+    parts.collect()
+}
+
+/// Makes the parts of a transaction durable as pending, all of them in one call; to be done before the
+/// commit or the prepare, which gets the same parts in the same order. Not under the commit lock.
+///
+/// # Errors
+/// `NotFound` if a tree was dropped; `NoSpace`: nothing has changed. `Poisoned`.
+pub(crate) fn add(env: &Env, txn: u64, attachments: &[Attachment]) -> Result<()> {
+    env.check()?;
+    if attachments.is_empty() {
+        return Ok(());
+    }
+    check_trees(attachments)?;
+    env.runs.space.sync().inspect_err(|error| env.poison_if_unknown(error))?;
+    let parts = parts(txn, 0, 0, attachments);
+    let edits: Vec<Edit> = parts.iter().cloned().map(Edit::Pending).collect();
+    let _gate = env.gate.read();
+    record(env, &edits)?;
+    let mut pending = env.pending.lock();
+    parts.into_iter().for_each(|part| pending.add_part(part));
+    Ok(())
+}
+
+/// Fails if one of the trees was dropped.
+pub(crate) fn check_trees(attachments: &[Attachment]) -> Result<()> {
+    match attachments.iter().find(|part| part.tree.is_dropped()) {
+        None => Ok(()),
+        Some(part) => {
+            let name = part.tree.name.read();
+            Err(Error::new(ErrorKind::NotFound, format!("tree {:?} was dropped", &**name)))
+        }
+    }
+}
+
+/// Gives up the parts of a transaction that was neither committed nor prepared, or whose rollback is
+/// durable: their space is free. They may never have become pending.
+pub(crate) fn abandon(env: &Env, txn: u64, attachments: &[Attachment]) {
+    forget(env, txn, attachments);
+    // Where nobody knows what the log has, its record may come back.
+    if env.check_health().is_ok() {
+        release(env, attachments);
+    }
+}
+
+fn forget(env: &Env, txn: u64, attachments: &[Attachment]) {
+    let _gate = env.gate.read();
+    let mut bytes = Vec::new();
+    for (attachment, part) in attachments.iter().zip(0..) {
+        if env.pending.lock().parts.contains_key(&(txn, part)) {
+            let tree = attachment.tree.id;
+            encode_edit(&mut bytes, &Edit::EndPending { tree, txn, part });
+            env.pending.lock().end_part(txn, part);
+        }
+    }
+    if !bytes.is_empty()
+        && let Err(error) = env.manifest.append(&bytes)
+    {
+        tracing::debug!(%error, "a given up transaction stays in the manifest until its next snapshot");
+    }
+}
+
+/// Gives runs and large values back that nobody refers to.
+pub(crate) fn release(env: &Env, attachments: &[Attachment]) {
+    for attachment in attachments {
+        attachment.runs.iter().for_each(|run| run.kill());
+        for extent in attachment.values.iter().flatten() {
+            env.runs.space.release(*extent);
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Prepared transactions (rule 19): they survive a crash and wait for their coordinator to say commit
+//! or rollback.
+//!
+//! ```text
+//!  prepare ----> record 3: name, parts on disk, messages      the record pins the log
+//!     |              `--- the log gets long: messages become private runs, one edit says pending and
+//!     |                   prepared; the record is needed no more
+//!     |---------> commit: record 4, a few bytes; then as any commit
+//!     '---------> rollback: record 5, or one edit where the manifest has the transaction
+//! ```
+//!
+//! # Order of durability
+//! - A record 5 is durable before a part is given up: else the prepare would come back without it.
+//! - The edit that ends a transaction the manifest has as prepared names the place of its record, which
+//!   recovery then skips as long as it finds it.
+//! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the prepare on.
+//!
+//! # Locks
+//! An entry's lock is taken before the commit lock and held through I/O: it keeps a commit, a rollback and
+//! a move into the manifest of one transaction apart. The map's lock is a leaf.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frondb_core::codec::Reader;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
+use frondb_memtable::Memtable;
+use frondb_run::format::ValueRef;
+use frondb_space::Extent;
+use frondb_trunk::cut::Target;
+use frondb_trunk::install::Place;
+use frondb_trunk::job::{Job, JobInput};
+
+use crate::attach::{Attachment, parts_of};
+use crate::catalog::record;
+use crate::commit::{Commit, Committed, Committer, Messages, append, enter, insert};
+use crate::env::Env;
+use crate::format::{
+    Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
+    encode_roll_back_prepared,
+};
+use crate::pending;
+use crate::plans::{discard, orphans_of};
+use crate::tree::TreeCore;
+
+/// Where a log begins that nothing needs.
+const NOT_NEEDED: u64 = u64::MAX;
+
+/// Messages of a prepared transaction for one tree, in the log's encoding.
+pub(crate) struct OwnedMessages {
+    pub(crate) tree: Arc<TreeCore>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) count: u64,
+}
+
+/// What a prepared transaction has written.
+#[derive(Default)]
+pub(crate) struct PreparedWrites {
+    /// On disk, pending.
+    pub(crate) attachments: Vec<Attachment>,
+    /// In the record.
+    pub(crate) sections: Vec<OwnedMessages>,
+    /// Extents of large values that the record's messages refer to.
+    pub(crate) values: Vec<(TreeId, Vec<Extent>)>,
+}
+
+/// One prepared transaction.
+pub(crate) struct PreparedTxn {
+    pub(crate) txn: u64,
+    /// Trees that it has written to.
+    trees: BTreeSet<TreeId>,
+    /// Where its record began.
+    logged: AtomicU64,
+    /// Where the log begins that it needs.
+    needed_from: AtomicU64,
+    /// The manifest has it as prepared.
+    in_manifest: AtomicBool,
+    /// None once it is decided.
+    writes: Mutex<Option<PreparedWrites>>,
+}
+
+impl PreparedTxn {
+    /// A transaction whose record began at `logged`; `in_manifest` says that it is needed no more.
+    pub(crate) fn new(
+        txn: u64,
+        logged: Lsn,
+        in_manifest: bool,
+        writes: PreparedWrites,
+    ) -> Arc<Self> {
+        let parts = writes.attachments.iter().map(|part| part.tree.id);
+        let trees = parts.chain(writes.sections.iter().map(|section| section.tree.id)).collect();
+        Arc::new(Self {
+            txn,
+            trees,
+            logged: logged.get().into(),
+            needed_from: if in_manifest { NOT_NEEDED } else { logged.get() }.into(),
+            in_manifest: in_manifest.into(),
+            writes: Mutex::new(Some(writes)),
+        })
+    }
+
+    fn logged(&self) -> Lsn {
+        Lsn(self.logged.load(Ordering::Acquire))
+    }
+}
+
+/// All prepared transactions, by name. Thread-safe.
+#[derive(Default)]
+pub(crate) struct PreparedSet {
+    by_xid: Mutex<BTreeMap<Box<[u8]>, Arc<PreparedTxn>>>,
+}
+
+impl PreparedSet {
+    /// Takes up one that recovery found.
+    pub(crate) fn restore(&self, xid: Box<[u8]>, txn: Arc<PreparedTxn>) {
+        self.by_xid.lock().insert(xid, txn);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_xid.lock().len()
+    }
+
+    /// Where the log begins that one of them needs.
+    pub(crate) fn needed_from(&self) -> Lsn {
+        let all = self.by_xid.lock();
+        let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
+        Lsn(needed.min().unwrap_or(NOT_NEEDED))
+    }
+
+    /// Whether one of them has written to a tree.
+    pub(crate) fn has_writes_to(&self, tree: TreeId) -> bool {
+        self.by_xid.lock().values().any(|txn| txn.trees.contains(&tree))
+    }
+
+    fn find(&self, xid: &[u8]) -> Result<Arc<PreparedTxn>> {
+        self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
+    }
+
+    fn remove(&self, xid: &[u8]) {
+        self.by_xid.lock().remove(xid);
+    }
+}
+
+fn not_found(xid: &[u8]) -> Error {
+    let xid = xid.escape_ascii();
+    Error::new(ErrorKind::NotFound, format!("there is no prepared transaction \"{xid}\""))
+}
+
+/// Names of the prepared transactions, sorted.
+pub(crate) fn list(env: &Env) -> Vec<Box<[u8]>> {
+    env.prepared.by_xid.lock().keys().cloned().collect()
+}
+
+/// What a prepared transaction has written somewhere in a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Written<'a> {
+    /// A key.
+    Key(&'a [u8]),
+    /// Keys from the first on and below the second; no bound if that is missing.
+    Range(&'a [u8], Option<&'a [u8]>),
+}
+
+/// Hands out all that a prepared transaction has written, for locking it again after a restart: keys
+/// as far as its record has them, ranges of its private runs. Nothing once it is decided.
+///
+/// # Errors
+/// `NotFound`.
+pub(crate) fn for_each_write(
+    env: &Env,
+    xid: &[u8],
+    visit: &mut dyn FnMut(&Arc<TreeCore>, Written<'_>),
+) -> Result<()> {
+    let txn = env.prepared.find(xid)?;
+    let writes = txn.writes.lock();
+    let Some(writes) = &*writes else { return Ok(()) };
+    for part in &writes.attachments {
+        for run in &part.runs {
+            let behind = [&*run.meta().last_key, &[0]].concat();
+            visit(&part.tree, Written::Range(&run.meta().first_key, Some(&behind)));
+        }
+        for delete in &part.range_deletes {
+            visit(&part.tree, Written::Range(&delete.lo, delete.hi.as_deref()));
+        }
+    }
+    for section in &writes.sections {
+        for_each_op(&section.bytes, &mut |op| match op {
+            Op::Point { key, .. } => visit(&section.tree, Written::Key(key)),
+            Op::RangeDelete { lo, hi } => visit(&section.tree, Written::Range(lo, hi)),
+        })?;
+    }
+    Ok(())
+}
+
+fn for_each_op(bytes: &[u8], visit: &mut dyn FnMut(Op<'_>)) -> Result<()> {
+    let mut input = Reader::new(bytes);
+    while !input.is_empty() {
+        let op = decode_op(&mut input);
+        visit(op.map_err(|_| Error::internal("prepared messages cannot be decoded"))?);
+    }
+    Ok(())
+}
+
+/// Extents of the large values that a section's messages refer to.
+pub(crate) fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
+    let mut values = Vec::new();
+    let mut sound = true;
+    for_each_op(bytes, &mut |op| {
+        if let Op::Point { kind: frondb_core::MessageKind::PutRef, value, .. } = op {
+            match ValueRef::decode(value) {
+                Ok(reference) => values.push(reference.extents),
+                Err(_) => sound = false,
+            }
+        }
+    })?;
+    if sound { Ok(values) } else { Err(Error::internal("a bad value reference was prepared")) }
+}
+
+/// Prepares a transaction: logs what it has written. Returns what to wait for to make it durable. Its
+/// attachments are pending; `values` are taken unless it fails, and then nothing has changed.
+///
+/// # Errors
+/// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if one of this name is
+/// prepared; `NotFound` if a tree was dropped; `NoSpace`; `Poisoned`.
+pub(crate) fn prepare(
+    env: &Env,
+    committer: &Committer,
+    xid: &[u8],
+    commit: Commit<'_>,
+    values: &mut Vec<(TreeId, Vec<Extent>)>,
+) -> Result<Lsn> {
+    if xid.is_empty() || xid.len() > XID_BYTES_MAX {
+        let message = format!("a transaction's name has 1 to {XID_BYTES_MAX} bytes");
+        return Err(Error::invalid(message));
+    }
+    let Commit { txn, attachments, sections } = commit;
+    committer.exclusive(|| {
+        env.check()?;
+        if env.prepared.find(xid).is_ok() {
+            let xid = xid.escape_ascii();
+            let message = format!("a transaction \"{xid}\" is prepared already");
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        pending::check_trees(attachments)?;
+        if let Some(section) = sections.iter().find(|section| section.tree.is_dropped()) {
+            let message = format!("tree {:?} was dropped", &**section.tree.name.read());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let (start, end) = log_prepare(env, txn, xid, attachments, sections)?;
+        let owned = sections.iter().map(|section| OwnedMessages {
+            tree: Arc::clone(section.tree),
+            bytes: section.bytes.to_vec(),
+            count: section.count,
+        });
+        let writes = PreparedWrites {
+            attachments: attachments.to_vec(),
+            sections: owned.collect(),
+            values: std::mem::take(values),
+        };
+        env.prepared.restore(xid.into(), PreparedTxn::new(txn, start, false, writes));
+        env.applied.store(end.get(), Ordering::Release);
+        Ok(end)
+    })
+}
+
+fn log_prepare(
+    env: &Env,
+    txn: u64,
+    xid: &[u8],
+    attachments: &[Attachment],
+    sections: &[Messages<'_>],
+) -> Result<(Lsn, Lsn)> {
+    let mut heads = Vec::new();
+    encode_prepare_head(&mut heads, txn, xid, &parts_of(attachments), sections.len());
+    let lsns = append(env, &mut heads, &mut Vec::new(), sections);
+    lsns.inspect_err(|error| env.poison_if_unknown(error))
+}
+
+/// Commits a prepared transaction; what to wait for is in the result. Its trees are flushed soon
+/// (`Shared::flush_attached`).
+///
+/// # Errors
+/// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
+pub(crate) fn commit(env: &Env, committer: &Committer, xid: &[u8]) -> Result<Committed> {
+    let prepared = env.prepared.find(xid)?;
+    let mut state = prepared.writes.lock();
+    let Some(writes) = &mut *state else { return Err(not_found(xid)) };
+    let sections = messages_of(&writes.sections);
+    let attachments = &writes.attachments;
+    let commit = Commit { txn: prepared.txn, attachments, sections: &sections };
+    let committed = committer.exclusive(|| {
+        env.check()?;
+        let first = env.oracle.last_reserved().next();
+        let mut record = Vec::new();
+        encode_commit_prepared(&mut record, prepared.txn, first, commit.numbers());
+        let (start, end) = append(env, &mut record, &mut Vec::new(), &[])
+            .inspect_err(|error| env.poison_if_unknown(error))?;
+        let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
+        let committed = enter(env, commit, first, (start, end), &mut writes.values)?;
+        env.prepared.remove(xid);
+        Ok::<_, Error>(committed)
+    })?;
+    *state = None;
+    Ok(committed)
+}
+
+fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
+    let messages = sections.iter().map(|section| Messages {
+        tree: &section.tree,
+        bytes: &section.bytes,
+        count: section.count,
+    });
+    messages.collect()
+}
+
+/// Rolls a prepared transaction back; durable when it returns.
+///
+/// # Errors
+/// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
+pub(crate) fn roll_back(env: &Env, committer: &Committer, xid: &[u8]) -> Result<()> {
+    let prepared = env.prepared.find(xid)?;
+    let mut state = prepared.writes.lock();
+    let Some(writes) = &*state else { return Err(not_found(xid)) };
+    if prepared.in_manifest.load(Ordering::Acquire) {
+        let (txn, logged) = (prepared.txn, prepared.logged());
+        let _gate = env.gate.read();
+        record(env, &[Edit::EndPrepared { txn, logged }])?;
+        env.pending.lock().end_prepared(txn, logged);
+        pending::release(env, &writes.attachments);
+    } else {
+        let end = committer.exclusive(|| log_roll_back(env, prepared.txn))?;
+        env.wal.sync_to(end).inspect_err(|error| env.poison(error))?;
+        pending::abandon(env, prepared.txn, &writes.attachments);
+        crate::blob::discard(writes.values.clone(), &env.runs.space);
+    }
+    env.prepared.remove(xid);
+    *state = None;
+    Ok(())
+}
+
+fn log_roll_back(env: &Env, txn: u64) -> Result<Lsn> {
+    env.check()?;
+    let mut record = Vec::new();
+    encode_roll_back_prepared(&mut record, txn);
+    let (_, end) = append(env, &mut record, &mut Vec::new(), &[])
+        .inspect_err(|error| env.poison_if_unknown(error))?;
+    env.applied.store(end.get(), Ordering::Release);
+    Ok(end)
+}
+
+// --- Into the manifest ---
+
+/// Makes those prepared transactions need no log whose record began below `limit`: their messages
+/// become private runs, and the manifest has them as prepared.
+///
+/// # Errors
+/// `NoSpace`: those not reached yet are as they were. What reading and writing runs returns.
+pub(crate) fn move_to_manifest(env: &Env, committer: &Committer, limit: Lsn) -> Result<()> {
+    let pinning = |txn: &Arc<PreparedTxn>| txn.needed_from.load(Ordering::Acquire) < limit.get();
+    let all: Vec<(Box<[u8]>, Arc<PreparedTxn>)> = {
+        let by_xid = env.prepared.by_xid.lock();
+        let pinning = by_xid.iter().filter(|(_, txn)| pinning(txn));
+        pinning.map(|(xid, txn)| (xid.clone(), Arc::clone(txn))).collect()
+    };
+    for (xid, txn) in all {
+        let mut writes = txn.writes.lock();
+        match &mut *writes {
+            None => {}
+            Some(writes) if txn.trees.is_empty() => log_again(env, committer, &xid, &txn, writes)?,
+            Some(writes) => move_one(env, &xid, &txn, writes)?,
+        }
+    }
+    Ok(())
+}
+
+/// One without writes has no part that could carry it in the manifest: its record is repeated.
+fn log_again(
+    env: &Env,
+    committer: &Committer,
+    xid: &[u8],
+    txn: &PreparedTxn,
+    writes: &PreparedWrites,
+) -> Result<()> {
+    let (start, end) = committer.exclusive(|| {
+        env.check_health()?;
+        let lsns = log_prepare(env, txn.txn, xid, &writes.attachments, &[])?;
+        env.applied.store(lsns.1.get(), Ordering::Release);
+        Ok::<_, Error>(lsns)
+    })?;
+    // The old record may have been promised.
+    env.wal.sync_to(end)?;
+    txn.logged.store(start.get(), Ordering::Release);
+    txn.needed_from.store(start.get(), Ordering::Release);
+    Ok(())
+}
+
+fn move_one(
+    env: &Env,
+    xid: &[u8],
+    txn: &PreparedTxn,
+    writes: &mut PreparedWrites,
+) -> Result<()> {
+    let mut moved = Moved::default();
+    let result = writes
+        .sections
+        .iter()
+        .try_for_each(|section| moved.write(env, section))
+        .and_then(|()| env.runs.space.sync())
+        // The prepare may not be durable: then the manifest must not have it before.
+        .and_then(|()| env.wal.sync())
+        .and_then(|()| moved.record(env, xid, txn, &writes.attachments));
+    if let Err(error) = result {
+        env.poison_if_unknown(&error);
+        for part in &moved.parts {
+            part.runs.iter().for_each(|run| run.kill());
+        }
+        return Err(error);
+    }
+    writes.attachments.append(&mut moved.parts);
+    writes.sections.clear();
+    writes.values.clear();
+    // Overwritten in the transaction itself: no run refers to them.
+    moved.orphans.iter().for_each(|extent| env.runs.space.release(*extent));
+    txn.in_manifest.store(true, Ordering::Release);
+    txn.needed_from.store(NOT_NEEDED, Ordering::Release);
+    Ok(())
+}
+
+/// Sections of a record that became private runs.
+#[derive(Default)]
+struct Moved {
+    parts: Vec<Attachment>,
+    orphans: Vec<Extent>,
+}
+
+impl Moved {
+    fn write(&mut self, env: &Env, section: &OwnedMessages) -> Result<()> {
+        let tree = &section.tree;
+        let memtable = Memtable::new(Arc::clone(&env.budget));
+        insert(&memtable, &section.bytes, &mut SeqNo(1))?;
+        memtable.seal();
+        let range_deletes = memtable.range_deletes();
+        let raw_bytes = memtable.data_bytes();
+        let input = JobInput {
+            sources: vec![Box::new(memtable.scan_all())],
+            range_deletes: range_deletes.clone(),
+            snapshots: Arc::from([]),
+            seqs: (SeqNo(1), SeqNo(section.count)),
+            has_updates: tree.update.is_some(),
+            at_base: false,
+            raw_bytes,
+            disk_bytes: raw_bytes * 3 / 4,
+        };
+        let whole = Target {
+            lo: Arc::from([]),
+            hi: None,
+            place: Place::Slice,
+            piece_bytes: u64::MAX,
+        };
+        let mut job = Job::new(env.job_env(tree, false), input, vec![whole], 1)?;
+        while !job.step()? {}
+        let result = job.finish()?;
+        let dropped = orphans_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;
+        let values = values_of(&section.bytes).inspect_err(|_| discard(&result.made))?;
+        let (gone, kept): (Vec<_>, Vec<_>) = values
+            .into_iter()
+            .partition(|value| dropped.iter().any(|extents| extents.first() == value.first()));
+        self.orphans.extend(gone.into_iter().flatten());
+        self.parts.push(Attachment {
+            tree: Arc::clone(tree),
+            runs: result.made.iter().map(|made| Arc::clone(&made.run)).collect(),
+            range_deletes: range_deletes.iter().cloned().collect(),
+            values: kept,
+            numbers: section.count,
+            are_base: false,
+        });
+        Ok(())
+    }
+
+    /// One edit says that the new parts are pending and the transaction is prepared.
+    fn record(
+        &self,
+        env: &Env,
+        xid: &[u8],
+        txn: &PreparedTxn,
+        before: &[Attachment],
+    ) -> Result<()> {
+        let offset = before.iter().map(|part| part.numbers).sum();
+        let parts = pending::parts(txn.txn, before.len() as u32, offset, &self.parts);
+        let logged = txn.logged();
+        let prepared = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged };
+        let edits = parts.iter().cloned().map(Edit::Pending).chain([prepared]);
+        let edits: Vec<Edit> = edits.collect();
+        let _gate = env.gate.read();
+        record(env, &edits)?;
+        let mut pending = env.pending.lock();
+        parts.into_iter().for_each(|part| pending.add_part(part));
+        pending.prepared.insert(txn.txn, (xid.into(), logged));
+        Ok(())
+    }
+}
