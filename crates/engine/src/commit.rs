@@ -178,7 +178,7 @@ pub(crate) struct Messages<'a> {
     pub(crate) count: u64,
 }
 
-fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
+pub(crate) fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     let filled = sections.iter().filter(|section| section.count > 0);
     let messages = filled.map(|section| Messages {
         tree: &section.handle.0,

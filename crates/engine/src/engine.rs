@@ -64,7 +64,7 @@ pub struct TreeInfo {
 /// holds `calls` for reading, and `close` waits for those under way, while the workers they may
 /// wait for still run. Later ones find the engine closed.
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     workers: Mutex<Vec<JoinHandle>>,
     recovery: Recovery,
     calls: RwLock<()>,
@@ -531,7 +531,7 @@ impl Shared {
     }
 
     /// Something was written: there will be something to tidy.
-    fn touched(&self) {
+    pub(crate) fn touched(&self) {
         if self.tidied.swap(false, Ordering::AcqRel) {
             self.work.set_idle(false);
             // A worker that sleeps without end should look around once things are quiet again.

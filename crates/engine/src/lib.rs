@@ -38,6 +38,7 @@ mod stats;
 mod stretch;
 mod transaction;
 mod tree;
+mod two_phase;
 mod verify;
 mod work;
 
@@ -60,3 +61,5 @@ pub use verify::VerifyReport;
 
 #[doc(hidden)]
 pub mod fuzz;
+#[doc(hidden)]
+pub mod private;

@@ -86,13 +86,6 @@ impl PendingState {
             rolled_back.map(|(txn, logged)| Edit::EndPrepared { txn: *txn, logged: *logged });
         rolled_back.chain(parts).chain(prepared)
     }
-
-    /// The largest transaction id.
-    pub(crate) fn last_txn(&self) -> u64 {
-        let parts = self.parts.keys().next_back().map_or(0, |key| key.0);
-        let prepared = self.prepared.keys().next_back().copied().unwrap_or(0);
-        parts.max(prepared).max(self.rolled_back.keys().next_back().copied().unwrap_or(0))
-    }
 }
 
 /// The parts of a transaction as the manifest has them; the first has place `from` and takes SeqNos

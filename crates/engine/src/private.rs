@@ -1,0 +1,234 @@
+//! Commits and prepares of private runs without a transaction in front: for tests, which drive what
+//! lies below write sets with it. Not part of the product.
+//!
+//! Messages of a part are numbered as they stand and cut into runs by age. Each keeps its number, so
+//! runs hold several messages of a key where there are several; with `base`, all are puts of
+//! different keys in order, and the runs are cut by key.
+
+use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{MessageKind, RangeDelete, Result, RunId, SeqNo};
+use frondb_run::{Output, Run, RunWriter};
+use frondb_space::Class;
+
+use crate::attach::Attachment;
+use crate::batch::Batch;
+use crate::blob::{discard, write_value, write_values};
+use crate::commit::{Commit, Messages, make_durable, sections_of};
+use crate::engine::Engine;
+use crate::env::Env;
+use crate::options::Durability;
+use crate::tree::Tree;
+use crate::{pending, prepared};
+
+/// A message of a part.
+#[derive(Clone, Debug)]
+pub enum PrivateMessage {
+    /// A put, delete or update; a long value gets extents of its own.
+    Point(MessageKind, Vec<u8>, Vec<u8>),
+    /// A range delete.
+    DeleteRange(Vec<u8>, Option<Vec<u8>>),
+}
+
+/// What a commit writes to one tree by private runs.
+#[derive(Clone, Debug)]
+pub struct PrivatePart {
+    /// The tree.
+    pub tree: Tree,
+    /// In their order.
+    pub messages: Vec<PrivateMessage>,
+    /// Into how many runs they are cut.
+    pub runs: usize,
+    /// Whether these are written as a base.
+    pub base: bool,
+}
+
+/// A message with its number, and its value or what refers to it.
+type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
+
+impl PrivatePart {
+    /// Writes the runs. After an error nothing is left of them.
+    fn write(&self, env: &Env) -> Result<Attachment> {
+        let mut attachment = Attachment {
+            tree: Arc::clone(&self.tree.0),
+            runs: Vec::new(),
+            range_deletes: Vec::new(),
+            values: Vec::new(),
+            numbers: self.messages.len() as u64,
+            are_base: self.base,
+        };
+        let written = self.write_into(env, &mut attachment);
+        match written {
+            Ok(()) => Ok(attachment),
+            Err(error) => {
+                pending::release(env, &[attachment]);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_into(&self, env: &Env, attachment: &mut Attachment) -> Result<()> {
+        let mut numbered: Vec<Numbered> = Vec::new();
+        for (message, number) in self.messages.iter().zip(1..) {
+            match message {
+                PrivateMessage::Point(kind, key, value)
+                    if value.len() > VALUE_INLINE_BYTES_MAX && *kind == MessageKind::Put =>
+                {
+                    attachment.values.push(Vec::new());
+                    let Some(extents) = attachment.values.last_mut() else { continue };
+                    let mut reference = Vec::new();
+                    write_value(&env.runs.space, value, extents)?.encode(&mut reference);
+                    numbered.push((key.clone(), SeqNo(number), MessageKind::PutRef, reference));
+                }
+                PrivateMessage::Point(kind, key, value) => {
+                    numbered.push((key.clone(), SeqNo(number), *kind, value.clone()));
+                }
+                PrivateMessage::DeleteRange(lo, hi) => {
+                    let (lo, hi) = (lo.clone().into(), hi.clone().map(Into::into));
+                    attachment.range_deletes.push(RangeDelete { lo, hi, seq: SeqNo(number) });
+                }
+            }
+        }
+        for part in numbered.chunks(numbered.len().div_ceil(self.runs.max(1)).max(1)) {
+            let run = self.write_run(env, part.to_vec())?;
+            attachment.runs.insert(0, run);
+        }
+        Ok(())
+    }
+
+    fn write_run(&self, env: &Env, mut messages: Vec<Numbered>) -> Result<Arc<Run>> {
+        messages.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
+        let options = &self.tree.options().trunk;
+        let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let encoding = if self.base { options.base() } else { options.run(1) };
+        let mut output = Output::new(Arc::clone(&env.runs.space), Class::Merge, 0, false);
+        let mut writer = RunWriter::new(id, self.tree.id(), encoding, !self.base);
+        for (key, number, kind, value) in &messages {
+            writer.add(&mut output, key, *number, *kind, value)?;
+        }
+        let meta = writer.finish(&mut output)?;
+        let meta = meta.ok_or_else(|| frondb_core::Error::internal("a run of no message"))?;
+        output.finish()?;
+        Ok(Run::new(meta, options.filter_prefix(), Arc::clone(&env.runs)))
+    }
+}
+
+fn write_all(env: &Env, parts: &[PrivatePart]) -> Result<Vec<Attachment>> {
+    let mut attachments = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.write(env) {
+            Ok(attachment) => attachments.push(attachment),
+            Err(error) => {
+                pending::release(env, &attachments);
+                return Err(error);
+            }
+        }
+    }
+    Ok(attachments)
+}
+
+impl Engine {
+    /// Commits parts as private runs, and a batch behind them, all or nothing.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn commit_private(
+        &self,
+        parts: &[PrivatePart],
+        batch: &Batch,
+        durability: Durability,
+    ) -> Result<()> {
+        let _call = self.begin_call()?;
+        let (shared, env) = (&self.shared, &self.shared.env);
+        let committed = self.with_attachments(parts, batch, |commit, values| {
+            shared.committer.commit_with(env, commit, values)
+        })?;
+        env.last_commit.store(env.now().0, Ordering::Relaxed);
+        shared.touched();
+        shared.flush_attached(&committed.attached);
+        shared.freeze_if_full(&committed.trees);
+        make_durable(env, committed.end, durability)
+    }
+
+    /// Prepares a transaction that has written these parts, and a batch behind them.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); `Exists` if one of this name is prepared; `Invalid` for a bad name.
+    pub fn prepare_private(
+        &self,
+        xid: &[u8],
+        parts: &[PrivatePart],
+        batch: &Batch,
+        durability: Durability,
+    ) -> Result<()> {
+        let _call = self.begin_call()?;
+        let (shared, env) = (&self.shared, &self.shared.env);
+        let end = self.with_attachments(parts, batch, |commit, values| {
+            prepared::prepare(env, &shared.committer, xid, commit, values)
+        })?;
+        shared.touched();
+        make_durable(env, end, durability)
+    }
+
+    /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
+    pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
+        tree.0.install.lock().flushing = blocked;
+        if !blocked {
+            self.shared.work.add_flush(&tree.0);
+        }
+    }
+
+    /// Bytes in extents that nothing of the open engine refers to, with nothing under way and no
+    /// reader of an older version.
+    #[must_use]
+    pub fn leaked_bytes(&self) -> i64 {
+        let env = &self.shared.env;
+        let mut known = prepared::extent_bytes(env);
+        for tree in env.all_trees() {
+            let version = tree.version();
+            known += tree.value_bytes();
+            let mut runs = std::collections::BTreeMap::new();
+            version.trunk.for_each(&mut |node| {
+                runs.extend(node.views().map(|view| (view.run.meta().id, Arc::clone(&view.run))));
+            });
+            for slot in version.slots() {
+                known += slot.value_bytes();
+                runs.extend(slot.runs().iter().map(|run| (run.meta().id, Arc::clone(run))));
+            }
+            let extents = runs.values().flat_map(|run| &run.meta().extents);
+            known += extents.map(|extent| extent.bytes()).sum::<u64>();
+        }
+        env.runs.space.stats().used_bytes as i64 - known as i64
+    }
+
+    /// Writes the parts, makes them pending, and runs `commit`; gives them back if that fails.
+    fn with_attachments<T>(
+        &self,
+        parts: &[PrivatePart],
+        batch: &Batch,
+        commit: impl FnOnce(
+            Commit<'_>,
+            &mut Vec<(frondb_core::TreeId, Vec<frondb_space::Extent>)>,
+        ) -> Result<T>,
+    ) -> Result<T> {
+        let env = &self.shared.env;
+        let attachments = write_all(env, parts)?;
+        let txn = env.next_txn();
+        let written = write_values(&env.runs.space, batch)
+            .inspect_err(|_| pending::release(env, &attachments))?;
+        let mut values = written.values;
+        let sections: Vec<Messages<'_>> = sections_of(&written.sections);
+        let done = pending::add(env, txn, &attachments).and_then(|()| {
+            let commit_of = Commit { txn, attachments: &attachments, sections: &sections };
+            commit(commit_of, &mut values)
+        });
+        done.inspect_err(|error| {
+            env.poison_if_unknown(error);
+            pending::abandon(env, txn, &attachments);
+            if env.check_health().is_ok() {
+                discard(values, &env.runs.space);
+            }
+        })
+    }
+}

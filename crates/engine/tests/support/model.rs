@@ -1,0 +1,187 @@
+//! What readers must see, and transactions made up by a seed.
+
+use std::collections::BTreeMap;
+
+use frondb_core::MessageKind;
+use frondb_core::message::UpdateFn;
+use frondb_core::prng::Prng;
+use frondb_engine::private::PrivateMessage;
+
+/// Keys of both trees and their values.
+pub(crate) type State = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+
+/// A message for one of the trees.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) tree: usize,
+    pub(crate) message: PrivateMessage,
+}
+
+/// What a database may hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expected {
+    pub(crate) state: State,
+    /// Transactions that are prepared, with all that they have written.
+    pub(crate) prepared: BTreeMap<Vec<u8>, Vec<Change>>,
+}
+
+/// Appends operands; they can be combined.
+pub(crate) struct Append;
+
+impl UpdateFn for Append {
+    fn name(&self) -> &'static str {
+        "append"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        Ok([existing.unwrap_or_default(), operand].concat())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+/// Applies a transaction to a state.
+pub(crate) fn apply(state: &mut State, changes: &[Change]) {
+    for Change { tree, message } in changes {
+        match message {
+            PrivateMessage::Point(MessageKind::Delete, key, _) => {
+                state.remove(&(*tree, key.clone()));
+            }
+            PrivateMessage::Point(MessageKind::Update, key, value) => {
+                let old = state.entry((*tree, key.clone())).or_default();
+                old.extend_from_slice(value);
+            }
+            PrivateMessage::Point(_, key, value) => {
+                state.insert((*tree, key.clone()), value.clone());
+            }
+            PrivateMessage::DeleteRange(lo, hi) => {
+                let inside = |key: &(usize, Vec<u8>)| {
+                    key.0 == *tree && *lo <= key.1 && hi.as_ref().is_none_or(|hi| key.1 < *hi)
+                };
+                state.retain(|key, _| !inside(key));
+            }
+        }
+    }
+}
+
+/// A transaction: what it has on disk, and what goes through its record.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Txn {
+    /// Of each part the tree, the messages, how many runs, whether they are written as a base.
+    pub(crate) parts: Vec<(usize, Vec<Change>, usize, bool)>,
+    pub(crate) record: Vec<Change>,
+}
+
+impl Txn {
+    /// All that it writes, in the order in which it counts.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let parts = self.parts.iter().flat_map(|part| part.1.iter().cloned());
+        parts.chain(self.record.iter().cloned()).collect()
+    }
+}
+
+/// Makes up keys and transactions.
+pub(crate) struct Author {
+    pub(crate) prng: Prng,
+    /// Keys that are written at random.
+    pub(crate) keys: u64,
+    /// Messages of a part, at most.
+    pub(crate) part_messages: u64,
+    /// One put of so many has a large value.
+    pub(crate) large_in: u64,
+    /// Keys right of all others.
+    appended: u64,
+}
+
+pub(crate) fn key(number: u64) -> Vec<u8> {
+    format!("key{number:07}").into_bytes()
+}
+
+impl Author {
+    pub(crate) fn new(seed: u64, keys: u64, part_messages: u64, large_in: u64) -> Self {
+        Self { prng: Prng::new(seed), keys, part_messages, large_in, appended: 0 }
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let bytes = if self.prng.chance(1, self.large_in) {
+            70_000 + self.prng.index(40_000)
+        } else {
+            self.prng.index(60)
+        };
+        let mut value = vec![0; bytes];
+        self.prng.fill(&mut value);
+        value
+    }
+
+    /// A message for a tree; the second has an update function.
+    pub(crate) fn change(&mut self, tree: usize) -> Change {
+        let key_of = key(self.prng.below(self.keys));
+        let roll = self.prng.below(100);
+        let message = match roll {
+            0..3 => {
+                let lo = self.prng.below(self.keys);
+                let hi = self.prng.chance(9, 10).then(|| key(lo + self.prng.below(self.keys / 3)));
+                PrivateMessage::DeleteRange(key(lo), hi)
+            }
+            3..25 => PrivateMessage::Point(MessageKind::Delete, key_of, Vec::new()),
+            25..45 if tree == 1 => {
+                let operand = vec![b'0' + self.prng.below(10) as u8];
+                PrivateMessage::Point(MessageKind::Update, key_of, operand)
+            }
+            _ => PrivateMessage::Point(MessageKind::Put, key_of, self.value()),
+        };
+        Change { tree, message }
+    }
+
+    pub(crate) fn changes(&mut self, tree: usize, most: u64) -> Vec<Change> {
+        let n = 1 + self.prng.below(most);
+        (0..n).map(|_| self.change(tree)).collect()
+    }
+
+    /// Puts right of all that was ever written, in order.
+    fn appends(&mut self, tree: usize) -> Vec<Change> {
+        let n = 1 + self.prng.below(self.part_messages);
+        let puts = (0..n).map(|_| {
+            self.appended += 1;
+            let key = key(self.keys * 2 + self.appended);
+            let message = PrivateMessage::Point(MessageKind::Put, key, vec![7; 40]);
+            Change { tree, message }
+        });
+        puts.collect()
+    }
+
+    fn part(&mut self, tree: usize) -> (usize, Vec<Change>, usize, bool) {
+        let runs = 1 + self.prng.index(4);
+        if self.prng.chance(1, 4) {
+            let base = self.prng.chance(1, 2);
+            return (tree, self.appends(tree), runs, base);
+        }
+        (tree, self.changes(tree, self.part_messages), runs, false)
+    }
+
+    /// One with parts on disk in one tree or both, and messages in its record or none.
+    pub(crate) fn txn(&mut self) -> Txn {
+        let mut txn = Txn::default();
+        for tree in 0..2 {
+            if self.prng.chance(2, 3) {
+                txn.parts.push(self.part(tree));
+            }
+        }
+        if txn.parts.is_empty() || self.prng.chance(1, 2) {
+            txn.record = self.record();
+        }
+        txn
+    }
+
+    pub(crate) fn record(&mut self) -> Vec<Change> {
+        let mut record = Vec::new();
+        for tree in 0..2 {
+            if self.prng.chance(2, 3) {
+                record.extend(self.changes(tree, 12));
+            }
+        }
+        record
+    }
+}

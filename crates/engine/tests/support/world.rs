@@ -1,0 +1,235 @@
+//! The engine beside its model.
+
+use frondb_block::Codec;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{MessageKind, Result};
+use frondb_device::SharedDevice;
+use frondb_engine::private::{PrivateMessage, PrivatePart};
+use frondb_engine::{
+    Batch, Cursor, CursorOptions, Durability, Engine, EngineOptions, Snapshot, Tree, TreeOptions,
+};
+
+use super::model::{Append, Change, Expected, State, Txn, apply, key};
+
+const NAMES: [&str; 2] = ["plain", "sums"];
+
+/// An engine, its trees, and what they must hold.
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) trees: Vec<Tree>,
+    pub(crate) expected: Expected,
+    pub(crate) snapshots: Vec<(Snapshot, State)>,
+    blocked: [bool; 2],
+}
+
+pub(crate) fn open(device: SharedDevice) -> Result<Engine> {
+    let mut options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    options.update_fns.register(Arc::new(Append));
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared())
+}
+
+fn tree_options(tree: usize) -> TreeOptions {
+    let mut options = TreeOptions::default();
+    let trunk = &mut options.trunk;
+    (trunk.base_codec, trunk.run_codec) = (Codec::None, Codec::None);
+    (trunk.leaf_bytes_min, trunk.leaf_bytes_max) = (4096, 4096);
+    (trunk.base_block_bytes, trunk.run_block_bytes) = (512, 512);
+    (trunk.fanout, trunk.slice_bytes_min) = (3, 512);
+    options.update_fn = (tree == 1).then(|| ("append".to_owned(), 1));
+    options
+}
+
+impl World {
+    /// Opens or makes the database; it must hold `expected`.
+    pub(crate) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
+        let engine = open(device)?;
+        let mut trees = Vec::new();
+        for (i, name) in NAMES.iter().enumerate() {
+            let found = engine.list_trees().iter().any(|found| found == name);
+            trees.push(if found {
+                engine.open_tree(name)?
+            } else {
+                engine.create_tree(name, tree_options(i))?
+            });
+        }
+        Ok(Self { engine, trees, expected, snapshots: Vec::new(), blocked: [false; 2] })
+    }
+
+    fn batch(&self, changes: &[Change]) -> Batch {
+        let mut batch = Batch::new();
+        for Change { tree, message } in changes {
+            let tree = &self.trees[*tree];
+            match message {
+                PrivateMessage::Point(MessageKind::Delete, key, _) => batch.delete(tree, key),
+                PrivateMessage::Point(MessageKind::Update, key, value) => {
+                    batch.update(tree, key, value);
+                }
+                PrivateMessage::Point(_, key, value) => batch.put(tree, key, value),
+                PrivateMessage::DeleteRange(lo, hi) => {
+                    batch.delete_range(tree, lo, hi.as_deref());
+                }
+            }
+        }
+        batch
+    }
+
+    fn parts(&self, txn: &Txn) -> Vec<PrivatePart> {
+        let parts = txn.parts.iter().map(|(tree, changes, runs, base)| PrivatePart {
+            tree: self.trees[*tree].clone(),
+            messages: changes.iter().map(|change| change.message.clone()).collect(),
+            runs: *runs,
+            base: *base,
+        });
+        parts.collect()
+    }
+
+    // --- What changes it. After an error the model is as it was. ---
+
+    pub(crate) fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
+        self.engine.write(&self.batch(changes), durability)?;
+        apply(&mut self.expected.state, changes);
+        Ok(())
+    }
+
+    pub(crate) fn commit(&mut self, txn: &Txn, durability: Durability) -> Result<()> {
+        self.engine.commit_private(&self.parts(txn), &self.batch(&txn.record), durability)?;
+        apply(&mut self.expected.state, &txn.changes());
+        Ok(())
+    }
+
+    pub(crate) fn prepare(&mut self, xid: &[u8], txn: &Txn) -> Result<()> {
+        let (parts, batch) = (self.parts(txn), self.batch(&txn.record));
+        self.engine.prepare_private(xid, &parts, &batch, Durability::Sync)?;
+        self.expected.prepared.insert(xid.to_vec(), txn.changes());
+        Ok(())
+    }
+
+    pub(crate) fn commit_prepared(&mut self, xid: &[u8], durability: Durability) -> Result<()> {
+        self.engine.commit_prepared(xid, durability)?;
+        let changes = self.expected.prepared.remove(xid).unwrap();
+        apply(&mut self.expected.state, &changes);
+        Ok(())
+    }
+
+    pub(crate) fn roll_back_prepared(&mut self, xid: &[u8]) -> Result<()> {
+        self.engine.roll_back_prepared(xid)?;
+        self.expected.prepared.remove(xid).unwrap();
+        Ok(())
+    }
+
+    pub(crate) fn take_snapshot(&mut self) {
+        let snapshot = self.engine.snapshot().unwrap();
+        self.snapshots.push((snapshot, self.expected.state.clone()));
+    }
+
+    /// Sources stay frozen above the trunk, or are let go.
+    pub(crate) fn block(&mut self, tree: usize, blocked: bool) {
+        if self.blocked[tree] != blocked {
+            self.engine.block_flushes(&self.trees[tree], blocked);
+            self.blocked[tree] = blocked;
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.unblock();
+        self.engine.flush()
+    }
+
+    pub(crate) fn checkpoint(&mut self) -> Result<()> {
+        self.unblock();
+        self.engine.checkpoint()
+    }
+
+    fn unblock(&mut self) {
+        (0..2).for_each(|tree| self.block(tree, false));
+    }
+
+    /// Closes; what comes back is what the next open must hold.
+    pub(crate) fn close(mut self) -> Result<Expected> {
+        self.unblock();
+        self.snapshots.clear();
+        self.engine.close()?;
+        Ok(self.expected)
+    }
+
+    // --- What it must hold ---
+
+    /// Everything that readers see now and at the snapshots, by all ways of reading.
+    pub(crate) fn check(&self, prng: &mut Prng) {
+        self.check_at(&self.expected.state, None, prng);
+        for (snapshot, state) in &self.snapshots {
+            self.check_at(state, Some(snapshot), prng);
+        }
+        let prepared: Vec<Vec<u8>> =
+            self.engine.prepared().into_iter().map(<[u8]>::into_vec).collect();
+        let expected: Vec<Vec<u8>> = self.expected.prepared.keys().cloned().collect();
+        assert_eq!(prepared, expected, "prepared transactions");
+        for tree in &self.trees {
+            let report = self.engine.verify_tree(tree, &mut |_, _| true).unwrap();
+            assert!(report.faults.is_empty(), "{:?}", report.faults);
+            self.engine.estimate(tree, b"", None).unwrap();
+        }
+    }
+
+    fn check_at(&self, state: &State, at: Option<&Snapshot>, prng: &mut Prng) {
+        for (i, tree) in self.trees.iter().enumerate() {
+            let mut expected: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+            let all = state.range((i, Vec::new())..(i + 1, Vec::new()));
+            expected.extend(all.map(|(key, value)| (key.1.clone(), value.clone())));
+            let options = CursorOptions { snapshot: at.cloned(), ..CursorOptions::default() };
+            let mut cursor = self.engine.cursor(tree, options).unwrap();
+            let there = cursor.first().unwrap();
+            same(&collect(&mut cursor, there, false), &expected, "forward");
+            let there = cursor.last().unwrap();
+            let mut backward = collect(&mut cursor, there, true);
+            backward.reverse();
+            same(&backward, &expected, "backward");
+            for _ in 0..10 {
+                let key = key(prng.below(2 * expected.len() as u64 + 20));
+                let found = self.engine.get(tree, &key, at).unwrap();
+                assert_eq!(found.as_ref(), state.get(&(i, key.clone())), "{key:?}");
+                assert_eq!(self.engine.exists(tree, &key, at).unwrap(), found.is_some());
+                let first = expected.iter().find(|entry| entry.0 >= key);
+                assert_eq!(cursor.seek(&key).unwrap(), first.is_some());
+                assert_eq!(cursor.key(), first.map_or(&b""[..], |entry| &entry.0));
+            }
+            for _ in 0..10 {
+                let Some((key, value)) = prng.pick(&expected) else { break };
+                let found = self.engine.get(tree, key, at).unwrap();
+                assert_eq!(found.as_ref(), Some(value), "{key:?}");
+            }
+        }
+    }
+}
+
+fn collect(cursor: &mut Cursor, mut there: bool, back: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    while there {
+        found.push((cursor.key().to_vec(), cursor.value().unwrap().to_vec()));
+        there = if back { cursor.prev().unwrap() } else { cursor.next().unwrap() };
+    }
+    found
+}
+
+fn same(found: &[(Vec<u8>, Vec<u8>)], expected: &[(Vec<u8>, Vec<u8>)], how: &str) {
+    if found == expected {
+        return;
+    }
+    let at = found.iter().zip(expected).take_while(|(a, b)| a == b).count();
+    let text = |entry: Option<&(Vec<u8>, Vec<u8>)>| {
+        entry.map(|(key, value)| {
+            let value = &value[..value.len().min(20)];
+            format!("{} = {}", key.escape_ascii(), value.escape_ascii())
+        })
+    };
+    panic!("{how}: entry {at} is {:?}, expected {:?}", text(found.get(at)), text(expected.get(at)));
+}
