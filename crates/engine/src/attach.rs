@@ -124,8 +124,7 @@ fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSlot>) -> Result<Installed>
     let leaf_target = tree.context(&trunk, env).leaf_target();
     let mut next_id = || env.next_node_id();
     let mut surgeon = Surgeon::new(trunk, &mut next_id);
-    let arrived =
-        Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
+    let arrived = Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
     surgeon.attach(&arrived, keep_hidden, leaf_target);
     let change = surgeon.finish();
     ask_for_cleaning(&change, &attached.runs);

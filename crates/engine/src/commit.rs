@@ -24,6 +24,7 @@ use crate::env::Env;
 use crate::format::{
     Op, decode_op, encode_batch_head, encode_commit_head, encode_section_head, range_delete,
 };
+use crate::hook::CommitInfo;
 use crate::options::Durability;
 use crate::pending;
 use crate::tree::TreeCore;
@@ -161,6 +162,7 @@ pub(crate) fn enter(
         let reserved = env.oracle.reserve(count);
         debug_assert_eq!(reserved, first);
         env.oracle.publish(first, last);
+        env.hook.call(&CommitInfo { transaction: txn, seq: last, end: lsns.1 });
     }
     env.applied.store(lsns.1.get(), Ordering::Release);
     Ok(Committed {
@@ -213,11 +215,7 @@ fn check_trees(sections: &[Messages<'_>]) -> Result<()> {
 }
 
 /// Appends the record and hands it to the kernel. Returns the first SeqNo, and the record's Lsns.
-fn log(
-    env: &Env,
-    scratch: &mut CommitScratch,
-    commit: Commit<'_>,
-) -> Result<(SeqNo, Lsn, Lsn)> {
+fn log(env: &Env, scratch: &mut CommitScratch, commit: Commit<'_>) -> Result<(SeqNo, Lsn, Lsn)> {
     let Commit { txn, attachments, sections } = commit;
     let first = env.oracle.last_reserved().next();
     if sections.is_empty() && attachments.is_empty() {
@@ -265,7 +263,11 @@ pub(crate) fn append(
 const INSERT_ENTRIES: usize = 8192;
 
 /// Decodes a section into a memtable; `seq` goes on by one a message.
-pub(crate) fn insert(memtable: &frondb_memtable::Memtable, bytes: &[u8], seq: &mut SeqNo) -> Result<()> {
+pub(crate) fn insert(
+    memtable: &frondb_memtable::Memtable,
+    bytes: &[u8],
+    seq: &mut SeqNo,
+) -> Result<()> {
     let mut entries: Vec<Entry<'_>> =
         Vec::with_capacity((bytes.len() / 16 + 1).min(INSERT_ENTRIES));
     let mut input = Reader::new(bytes);

@@ -17,10 +17,11 @@ use crate::batch::{Batch, bytes_max};
 use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
 use crate::checkpoint::{rotate_manifest, trim_log};
-use crate::commit::{Committed, Committer, Messages, make_durable};
+use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{RangeEstimate, estimate};
+use crate::hook::CommitHook;
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
 use crate::plans::plan_all;
@@ -29,6 +30,7 @@ use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
 use crate::stats::{Counters, EngineStats, TreeStats};
 use crate::tree::Tree;
+use crate::two_phase;
 use crate::work::Work;
 
 /// Name of the lock file in the database directory.
@@ -119,6 +121,7 @@ impl Engine {
                 engine.shared.work.add_flush(&tree);
             }
         }
+        two_phase::lock_again(&engine.shared.env)?;
         for i in 0..threads {
             let shared = Arc::clone(&engine.shared);
             let handle =
@@ -239,8 +242,29 @@ impl Engine {
         let env = &self.shared.env;
         // What is prepared is pending from now on, and needs no log (rule 19).
         let moved = prepared::move_to_manifest(env, &self.shared.committer, Lsn::MAX);
-        let result = moved.and_then(|()| trim_log(env)).and_then(|()| rotate_manifest(env, true)).map(|_| ());
+        let result = moved
+            .and_then(|()| trim_log(env))
+            .and_then(|()| rotate_manifest(env, true))
+            .map(|_| ());
         result.inspect_err(|error| env.poison_if_unknown(error))
+    }
+
+    /// Tells `hook` of every commit from now on, in their order; `None` for nobody. It is called
+    /// while no other commit can happen, before the commit is durable: it must be quick, and must
+    /// not call the engine.
+    pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
+        self.shared.env.hook.set(hook);
+    }
+
+    /// Waits until a commit is as durable as was asked. Closing made it durable.
+    pub(crate) fn wait_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
+        let _call = self.calls.read();
+        let env = &self.shared.env;
+        if durability == Durability::NoSync || env.wal.durable_lsn() >= end {
+            return env.check_health();
+        }
+        env.check_open()?;
+        make_durable(env, end, durability)
     }
 
     /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
@@ -483,15 +507,13 @@ impl Shared {
     }
 
     /// Logs and inserts what a transaction wrote.
-    pub(crate) fn commit_sections(
+    pub(crate) fn commit(
         &self,
-        sections: &[Messages<'_>],
+        commit: Commit<'_>,
         frees_space: bool,
         values: &mut Vec<(TreeId, Vec<Extent>)>,
     ) -> Result<Committed> {
-        self.lending_space(frees_space, || {
-            self.committer.commit_sections(&self.env, sections, values)
-        })
+        self.lending_space(frees_space, || self.committer.commit_with(&self.env, commit, values))
     }
 
     /// Commits; one that only deletes can be logged on a full disk (rule 25).
@@ -523,6 +545,7 @@ impl Shared {
             // A worker that sleeps without end must learn that there is something to sync.
             if self.is_manual() { self.tick() } else { self.work.wake() }
         }
+        self.flush_attached(&committed.attached);
         self.freeze_if_full(&committed.trees);
     }
 

@@ -8,13 +8,14 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
 use frondb_device::SharedDevice;
-use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
+use frondb_locks::{LockManager, LockOptions, Locker, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
 use frondb_trunk::job::JobEnv;
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
+use crate::hook::Hook;
 use crate::options::EngineOptions;
 use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
@@ -67,6 +68,10 @@ pub struct Env {
     pub(crate) pending: Mutex<PendingState>,
     /// Prepared transactions.
     pub(crate) prepared: PreparedSet,
+    /// Their locks, by name.
+    pub(crate) prepared_locks: Mutex<BTreeMap<Box<[u8]>, Locker>>,
+    /// Who is told of commits.
+    pub(crate) hook: Hook,
     /// Trees by id.
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
     /// Messages of all records below are in their memtables.
@@ -147,6 +152,8 @@ impl Env {
             txn_ids: AtomicU64::new(ids.txn),
             pending: Mutex::new(parts.pending),
             prepared: PreparedSet::default(),
+            prepared_locks: Mutex::default(),
+            hook: Hook::default(),
             trees: RwLock::new(BTreeMap::new()),
             frozen_bytes: Arc::default(),
             pinned_bytes: Arc::default(),

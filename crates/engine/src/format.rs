@@ -477,8 +477,7 @@ impl PendingPart {
         for _ in 0..input.varint()? {
             values.push(decode_extents(input)?);
         }
-        let part =
-            Self { txn, part, tree, offset, numbers, are_base, runs, range_deletes, values };
+        let part = Self { txn, part, tree, offset, numbers, are_base, runs, range_deletes, values };
         if part.is_sound() { Ok(part) } else { Err(Truncated) }
     }
 

@@ -156,7 +156,8 @@ pub(crate) fn abandon(env: &Env, txn: u64, attachments: &[Attachment]) {
     }
 }
 
-fn forget(env: &Env, txn: u64, attachments: &[Attachment]) {
+/// They are no longer pending, and still the caller's.
+pub(crate) fn forget(env: &Env, txn: u64, attachments: &[Attachment]) {
     let _gate = env.gate.read();
     let mut bytes = Vec::new();
     for (attachment, part) in attachments.iter().zip(0..) {

@@ -24,9 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use frondb_core::codec::Reader;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
+use frondb_core::{Chunk, Direction, Error, ErrorKind, Lsn, Result, SeqNo, Source, TreeId};
 use frondb_memtable::Memtable;
 use frondb_run::format::ValueRef;
+use frondb_run::{ReadMode, RunCursor};
 use frondb_space::Extent;
 use frondb_trunk::cut::Target;
 use frondb_trunk::install::Place;
@@ -142,6 +143,11 @@ impl PreparedSet {
     }
 }
 
+/// The number of a prepared transaction.
+pub(crate) fn number(env: &Env, xid: &[u8]) -> Result<u64> {
+    env.prepared.find(xid).map(|txn| txn.txn)
+}
+
 fn not_found(xid: &[u8]) -> Error {
     let xid = xid.escape_ascii();
     Error::new(ErrorKind::NotFound, format!("there is no prepared transaction \"{xid}\""))
@@ -161,34 +167,45 @@ pub(crate) enum Written<'a> {
     Range(&'a [u8], Option<&'a [u8]>),
 }
 
-/// Hands out all that a prepared transaction has written, for locking it again after a restart: keys
-/// as far as its record has them, ranges of its private runs. Nothing once it is decided.
+/// Hands out all that a prepared transaction has written, for locking it again after a restart: each
+/// key, and ranges that it deleted. Nothing once it is decided.
 ///
 /// # Errors
-/// `NotFound`.
-#[cfg_attr(not(test), expect(dead_code, reason = "what takes locks again is still to come"))]
+/// `NotFound`; what reading a private run returns; what `visit` does.
 pub(crate) fn for_each_write(
     env: &Env,
     xid: &[u8],
-    visit: &mut dyn FnMut(&Arc<TreeCore>, Written<'_>),
+    visit: &mut dyn FnMut(&Arc<TreeCore>, Written<'_>) -> Result<()>,
 ) -> Result<()> {
     let txn = env.prepared.find(xid)?;
     let writes = txn.writes.lock();
     let Some(writes) = &*writes else { return Ok(()) };
     for part in &writes.attachments {
         for run in &part.runs {
-            let behind = [&*run.meta().last_key, &[0]].concat();
-            visit(&part.tree, Written::Range(&run.meta().first_key, Some(&behind)));
+            let (run, all) = (Arc::clone(run), (Direction::Forward, ReadMode::Merge));
+            let mut cursor = RunCursor::new(run, all.0, None, None, all.1)?;
+            let mut chunk = Chunk::new();
+            while cursor.next_chunk(&mut chunk)? {
+                for i in 0..chunk.len() {
+                    visit(&part.tree, Written::Key(chunk.key(i)))?;
+                }
+            }
         }
         for delete in &part.range_deletes {
-            visit(&part.tree, Written::Range(&delete.lo, delete.hi.as_deref()));
+            visit(&part.tree, Written::Range(&delete.lo, delete.hi.as_deref()))?;
         }
     }
     for section in &writes.sections {
-        for_each_op(&section.bytes, &mut |op| match op {
-            Op::Point { key, .. } => visit(&section.tree, Written::Key(key)),
-            Op::RangeDelete { lo, hi } => visit(&section.tree, Written::Range(lo, hi)),
+        let mut visited = Ok(());
+        for_each_op(&section.bytes, &mut |op| {
+            if visited.is_ok() {
+                visited = match op {
+                    Op::Point { key, .. } => visit(&section.tree, Written::Key(key)),
+                    Op::RangeDelete { lo, hi } => visit(&section.tree, Written::Range(lo, hi)),
+                };
+            }
         })?;
+        visited?;
     }
     Ok(())
 }
@@ -412,12 +429,7 @@ fn log_again(
     Ok(())
 }
 
-fn move_one(
-    env: &Env,
-    xid: &[u8],
-    txn: &PreparedTxn,
-    writes: &mut PreparedWrites,
-) -> Result<()> {
+fn move_one(env: &Env, xid: &[u8], txn: &PreparedTxn, writes: &mut PreparedWrites) -> Result<()> {
     let mut moved = Moved::default();
     let result = writes
         .sections
@@ -469,12 +481,8 @@ impl Moved {
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,
         };
-        let whole = Target {
-            lo: Arc::from([]),
-            hi: None,
-            place: Place::Slice,
-            piece_bytes: u64::MAX,
-        };
+        let whole =
+            Target { lo: Arc::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
         let mut job = Job::new(env.job_env(tree, false), input, vec![whole], 1)?;
         while !job.step()? {}
         let result = job.finish()?;

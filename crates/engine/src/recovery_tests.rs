@@ -95,7 +95,7 @@ fn show(state: &ManifestState) -> String {
         out += &format!("tree {id} {name:?}: root {root} nodes {nodes} runs {runs} ");
         out += &format!("values {values} flushed {flushed}\n");
     }
-    let Ids { tree, run, node } = state.ids;
+    let Ids { tree, run, node, .. } = state.ids;
     out += &format!("log from {} durable {}; ", state.log_start, state.log_durable);
     out + &format!("last tree {tree} run {run} node {node} seq {}\n", state.seq)
 }

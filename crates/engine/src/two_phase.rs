@@ -1,13 +1,13 @@
 //! What a coordinator of transactions asks an engine: which are prepared, commit this one, roll that one
 //! back. Sits above [`crate::prepared`]; thread-safe.
 
-use frondb_core::Result;
-use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Lsn, Result};
+use frondb_locks::{LockMode, LockWait};
 
-use crate::commit::make_durable;
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::options::Durability;
-use crate::prepared;
+use crate::prepared::{self, Written};
 
 impl Engine {
     /// Names of the transactions that are prepared, those found at the open included, sorted.
@@ -22,14 +22,18 @@ impl Engine {
     /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, and the call may
     /// be repeated; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
+        let end = self.commit_prepared_in_order(xid)?;
+        self.wait_durable(end, durability)
+    }
+
+    /// All of it but the wait for the disk; what to wait for.
+    pub(crate) fn commit_prepared_in_order(&self, xid: &[u8]) -> Result<Lsn> {
         let _call = self.begin_call()?;
         let shared = &self.shared;
         let committed = prepared::commit(&shared.env, &shared.committer, xid)?;
-        shared.env.last_commit.store(shared.env.now().0, Ordering::Relaxed);
-        shared.touched();
-        shared.flush_attached(&committed.attached);
-        shared.freeze_if_full(&committed.trees);
-        make_durable(&shared.env, committed.end, durability)
+        drop(shared.env.prepared_locks.lock().remove(xid));
+        shared.committed(&committed, 0, 0);
+        Ok(committed.end)
     }
 
     /// Rolls a prepared transaction back; durable when it returns.
@@ -39,7 +43,27 @@ impl Engine {
     pub fn roll_back_prepared(&self, xid: &[u8]) -> Result<()> {
         let _call = self.begin_call()?;
         prepared::roll_back(&self.shared.env, &self.shared.committer, xid)?;
+        drop(self.shared.env.prepared_locks.lock().remove(xid));
         self.shared.touched();
         Ok(())
     }
+}
+
+/// Locks what the prepared transactions that recovery found have written (rule 19). Nobody else has
+/// locks yet, and theirs did not conflict, so there is nothing to wait for.
+pub(crate) fn lock_again(env: &Env) -> Result<()> {
+    for xid in prepared::list(env) {
+        let mut locker = env.locks.locker(prepared::number(env, &xid)?);
+        prepared::for_each_write(env, &xid, &mut |tree, written| {
+            let locks = &tree.locks;
+            let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
+            let locked = match written {
+                Written::Key(key) => locker.lock_row(locks, key, mode, wait),
+                Written::Range(lo, hi) => locker.lock_range(locks, lo, hi, mode, wait),
+            };
+            locked.map(drop)
+        })?;
+        env.prepared_locks.lock().insert(xid, locker);
+    }
+    Ok(())
 }

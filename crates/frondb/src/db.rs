@@ -7,7 +7,9 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
-use frondb_engine::{Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, WaitInfo};
+use frondb_engine::{
+    CommitHook, Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, WaitInfo,
+};
 use frondb_wal::owner;
 
 use crate::batch::Batch;
@@ -145,6 +147,37 @@ impl Db {
     /// `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         self.engine.begin(options.inner).map(Transaction::new)
+    }
+
+    /// The names of all prepared transactions, sorted: those of this process, and those that the
+    /// last one left behind.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<Vec<u8>> {
+        self.engine.prepared().into_iter().map(Vec::from).collect()
+    }
+
+    /// Commits a prepared transaction by its name.
+    ///
+    /// # Errors
+    /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, try again;
+    /// `Poisoned`, `Closed`.
+    pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
+        self.engine.commit_prepared(xid, durability)
+    }
+
+    /// Rolls a prepared transaction back by its name; durable when it returns.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
+    pub fn rollback_prepared(&self, xid: &[u8]) -> Result<()> {
+        self.engine.roll_back_prepared(xid)
+    }
+
+    /// Tells `hook` of every commit from now on, in their order, for a log of one's own; `None` for
+    /// nobody. It is called before the commit is durable and while no other can happen: it must be
+    /// quick, and must not call the database.
+    pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
+        self.engine.set_commit_hook(hook);
     }
 
     /// All locks that transactions hold just now, in no order. For status pages and to find out

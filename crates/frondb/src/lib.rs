@@ -52,8 +52,9 @@ pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
-    Canceller, Committing, Durability, EngineStats as Stats, Isolation, LockInfo, LockMode,
-    RangeEstimate, Recovery, Savepoint, Snapshot, TreeStats, VerifyReport, Wait, WaitInfo,
+    Canceller, CommitHook, CommitInfo, Committing, Durability, EngineStats as Stats, Isolation,
+    LockInfo, LockMode, RangeEstimate, Recovery, Savepoint, Snapshot, TreeStats, VerifyReport,
+    Wait, WaitInfo,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -300,6 +300,19 @@ impl Transaction {
         self.inner.commit_in_order()
     }
 
+    /// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on it can be
+    /// committed or rolled back, whatever happens, by this handle or by name
+    /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), also after a restart. It keeps its
+    /// write locks and takes no more reads or writes; dropping the handle leaves it prepared.
+    /// Durable, as the options ask, when this returns.
+    ///
+    /// # Errors
+    /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
+    /// as [`commit`](Self::commit).
+    pub fn prepare(&self, xid: &[u8]) -> Result<()> {
+        self.inner.prepare(xid)
+    }
+
     /// Undoes all writes and lets go of all locks.
     ///
     /// # Errors

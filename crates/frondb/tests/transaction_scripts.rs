@@ -52,6 +52,7 @@ struct Session {
 }
 
 struct World {
+    device: Arc<MemoryDevice>,
     db: Db,
     tree: Tree,
     sessions: BTreeMap<String, Session>,
@@ -59,20 +60,24 @@ struct World {
     handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
 }
 
-fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
+fn open(device: &Arc<MemoryDevice>) -> Db {
     let options = Options::new()
         .memory_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(0)
         .update_fn(Append);
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
-    let executor = ThreadExecutor::shared();
-    let db = Db::open_on(device, None, options, clock, &executor).unwrap();
+    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
     let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
     let mut batch = Batch::new();
     rows.for_each(|(key, value)| batch.put(&tree, &key, &value));
     db.write(&batch, Durability::NoSync).unwrap();
-    World { db, tree, sessions: BTreeMap::new(), handles: Arc::default() }
+    World { device, db, tree, sessions: BTreeMap::new(), handles: Arc::default() }
 }
 
 impl World {
@@ -88,6 +93,21 @@ impl World {
 
     fn line(&mut self, name: &str, command: &str, shown: &str) -> String {
         match (name, command) {
+            ("prepared", "list") => {
+                let names = self.db.prepared();
+                let names = names.into_iter().map(|name| String::from_utf8(name).unwrap());
+                return format!("[{}]", names.collect::<Vec<_>>().join(" "));
+            }
+            ("prepared", _) => {
+                let (what, xid) = command.split_once(' ').unwrap();
+                let decided = match what {
+                    "commit" => self.db.commit_prepared(xid.as_bytes(), Durability::NoSync),
+                    _ => self.db.rollback_prepared(xid.as_bytes()),
+                };
+                return show(decided.map(|()| String::new()));
+            }
+            ("db", "checkpoint") => return show(self.db.checkpoint().map(|()| String::new())),
+            ("db", "reopen") => return self.reopen(),
             ("flush", _) => return show(self.db.flush().map(|()| String::new())),
             ("locks", _) => return self.locks(),
             (_, "cancel") => {
@@ -142,6 +162,16 @@ impl World {
                 return "waits".into();
             }
         }
+    }
+
+    /// Closes and opens the database; transactions that are not prepared are gone.
+    fn reopen(&mut self) -> String {
+        self.sessions.clear();
+        self.handles.lock().clear();
+        self.db.close().unwrap();
+        self.db = open(&self.device);
+        self.tree = self.db.open_tree("t").unwrap();
+        "ok".into()
     }
 
     fn locks(&self) -> String {
@@ -228,6 +258,7 @@ impl Actor {
             }
             "rollback-to" => transaction.roll_back_to(self.savepoints[words[1]]).map(nothing),
             "release" => transaction.release(self.savepoints[words[1]]).map(nothing),
+            "prepare" => transaction.prepare(word(1)).map(nothing),
             "commit" => transaction.commit().map(nothing),
             "rollback" => transaction.rollback().map(nothing),
             other => panic!("unknown command {other}"),

@@ -209,27 +209,27 @@ impl WriteSet {
         Ok(())
     }
 
-    /// What a commit takes from disk, by tree; [`trees`](Self::trees) keep what is in memory. After
-    /// [`seal`](Self::seal). The runs and extents are the caller's.
-    pub fn take_sealed(&mut self) -> Vec<Sealed> {
-        let mut sealed: Vec<Sealed> = Vec::new();
-        for writes in self.trees.iter_mut().filter(|writes| writes.has_spilled()) {
+    /// What a commit takes from disk, by tree; [`trees`](Self::trees) have what is in memory. After
+    /// [`seal`](Self::seal).
+    #[must_use]
+    pub fn sealed(&self) -> Vec<Sealed> {
+        let spilled = self.trees.iter().filter(|writes| writes.has_spilled());
+        let sealed = spilled.map(|writes| {
             debug_assert_eq!(writes.count(), 0, "a tree has spilled a part only");
-            sealed.push(Sealed {
+            Sealed {
                 tree: writes.tree(),
-                runs: std::mem::take(&mut writes.runs).to_vec(),
-                range_deletes: std::mem::take(&mut writes.range_deletes),
-                values: writes.values.drain(..).map(|(_, extents)| extents).collect(),
+                runs: writes.runs.to_vec(),
+                range_deletes: writes.range_deletes.clone(),
+                values: writes.values.iter().map(|(_, extents)| extents.clone()).collect(),
                 numbers: writes.last,
-            });
-        }
+            }
+        });
+        let mut sealed: Vec<Sealed> = sealed.collect();
         sealed.sort_by_key(|sealed| sealed.tree);
         sealed
     }
 
-    /// The extents of large values that messages refer to, as far as [`take_sealed`] has left them.
-    ///
-    /// [`take_sealed`]: Self::take_sealed
+    /// The extents of large values that messages in memory refer to.
     #[must_use]
     pub fn values(&self) -> Vec<(TreeId, Vec<Extent>)> {
         let of_tree = |writes: &TreeWrites| {
@@ -237,12 +237,14 @@ impl WriteSet {
             let values = writes.values.iter().map(move |(_, extents)| (tree, extents.clone()));
             values.collect::<Vec<_>>()
         };
-        self.trees.iter().flat_map(of_tree).collect()
+        self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
     }
 
-    /// The extents of large values are somebody else's now.
-    pub fn forget_values(&mut self) {
-        self.trees.iter_mut().for_each(|writes| writes.values.clear());
+    /// Forgets everything; what is on disk is somebody else's now.
+    pub fn hand_over(&mut self) {
+        self.trees.clear();
+        self.marks.clear();
+        self.last = 0;
     }
 
     /// Forgets everything and gives back what is on disk.

@@ -299,7 +299,7 @@ fn sealed_trees_are_on_disk_or_in_memory() {
     world.set.tree(c).write(MessageKind::Put, b"k", b"v");
     world.set.tree(a).write(MessageKind::Put, b"k", b"v");
     world.set.seal(&world.env, &spill_of).unwrap();
-    let sealed = world.set.take_sealed();
+    let sealed = world.set.sealed();
     assert_eq!(sealed.len(), 1);
     assert_eq!((sealed[0].tree, sealed[0].numbers), (a, 101));
     assert!(sealed[0].runs.len() < 8, "runs of one size are merged");

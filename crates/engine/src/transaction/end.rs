@@ -1,17 +1,21 @@
-//! The end of a transaction.
+//! The end of a transaction: commit, rollback, and the first phase of two.
 
 use frondb_core::sync::Arc;
-use frondb_core::{Lsn, Result};
+use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
+use frondb_space::Extent;
 
-use super::{Core, Phase, State, Transaction};
+use super::{Core, Phase, State, Transaction, spill_of};
 use crate::admission::Load;
-use crate::commit::{Messages, make_durable};
+use crate::attach::Attachment;
+use crate::commit::{Commit, Messages};
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::options::Durability;
 use crate::tree::TreeCore;
+use crate::{pending, prepared};
 
-/// A commit that has happened: all later reads see it. What is left is the wait for the disk.
-#[must_use = "without a wait the commit may not be durable"]
+/// A commit, or a prepare, that has happened. What is left is the wait for the disk.
+#[must_use = "without a wait it may not be durable"]
 pub struct Committing {
     engine: Arc<Engine>,
     /// Where its record ends; `None` if there was nothing to log.
@@ -20,14 +24,14 @@ pub struct Committing {
 }
 
 impl Committing {
-    /// Waits until the commit is as durable as the transaction's options ask.
+    /// Waits until it is as durable as the transaction's options ask.
     ///
     /// # Errors
-    /// `Poisoned` if the disk failed: the commit may be lost; close and reopen.
+    /// `Poisoned` if the disk failed: it may be lost; close and reopen.
     pub fn wait(self) -> Result<()> {
         match self.end {
             None => Ok(()),
-            Some(end) => make_durable(&self.engine.shared().env, end, self.durability),
+            Some(end) => self.engine.wait_durable(end, self.durability),
         }
     }
 }
@@ -49,28 +53,50 @@ impl Transaction {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_in_order(&self) -> Result<Committing> {
+        if let Some(xid) = self.core.prepared_xid() {
+            let end = self.core.engine.commit_prepared_in_order(&xid)?;
+            let mut state = self.core.state.lock();
+            self.core.end(&mut state, Phase::Committed);
+            return Ok(self.core.committing(Some(end)));
+        }
         let mut state = self.core.active()?;
         let end = if state.writes.is_empty() { None } else { Some(self.core.log(&mut state)?) };
         self.core.end(&mut state, Phase::Committed);
-        let (engine, durability) = (Arc::clone(&self.core.engine), self.core.options.durability);
-        Ok(Committing { engine, end, durability })
+        Ok(self.core.committing(end))
+    }
+
+    /// Prepares under a name of 1 to 256 bytes: from now on the transaction can be committed, or
+    /// rolled back, whatever happens, also after a restart. It keeps its write locks, and takes no
+    /// more reads or writes. Durable, as the options ask, when this returns.
+    ///
+    /// # Errors
+    /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
+    /// as [`commit`](Self::commit).
+    pub fn prepare(&self, xid: &[u8]) -> Result<()> {
+        let end = {
+            let mut state = self.core.active()?;
+            self.core.prepare(&mut state, xid)?
+        };
+        self.core.committing(Some(end)).wait()
     }
 
     /// Undoes everything the transaction wrote and lets go of its locks.
     ///
     /// # Errors
     /// `Invalid` if it was committed or rolled back by a call before. One that the engine rolled
-    /// back after a deadlock may be rolled back: that says that its end was noticed.
+    /// back after a deadlock may be rolled back: that says that its end was noticed. Of a prepared
+    /// one those of [`Engine::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
-        let mut state = self.core.state.lock();
-        if let Phase::Failed(_) = state.phase {
-            state.phase = Phase::RolledBack;
+        if let Some(xid) = self.core.prepared_xid() {
+            self.core.engine.roll_back_prepared(&xid)?;
+            let mut state = self.core.state.lock();
+            self.core.end(&mut state, Phase::RolledBack);
             return Ok(());
         }
-        drop(state);
         let mut state = match self.core.active() {
-            Err(error) if error.kind() != frondb_core::ErrorKind::Closed => return Err(error),
-            Err(_) => self.core.state.lock(),
+            // Nothing of it is anywhere but here.
+            Err(error) if error.kind() == ErrorKind::Closed => self.core.state.lock(),
+            Err(error) => return self.core.notice_failure(error),
             Ok(state) => state,
         };
         self.core.end(&mut state, Phase::RolledBack);
@@ -79,23 +105,105 @@ impl Transaction {
 }
 
 impl Core {
+    fn prepared_xid(&self) -> Option<Box<[u8]>> {
+        match &self.state.lock().phase {
+            Phase::Prepared(xid) => Some(xid.clone()),
+            _ => None,
+        }
+    }
+
+    fn committing(&self, end: Option<Lsn>) -> Committing {
+        let (engine, durability) = (Arc::clone(&self.engine), self.options.durability);
+        Committing { engine, end, durability }
+    }
+
+    fn notice_failure(&self, error: Error) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Phase::Failed(_) = state.phase {
+            state.phase = Phase::RolledBack;
+            return Ok(());
+        }
+        Err(error)
+    }
+
     /// Logs what the transaction wrote and makes it visible. Returns where its record ends.
     fn log(&self, state: &mut State) -> Result<Lsn> {
         let _call = self.engine.begin_call()?;
         let shared = self.engine.shared();
+        let writes = Writes::seal(&shared.env, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         shared.admit(Load { bytes, messages, frees_space })?;
-        let mut values = state.writes.values();
-        if !values.is_empty() {
-            // Durable before a record names them (rule 17).
-            shared.env.runs.space.sync().inspect_err(|e| shared.env.poison_if_unknown(e))?;
-        }
+        pending::add(&shared.env, self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
-        let committed = shared.commit_sections(&sections, frees_space, &mut values)?;
-        state.writes.forget_values();
+        let Writes { attachments, mut values } = writes;
+        let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
+        let committed = shared
+            .commit(commit, frees_space, &mut values)
+            .inspect_err(|_| pending::forget(&shared.env, self.id, &attachments))?;
+        state.writes.hand_over();
         shared.committed(&committed, messages, bytes);
         Ok(committed.end)
+    }
+
+    fn prepare(&self, state: &mut State, xid: &[u8]) -> Result<Lsn> {
+        let _call = self.engine.begin_call()?;
+        let shared = self.engine.shared();
+        let env = &shared.env;
+        let writes = Writes::seal(env, state)?;
+        let (messages, bytes) = (state.writes.count(), state.writes.bytes());
+        let frees_space = state.writes.frees_space();
+        shared.admit(Load { bytes, messages, frees_space })?;
+        pending::add(env, self.id, &writes.attachments)?;
+        let sections = sections_of(state.writes.trees(), &state.trees);
+        let Writes { attachments, mut values } = writes;
+        let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
+        // Who decides it may be somebody else, and has the locks go: they are there before it is.
+        let mut locks = env.prepared_locks.lock();
+        let end = prepared::prepare(env, &shared.committer, xid, commit, &mut values)
+            .inspect_err(|_| pending::forget(env, self.id, &attachments))?;
+        let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
+        locks.insert(xid.into(), locker);
+        drop(locks);
+        state.writes.hand_over();
+        state.phase = Phase::Prepared(xid.into());
+        Ok(end)
+    }
+}
+
+/// What of a write set goes to a commit besides the messages in memory.
+struct Writes {
+    attachments: Vec<Attachment>,
+    /// Extents of the large values of messages in memory.
+    values: Vec<(TreeId, Vec<Extent>)>,
+}
+
+impl Writes {
+    /// Writes what has to be on disk before the commit.
+    fn seal(env: &Env, state: &mut State) -> Result<Self> {
+        let State { writes, trees, .. } = state;
+        if writes.has_spilled() {
+            writes.seal(&env.spill, &|id| spill_of(trees, id))?;
+        }
+        let mut attachments = Vec::new();
+        for sealed in writes.sealed() {
+            let tree = trees.iter().find(|tree| tree.id == sealed.tree);
+            let tree = tree.ok_or_else(|| Error::internal("a write set has lost a tree"))?;
+            attachments.push(Attachment {
+                tree: Arc::clone(tree),
+                runs: sealed.runs,
+                range_deletes: sealed.range_deletes,
+                values: sealed.values,
+                numbers: sealed.numbers,
+                are_base: false,
+            });
+        }
+        let values = writes.values();
+        if !values.is_empty() {
+            // Durable before a record names them (rule 17).
+            env.runs.space.sync().inspect_err(|error| env.poison_if_unknown(error))?;
+        }
+        Ok(Self { attachments, values })
     }
 }
 

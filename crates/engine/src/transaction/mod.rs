@@ -59,6 +59,8 @@ pub(crate) struct Core {
 #[derive(Clone, Debug)]
 enum Phase {
     Active,
+    /// Prepared under this name: only to be committed or rolled back.
+    Prepared(Box<[u8]>),
     Committed,
     RolledBack,
     /// Rolled back by the engine, and why.
@@ -214,6 +216,10 @@ impl Core {
             Phase::Failed(error) => {
                 let message = format!("the transaction was rolled back: {}", error.message());
                 return Err(Error::new(error.kind(), message));
+            }
+            Phase::Prepared(_) => {
+                let message = "the transaction is prepared: commit it, or roll it back";
+                return Err(Error::invalid(message));
             }
             Phase::Committed => return Err(Error::invalid("the transaction was committed")),
             Phase::RolledBack => return Err(Error::invalid("the transaction was rolled back")),

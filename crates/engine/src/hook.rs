@@ -1,0 +1,46 @@
+//! The commit hook: who keeps a log of its own, as a server's binary log, learns of commits in their
+//! order.
+
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::sync::{Arc, RwLock};
+use frondb_core::{Lsn, SeqNo};
+
+/// What a commit hook is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CommitInfo {
+    /// Number of the transaction; 0 for a plain batch.
+    pub transaction: u64,
+    /// The largest SeqNo of the commit: a snapshot at it, or above, sees the commit.
+    pub seq: SeqNo,
+    /// Where its record ends: durable when the log is durable up to there.
+    pub end: Lsn,
+}
+
+/// Called for each commit, in their order.
+pub type CommitHook = Arc<dyn Fn(&CommitInfo) + Send + Sync>;
+
+/// The hook of an engine, if one is set. Any thread may set it.
+#[derive(Default)]
+pub(crate) struct Hook {
+    is_set: AtomicBool,
+    hook: RwLock<Option<CommitHook>>,
+}
+
+impl Hook {
+    pub(crate) fn set(&self, hook: Option<CommitHook>) {
+        let mut held = self.hook.write();
+        self.is_set.store(hook.is_some(), Ordering::Release);
+        *held = hook;
+    }
+
+    /// REQUIRES: the commit lock.
+    #[inline]
+    pub(crate) fn call(&self, info: &CommitInfo) {
+        if self.is_set.load(Ordering::Acquire)
+            && let Some(hook) = &*self.hook.read()
+        {
+            hook(info);
+        }
+    }
+}
