@@ -1,7 +1,7 @@
 //! What a coordinator of transactions asks an engine: which are prepared, commit this one, roll that one
 //! back. Sits above [`crate::prepared`]; thread-safe.
 
-use frondb_core::{Lsn, Result};
+use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait};
 
 use crate::engine::Engine;
@@ -50,7 +50,8 @@ impl Engine {
 }
 
 /// Locks what the prepared transactions that recovery found have written (rule 19). Nobody else has
-/// locks yet, and theirs did not conflict, so there is nothing to wait for.
+/// locks yet, and theirs did not conflict, so there is nothing to wait for; should two have written
+/// the same key, one of them has the lock, for a database that does not open helps nobody.
 pub(crate) fn lock_again(env: &Env) -> Result<()> {
     for xid in prepared::list(env) {
         let mut locker = env.locks.locker(prepared::number(env, &xid)?);
@@ -61,7 +62,13 @@ pub(crate) fn lock_again(env: &Env) -> Result<()> {
                 Written::Key(key) => locker.lock_row(locks, key, mode, wait),
                 Written::Range(lo, hi) => locker.lock_range(locks, lo, hi, mode, wait),
             };
-            locked.map(drop)
+            match locked {
+                Err(error) if error.kind() == ErrorKind::Busy => {
+                    tracing::error!(%error, "two prepared transactions have written the same key");
+                    Ok(())
+                }
+                locked => locked.map(drop),
+            }
         })?;
         env.prepared_locks.lock().insert(xid, locker);
     }
