@@ -6,6 +6,8 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, MemoryDevice};
@@ -15,6 +17,34 @@ use support::model::Author;
 use support::{Expected, World};
 
 const STEPS: u64 = 120;
+
+/// How often something happened over all histories: a test that never meets a case proves nothing.
+type Counts = BTreeMap<&'static str, u64>;
+
+const MET: [&str; 8] = [
+    "attached",
+    "read above the trunk",
+    "read at a snapshot",
+    "a tree of three levels",
+    "recovered above the trunk",
+    "recovered prepared",
+    "committed after a restart",
+    "checkpoint with prepared",
+];
+
+fn count(counts: &mut Counts, what: &'static str, n: u64) {
+    *counts.entry(what).or_default() += n;
+}
+
+fn note_state(world: &World, counts: &mut Counts) {
+    let frozen = world.engine.stats().frozen_memtables;
+    count(counts, "read above the trunk", u64::from(frozen > 0));
+    count(counts, "read at a snapshot", world.snapshots.len() as u64);
+    for tree in &world.trees {
+        let height = world.engine.tree_stats(tree).unwrap().height;
+        count(counts, "a tree of three levels", u64::from(height > 2));
+    }
+}
 
 fn step(world: &mut World, author: &mut Author, names: &mut u64) {
     let durability = *author.prng.pick(&[Durability::Sync, Durability::NoSync]).unwrap();
@@ -60,20 +90,31 @@ fn step(world: &mut World, author: &mut Author, names: &mut u64) {
     }
 }
 
-fn history(seed: u64) {
+fn history(seed: u64, counts: &mut Counts) {
     let device = MemoryDevice::new();
-    let keys = [40, 300][seed as usize % 2];
-    let mut author = Author::new(seed, keys, [20, 400][seed as usize / 2 % 2], 60);
+    let keys = [40, 300, 3000][seed as usize % 3];
+    let mut author = Author::new(seed, keys, [20, 600][seed as usize % 2], 60);
     let mut check = Prng::new(seed);
     let mut names = 0;
     let mut device = Arc::new(device);
     let mut world = World::open(Arc::clone(&device) as _, Expected::default()).unwrap();
+    let mut recovered: BTreeSet<Vec<u8>> = BTreeSet::new();
     for i in 0..STEPS {
+        let before = world.expected.prepared.len();
+        let checkpoints = world.engine.stats().manifest_rotations;
         step(&mut world, &mut author, &mut names);
+        if world.engine.stats().manifest_rotations > checkpoints {
+            count(counts, "checkpoint with prepared", before as u64);
+        }
+        let decided = recovered.iter().any(|xid| !world.expected.prepared.contains_key(xid));
+        count(counts, "committed after a restart", u64::from(decided));
+        recovered.retain(|xid| world.expected.prepared.contains_key(xid));
         if i % 4 == 0 {
+            note_state(&world, counts);
             world.check(&mut check);
         }
         if author.prng.chance(1, 12) {
+            count(counts, "attached", world.engine.stats().attaches);
             let expected = if author.prng.chance(1, 2) {
                 world.close().unwrap()
             } else {
@@ -84,6 +125,10 @@ fn history(seed: u64) {
                 expected
             };
             world = World::open(Arc::clone(&device) as _, expected).unwrap();
+            let frozen = world.engine.stats().frozen_memtables;
+            count(counts, "recovered above the trunk", u64::from(frozen > 0));
+            recovered = world.expected.prepared.keys().cloned().collect();
+            count(counts, "recovered prepared", recovered.len() as u64);
             world.check(&mut check);
         }
     }
@@ -97,8 +142,15 @@ fn history(seed: u64) {
 #[test]
 fn readers_see_what_was_committed() {
     let first = seed::from_env("FRONDB_SEED", 1);
-    for seed in first..first + seed::from_env("FRONDB_ROUNDS", 40) {
+    let rounds = seed::from_env("FRONDB_ROUNDS", 40);
+    let mut counts = Counts::new();
+    for seed in first..first + rounds {
         println!("FRONDB_SEED={seed} FRONDB_ROUNDS=1");
-        history(seed);
+        history(seed, &mut counts);
+    }
+    println!("{counts:#?}");
+    if rounds >= 20 {
+        let missing = MET.iter().filter(|what| counts.get(**what).is_none_or(|n| *n == 0));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new(), "never happened");
     }
 }

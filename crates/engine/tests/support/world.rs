@@ -43,7 +43,7 @@ fn tree_options(tree: usize) -> TreeOptions {
     (trunk.base_codec, trunk.run_codec) = (Codec::None, Codec::None);
     (trunk.leaf_bytes_min, trunk.leaf_bytes_max) = (4096, 4096);
     (trunk.base_block_bytes, trunk.run_block_bytes) = (512, 512);
-    (trunk.fanout, trunk.slice_bytes_min) = (3, 512);
+    (trunk.fanout, trunk.slice_bytes_min) = (3, [512, 32 << 10][tree]);
     options.update_fn = (tree == 1).then(|| ("append".to_owned(), 1));
     options
 }
