@@ -525,3 +525,7 @@ impl Moved {
         Ok(())
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "prepared_tests.rs"]
+mod tests;

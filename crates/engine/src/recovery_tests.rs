@@ -6,7 +6,31 @@
 use datadriven::walk;
 
 use super::*;
-use crate::format::encode_edit;
+use crate::format::{PendingPart, encode_edit, range_delete};
+
+fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
+    RunMeta {
+        id: RunId(id),
+        tree,
+        extents: vec![Extent { file: 0, page, pages: 1 }],
+        blocks_bytes: 100,
+        blocks: 1,
+        index_bytes: 10,
+        filter_bytes: 0,
+        entries: 1,
+        deletes: 0,
+        updates: 0,
+        refs: 0,
+        raw_bytes: 50,
+        min_seq: SeqNo(1),
+        max_seq: SeqNo(seq),
+        per_entry_seqs: false,
+        seq_shift: 0,
+        writes: 1,
+        first_key: (*b"a").into(),
+        last_key: (*b"z").into(),
+    }
+}
 
 /// `verb tree word...`, with `key=value` words.
 fn parse(line: &str) -> Edit {
@@ -26,27 +50,24 @@ fn parse(line: &str) -> Edit {
         },
         "rename" => Edit::RenameTree { tree, name: words[2].into() },
         "drop" => Edit::DropTree { tree },
-        "add-run" => Edit::AddRun(RunMeta {
-            id: RunId(third(2)),
+        "add-run" => Edit::AddRun(run(tree, third(2), number("page") as u32, number("seq"))),
+        "pending" => Edit::Pending(PendingPart {
+            txn: third(2),
+            part: number("part") as u32,
             tree,
-            extents: vec![Extent { file: 0, page: number("page") as u32, pages: 1 }],
-            blocks_bytes: 100,
-            blocks: 1,
-            index_bytes: 10,
-            filter_bytes: 0,
-            entries: 1,
-            deletes: 0,
-            updates: 0,
-            refs: 0,
-            raw_bytes: 50,
-            min_seq: SeqNo(1),
-            max_seq: SeqNo(number("seq")),
-            per_entry_seqs: false,
-            seq_shift: 0,
-            writes: 1,
-            first_key: (*b"a").into(),
-            last_key: (*b"z").into(),
+            offset: number("behind"),
+            numbers: number("numbers"),
+            are_base: number("numbers").is_multiple_of(2),
+            runs: vec![run(tree, number("run"), number("page") as u32, number("numbers"))],
+            range_deletes: vec![range_delete(b"a", Some(b"b"), SeqNo(1))],
+            values: vec![vec![Extent { file: 0, page: 700, pages: 20 }]],
         }),
+        "end-pending" => Edit::EndPending { tree, txn: third(2), part: number("part") as u32 },
+        "prepared" => {
+            let (txn, xid) = (third(2), Box::from(words[3].as_bytes()));
+            Edit::Prepared { txn, xid, logged: Lsn(number("logged")) }
+        }
+        "end-prepared" => Edit::EndPrepared { txn: third(2), logged: Lsn(number("logged")) },
         "drop-run" => Edit::DropRun { tree, run: RunId(third(2)) },
         "put-node" => Edit::PutNode {
             tree,
@@ -95,9 +116,24 @@ fn show(state: &ManifestState) -> String {
         out += &format!("tree {id} {name:?}: root {root} nodes {nodes} runs {runs} ");
         out += &format!("values {values} flushed {flushed}\n");
     }
-    let Ids { tree, run, node, .. } = state.ids;
+    let pending = &state.pending;
+    for ((txn, place), part) in &pending.parts {
+        let runs = part.runs.iter().map(|run| run.id.get()).collect::<Vec<_>>();
+        let (tree, numbers, offset) = (part.tree, part.numbers, part.offset);
+        out += &format!("pending {txn}.{place}: tree {tree} runs {runs:?} ");
+        out += &format!("numbers {numbers} behind {offset}\n");
+    }
+    for (txn, (xid, logged)) in &pending.prepared {
+        out +=
+            &format!("prepared {txn} {:?}, logged at {logged}\n", xid.escape_ascii().to_string());
+    }
+    for (txn, logged) in &pending.rolled_back {
+        out += &format!("rolled back {txn}, logged at {logged}\n");
+    }
+    let Ids { tree, run, node, txn } = state.ids;
     out += &format!("log from {} durable {}; ", state.log_start, state.log_durable);
-    out + &format!("last tree {tree} run {run} node {node} seq {}\n", state.seq)
+    let txn = if txn == 0 { String::new() } else { format!("txn {txn} ") };
+    out + &format!("last tree {tree} run {run} node {node} {txn}seq {}\n", state.seq)
 }
 
 #[test]
@@ -130,6 +166,10 @@ fn fuzz_entries_take_any_bytes() {
         "add-run 1 2 page=4 seq=9",
         "put-node 1 3",
         "ids tree=1 run=2 node=3 seq=4",
+        "pending 1 7 part=0 behind=0 numbers=9 run=5 page=80",
+        "prepared 0 7 name logged=900",
+        "end-pending 1 7 part=0",
+        "end-prepared 0 7 logged=900",
     ] {
         encode_edit(&mut record, &parse(line));
     }
@@ -141,7 +181,9 @@ fn fuzz_entries_take_any_bytes() {
             bytes[at] = prng.next_u64() as u8;
         }
         bytes.truncate(prng.below(bytes.len() as u64 + 1) as usize);
+        let from = prng.below(bytes.len() as u64 + 1) as usize;
         crate::fuzz::manifest_edit(&bytes);
+        crate::fuzz::manifest_edit(&bytes[from..]);
         crate::fuzz::wal_record(&bytes);
     }
 }

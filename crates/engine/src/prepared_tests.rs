@@ -1,0 +1,200 @@
+//! Rule 19 step by step: what a restart finds of prepared transactions, whatever let the log go
+//! before, and what their names and trees are kept for.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb_core::MessageKind;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+
+use super::*;
+use crate::batch::Batch;
+use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log};
+use crate::engine::Engine;
+use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::private::{PrivateMessage, PrivatePart};
+use crate::tree::Tree;
+
+fn open(device: &MemoryDevice) -> Engine {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn crash(device: &MemoryDevice) -> (MemoryDevice, Engine) {
+    let device = device.crash(CrashMode::LoseUnsynced);
+    let engine = open(&device);
+    (device, engine)
+}
+
+fn part(tree: &Tree, keys: &[&str]) -> PrivatePart {
+    let put =
+        |key: &&str| PrivateMessage::Point(MessageKind::Put, key.as_bytes().into(), b"run".into());
+    let messages = keys.iter().map(put).collect();
+    PrivatePart { tree: tree.clone(), messages, runs: 2, base: false }
+}
+
+fn batch(tree: &Tree, keys: &[&str]) -> Batch {
+    let mut batch = Batch::new();
+    keys.iter().for_each(|key| batch.put(tree, key.as_bytes(), b"record"));
+    batch
+}
+
+fn prepare(engine: &Engine, xid: &str, parts: &[PrivatePart], batch: &Batch) -> Result<()> {
+    engine.prepare_private(xid.as_bytes(), parts, batch, Durability::Sync)
+}
+
+fn value(engine: &Engine, tree: &str, key: &str) -> Option<String> {
+    let tree = engine.open_tree(tree).unwrap();
+    let value = engine.get(&tree, key.as_bytes(), None).unwrap();
+    value.map(|value| String::from_utf8(value).unwrap())
+}
+
+/// Fills the log behind what is prepared, in a tree of its own.
+fn fill_log(engine: &Engine) {
+    let tree = engine.create_tree("filler", TreeOptions::default()).unwrap();
+    while !log_is_long(&engine.shared.env) {
+        let mut batch = Batch::new();
+        batch.put(&tree, b"key", &[1; 60_000]);
+        engine.write(&batch, Durability::Sync).unwrap();
+        engine.flush().unwrap();
+    }
+}
+
+/// What lets go of the log that a prepare has pinned.
+type Unpin = fn(&Engine);
+
+const UNPINS: [(&str, Unpin); 4] = [
+    ("nothing", |_| {}),
+    ("a checkpoint", |engine| engine.checkpoint().unwrap()),
+    ("a snapshot of the manifest behind a move", |engine| {
+        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        move_to_manifest(env, committer, Lsn::MAX).unwrap();
+        assert!(rotate_manifest(env, true).unwrap());
+    }),
+    ("a long log", |engine| {
+        fill_log(engine);
+        let shared = &engine.shared;
+        shorten_log(&shared.env, &shared.committer, &mut |tree| shared.work.add_flush(tree))
+            .unwrap();
+        trim_log(&shared.env).unwrap();
+        let kept = shared.env.log_bytes();
+        assert!(kept < shared.env.options.write_buffer_bytes(), "{kept} bytes are pinned");
+    }),
+];
+
+#[test]
+fn a_restart_finds_what_was_prepared_and_its_writes() {
+    for (how, unpin) in UNPINS {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let a = engine.create_tree("a", TreeOptions::default()).unwrap();
+        let b = engine.create_tree("b", TreeOptions::default()).unwrap();
+        for xid in ["commit", "roll back", "wait"] {
+            let keys: Vec<String> = ["k", "l"].map(|key| format!("{key} {xid}")).into();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            // The record's messages are newer than those of the runs.
+            let record = batch(&a, &keys[..1]);
+            prepare(&engine, xid, &[part(&a, &keys), part(&b, &keys)], &record).unwrap();
+        }
+        prepare(&engine, "writes nothing", &[], &Batch::new()).unwrap();
+        unpin(&engine);
+        drop(engine);
+
+        let (device, engine) = crash(&device);
+        let names = ["commit", "roll back", "wait", "writes nothing"];
+        assert!(engine.prepared().iter().map(|xid| &**xid).eq(names.map(str::as_bytes)), "{how}");
+        assert_eq!(value(&engine, "a", "k commit"), None, "{how}");
+        let mut written = BTreeSet::new();
+        for_each_write(&engine.shared.env, b"wait", &mut |tree, what| {
+            let (Written::Key(first) | Written::Range(first, _)) = what;
+            written.insert((tree.id, first.to_vec()));
+        })
+        .unwrap();
+        assert!(written.iter().any(|(_, key)| key == b"k wait"), "{how}: {written:?}");
+        assert_eq!(written.iter().map(|(tree, _)| tree).collect::<BTreeSet<_>>().len(), 2);
+        engine.commit_prepared(b"commit", Durability::Sync).unwrap();
+        engine.roll_back_prepared(b"roll back").unwrap();
+        engine.roll_back_prepared(b"writes nothing").unwrap();
+        drop(engine);
+
+        for close in [false, true] {
+            let (_, engine) = crash(&device);
+            assert!(engine.prepared().iter().map(|xid| &**xid).eq([&b"wait"[..]]), "{how}");
+            for (tree, key, expected) in [
+                ("a", "k commit", Some("record")),
+                ("a", "l commit", Some("run")),
+                ("b", "k commit", Some("run")),
+                ("a", "k roll back", None),
+                ("b", "l roll back", None),
+                ("a", "k wait", None),
+            ] {
+                assert_eq!(value(&engine, tree, key).as_deref(), expected, "{how}: {tree} {key}");
+            }
+            if close {
+                engine.commit_prepared(b"wait", Durability::Sync).unwrap();
+                engine.close().unwrap();
+                assert_eq!(engine.leaked_bytes(), 0, "{how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_and_trees_are_kept() {
+    let device = MemoryDevice::new();
+    let engine = open(&device);
+    let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+    prepare(&engine, "x", &[], &batch(&tree, &["k"])).unwrap();
+    let kind = |result: Result<()>| result.unwrap_err().kind();
+    assert_eq!(
+        kind(prepare(&engine, "x", &[part(&tree, &["l"])], &Batch::new())),
+        ErrorKind::Exists
+    );
+    assert_eq!(kind(prepare(&engine, "", &[], &Batch::new())), ErrorKind::Invalid);
+    assert_eq!(kind(prepare(&engine, &"x".repeat(257), &[], &Batch::new())), ErrorKind::Invalid);
+    assert_eq!(kind(engine.commit_prepared(b"y", Durability::Sync)), ErrorKind::NotFound);
+    assert_eq!(kind(engine.roll_back_prepared(b"y")), ErrorKind::NotFound);
+    assert_eq!(kind(engine.drop_tree("t")), ErrorKind::Busy);
+    engine.commit_prepared(b"x", Durability::Sync).unwrap();
+    assert_eq!(kind(engine.commit_prepared(b"x", Durability::Sync)), ErrorKind::NotFound);
+    assert_eq!(value(&engine, "t", "k").as_deref(), Some("record"));
+    engine.drop_tree("t").unwrap();
+    assert_eq!(
+        kind(prepare(&engine, "z", &[part(&tree, &["l"])], &Batch::new())),
+        ErrorKind::NotFound
+    );
+    engine.checkpoint().unwrap();
+    assert_eq!(engine.leaked_bytes(), 0);
+}
+
+/// A record that recovery must skip is in the log as long as something else pins it.
+#[test]
+fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
+    for rotate in [false, true] {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let pins = engine.create_tree("pins", TreeOptions::default()).unwrap();
+        let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+        engine.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
+        prepare(&engine, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
+        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        move_to_manifest(env, committer, Lsn::MAX).unwrap();
+        engine.roll_back_prepared(b"x").unwrap();
+        if rotate {
+            assert!(rotate_manifest(env, true).unwrap());
+        }
+        drop(engine);
+        let (_, engine) = crash(&device);
+        assert_eq!(engine.prepared(), Vec::<Box<[u8]>>::new(), "rotated: {rotate}");
+        assert_eq!(value(&engine, "pins", "first").as_deref(), Some("record"));
+        assert_eq!(engine.leaked_bytes(), 0);
+    }
+}
