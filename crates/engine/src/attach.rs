@@ -169,3 +169,7 @@ fn ask_for_cleaning(change: &Change, runs: &[Arc<Run>]) {
         }
     });
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "attach_tests.rs"]
+mod tests;

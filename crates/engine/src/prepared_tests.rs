@@ -71,8 +71,9 @@ fn fill_log(engine: &Engine) {
 /// What lets go of the log that a prepare has pinned.
 type Unpin = fn(&Engine);
 
-const UNPINS: [(&str, Unpin); 4] = [
+const UNPINS: [(&str, Unpin); 5] = [
     ("nothing", |_| {}),
+    ("an edit that lets the log go", |engine| trim_log(&engine.shared.env).unwrap()),
     ("a checkpoint", |engine| engine.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |engine| {
         let (env, committer) = (&engine.shared.env, &engine.shared.committer);

@@ -49,7 +49,7 @@ type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
 impl PrivatePart {
     /// Writes the runs. After an error nothing is left of them.
-    fn write(&self, env: &Env) -> Result<Attachment> {
+    pub(crate) fn write(&self, env: &Env) -> Result<Attachment> {
         let mut attachment = Attachment {
             tree: Arc::clone(&self.tree.0),
             runs: Vec::new(),

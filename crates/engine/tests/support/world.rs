@@ -163,6 +163,18 @@ impl World {
 
     // --- What it must hold ---
 
+    /// All that it holds.
+    pub(crate) fn contents(&self) -> State {
+        let mut state = State::new();
+        for (i, tree) in self.trees.iter().enumerate() {
+            let mut cursor = self.engine.cursor(tree, CursorOptions::default()).unwrap();
+            let there = cursor.first().unwrap();
+            let all = collect(&mut cursor, there, false);
+            state.extend(all.into_iter().map(|(key, value)| ((i, key), value)));
+        }
+        state
+    }
+
     /// Everything that readers see now and at the snapshots, by all ways of reading.
     pub(crate) fn check(&self, prng: &mut Prng) {
         self.check_at(&self.expected.state, None, prng);

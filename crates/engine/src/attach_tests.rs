@@ -1,0 +1,219 @@
+//! Rules 18 and 19 step by step: what a reader, a restart and a dropped tree make of a large commit
+//! that is not part of the trunk yet.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::{ErrorKind, MessageKind};
+use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+
+use super::*;
+use crate::batch::Batch;
+use crate::checkpoint::{rotate_manifest, trim_log};
+use crate::engine::Engine;
+use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::pending;
+use crate::private::{PrivateMessage, PrivatePart};
+use crate::tree::Tree;
+
+fn open(device: &MemoryDevice) -> Engine {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn create(engine: &Engine, name: &str) -> Tree {
+    engine.create_tree(name, TreeOptions::default()).unwrap()
+}
+
+/// Puts of `0..n` in three runs.
+fn part(tree: &Tree, n: u64, value: &[u8]) -> PrivatePart {
+    let put = |i: u64| PrivateMessage::Point(MessageKind::Put, key(i), value.into());
+    PrivatePart { tree: tree.clone(), messages: (0..n).map(put).collect(), runs: 3, base: false }
+}
+
+fn key(i: u64) -> Vec<u8> {
+    format!("{i:05}").into_bytes()
+}
+
+fn commit(engine: &Engine, parts: &[PrivatePart], durability: Durability) {
+    engine.commit_private(parts, &Batch::new(), durability).unwrap();
+}
+
+fn put(engine: &Engine, tree: &Tree, key: &[u8], durability: Durability) {
+    let mut batch = Batch::new();
+    batch.put(tree, key, b"batch");
+    engine.write(&batch, durability).unwrap();
+}
+
+fn count(engine: &Engine, tree: &Tree) -> u64 {
+    let mut cursor = engine.cursor(tree, crate::CursorOptions::default()).unwrap();
+    let (mut n, mut there) = (0, cursor.first().unwrap());
+    while there {
+        n += 1;
+        there = cursor.next().unwrap();
+    }
+    n
+}
+
+/// A reader that has taken its version before a commit sees nothing of what came after it, and so no
+/// later message without the commit's runs.
+#[test]
+fn later_messages_go_above_the_runs() {
+    let engine = open(&MemoryDevice::new());
+    let tree = create(&engine, "t");
+    engine.block_flushes(&tree, true);
+    let before = tree.0.version();
+    commit(&engine, &[part(&tree, 9, b"run")], Durability::NoSync);
+    put(&engine, &tree, b"later", Durability::NoSync);
+    assert!(before.active.is_empty());
+    put(&engine, &tree, &key(3), Durability::NoSync);
+    let frozen: Vec<bool> =
+        tree.0.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+    assert_eq!(frozen, [true]);
+    commit(&engine, &[part(&tree, 3, b"newer")], Durability::NoSync);
+    let frozen: Vec<bool> =
+        tree.0.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+    assert_eq!(frozen, [true, false, true]);
+    let value = |i| engine.get(&tree, &key(i), None).unwrap().unwrap();
+    assert_eq!([value(2), value(3), value(4)], [&b"newer"[..], b"batch", b"run"]);
+    engine.block_flushes(&tree, false);
+    engine.flush().unwrap();
+    assert_eq!([value(2), value(3), value(4)], [&b"newer"[..], b"batch", b"run"]);
+    assert_eq!((count(&engine, &tree), engine.stats().attaches), (10, 2));
+}
+
+/// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is durable,
+/// whoever looks how far it is needed.
+#[test]
+fn the_record_stays_while_the_runs_wait() {
+    let keeps: [fn(&Env); 2] =
+        [|env| trim_log(env).unwrap(), |env| assert!(rotate_manifest(env, true).unwrap())];
+    for keep in keeps {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let (a, b) = (create(&engine, "a"), create(&engine, "b"));
+        engine.block_flushes(&a, true);
+        commit(&engine, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
+        put(&engine, &b, b"later", Durability::Sync);
+        engine.shared.freeze(&b.0);
+        engine.shared.run_pending();
+        keep(&engine.shared.env);
+        assert_eq!(engine.stats().attaches, 1, "only one of them is part of its tree");
+        drop(engine);
+
+        let device = device.crash(CrashMode::LoseUnsynced);
+        let engine = open(&device);
+        let (a, b) = (engine.open_tree("a").unwrap(), engine.open_tree("b").unwrap());
+        assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 61));
+        engine.checkpoint().unwrap();
+        assert_eq!(engine.stats().attaches, 1, "the other is once, and is not again");
+        assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 61));
+        assert_eq!(engine.leaked_bytes(), 0);
+    }
+}
+
+/// Rule 6: runs of a commit that power loss may take are made part of no tree before its record is
+/// durable, or it would be there in one tree and not in the other.
+#[test]
+fn the_record_is_durable_before_the_runs_are_attached() {
+    let device = MemoryDevice::new();
+    let engine = open(&device);
+    let (a, b) = (create(&engine, "a"), create(&engine, "b"));
+    engine.block_flushes(&a, true);
+    commit(&engine, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::NoSync);
+    assert_eq!(engine.stats().attaches, 1);
+    drop(engine);
+    let engine = open(&device.crash(CrashMode::LoseUnsynced));
+    let (a, b) = (engine.open_tree("a").unwrap(), engine.open_tree("b").unwrap());
+    assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 60));
+}
+
+#[test]
+fn a_dropped_tree_takes_its_runs_along() {
+    let device = MemoryDevice::new();
+    let engine = open(&device);
+    let (stays, goes) = (create(&engine, "stays"), create(&engine, "goes"));
+    let large = vec![7; 100_000];
+    engine.block_flushes(&stays, true);
+    engine.block_flushes(&goes, true);
+    commit(&engine, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
+    // One that is not committed yet.
+    let env = &engine.shared.env;
+    let pending = part(&goes, 5, b"pending").write(env).unwrap();
+    pending::add(env, 99, std::slice::from_ref(&pending)).unwrap();
+    engine.drop_tree("goes").unwrap();
+    let failed = engine.commit_private(&[part(&goes, 3, b"")], &Batch::new(), Durability::Sync);
+    assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
+    pending::abandon(env, 99, &[pending]);
+    assert!(env.pending.lock().parts.values().all(|part| part.tree == stays.id()));
+    assert_eq!(engine.leaked_bytes(), 0);
+    drop(engine);
+
+    let engine = open(&device.crash(CrashMode::LoseUnsynced));
+    let stays = engine.open_tree("stays").unwrap();
+    assert_eq!(count(&engine, &stays), 3);
+    engine.flush().unwrap();
+    assert_eq!(engine.get(&stays, &key(1), None).unwrap(), Some(large));
+    assert_eq!(engine.leaked_bytes(), 0);
+}
+
+/// What is pending and was never committed is free after a restart, and stays free after another.
+#[test]
+fn what_was_never_committed_is_free_after_a_restart() {
+    let mut device = MemoryDevice::new();
+    let engine = open(&device);
+    let tree = create(&engine, "t");
+    let env = &engine.shared.env;
+    let attachment = part(&tree, 500, &[1; 500]).write(env).unwrap();
+    pending::add(env, env.next_txn(), &[attachment]).unwrap();
+    let used = env.runs.space.stats().used_bytes;
+    assert!(used > 8_000, "{used}");
+    drop(engine);
+    for rotate in [false, true] {
+        device = device.crash(CrashMode::KeepAll);
+        let engine = open(&device);
+        assert_eq!((engine.leaked_bytes(), engine.stats().data_used_bytes), (0, 0));
+        let tree = engine.open_tree("t").unwrap();
+        assert_eq!(count(&engine, &tree), 0);
+        if rotate {
+            assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+        }
+    }
+    let engine = open(&device.crash(CrashMode::KeepAll));
+    let tree = engine.open_tree("t").unwrap();
+    commit(&engine, &[part(&tree, 500, &[2; 500])], Durability::Sync);
+    assert_eq!((count(&engine, &tree), engine.leaked_bytes()), (500, 0));
+}
+
+#[test]
+fn an_estimate_counts_runs_above_the_trunk() {
+    let engine = open(&MemoryDevice::new());
+    let tree = create(&engine, "t");
+    engine.block_flushes(&tree, true);
+    // All is deleted first, as a load that replaces a table does.
+    let mut load = part(&tree, 3000, &[1; 100]);
+    load.messages.insert(0, PrivateMessage::DeleteRange(Vec::new(), None));
+    commit(&engine, &[load], Durability::NoSync);
+    let estimate = |lo, hi| engine.estimate(&tree, &key(lo), Some(&key(hi))).unwrap();
+    for (lo, hi) in [(0, 3000), (1000, 2000)] {
+        let found = estimate(lo, hi);
+        let expected = hi - lo;
+        assert!((expected * 8 / 10..expected * 12 / 10).contains(&found.entries), "{found:?}");
+        let part = engine.tree_stats(&tree).unwrap().disk_bytes * expected / 3000;
+        assert!((part * 8 / 10..=part * 12 / 10).contains(&found.disk_bytes), "{found:?}");
+    }
+    put(&engine, &tree, b"x", Durability::NoSync);
+    let mut batch = Batch::new();
+    batch.delete_range(&tree, &key(0), Some(&key(1000)));
+    engine.write(&batch, Durability::NoSync).unwrap();
+    let left = estimate(0, 3000).entries;
+    assert!((1600..2400).contains(&left), "{left}");
+}
