@@ -1,0 +1,327 @@
+//! Lockers that wait for each other. A thread that waits is seen by [`LockManager::waits`], so
+//! nothing sleeps and nothing depends on time.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::Bound::Excluded;
+use std::time::Duration;
+
+use frondb_core::budget::Budget;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{ErrorKind, Result, TreeId};
+use frondb_locks::LockMode::{Exclusive, Shared};
+use frondb_locks::LockWait::{Forever, NoWait, Upto};
+use frondb_locks::{Acquired, LockManager, LockMode, LockOptions, LockTable, Locker};
+
+type Outcome = std::thread::JoinHandle<(Locker, Result<Acquired>)>;
+
+struct Setup {
+    manager: Arc<LockManager>,
+    tables: [Arc<LockTable>; 2],
+}
+
+impl Setup {
+    fn new() -> Self {
+        let manager = LockManager::new(LockOptions::default(), Budget::new(1 << 30));
+        let tables = [manager.table(TreeId(1)), manager.table(TreeId(2))];
+        Self { manager, tables }
+    }
+
+    /// A locker that holds rows, each in a table.
+    fn holder(&self, id: u64, rows: &[(usize, &[u8])], mode: LockMode) -> Locker {
+        let mut locker = self.manager.locker(id);
+        for (table, key) in rows {
+            locker.lock_row(&self.tables[*table], key, mode, NoWait).unwrap();
+        }
+        locker
+    }
+
+    /// Asks for a row on another thread, and returns when that waits.
+    fn waits(&self, locker: Locker, table: usize, key: &'static [u8], mode: LockMode) -> Outcome {
+        let id = locker.id();
+        let thread = self.asks(locker, table, key, mode);
+        while !self.is_waiting(id) {
+            std::thread::yield_now();
+        }
+        thread
+    }
+
+    /// Asks for a row on another thread.
+    fn asks(
+        &self,
+        mut locker: Locker,
+        table: usize,
+        key: &'static [u8],
+        mode: LockMode,
+    ) -> Outcome {
+        let table = Arc::clone(&self.tables[table]);
+        std::thread::spawn(move || {
+            let result = locker.lock_row(&table, key, mode, Forever);
+            (locker, result)
+        })
+    }
+
+    fn is_waiting(&self, id: u64) -> bool {
+        self.manager.waits().iter().any(|wait| wait.transaction == id)
+    }
+
+    fn nothing_is_left(&self) {
+        assert_eq!(self.manager.locks(), []);
+        assert_eq!(self.manager.waits(), []);
+        assert_eq!(self.manager.stats().waiting, 0);
+        assert!(self.tables.iter().all(|table| table.begin_unlocked().is_some()));
+    }
+}
+
+fn granted(outcome: Outcome) -> Locker {
+    let (locker, result) = outcome.join().unwrap();
+    assert_eq!(result.unwrap(), Acquired { waited: true, was_held: false });
+    locker
+}
+
+fn failed(outcome: Outcome, kind: ErrorKind) -> Locker {
+    let (locker, result) = outcome.join().unwrap();
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    locker
+}
+
+#[test]
+fn a_waiter_goes_on_when_the_row_is_free() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Exclusive);
+    let waiter = setup.waits(setup.manager.locker(2), 0, b"a", Exclusive);
+    let waits = setup.manager.waits();
+    assert_eq!((waits[0].transaction, &waits[0].blockers[..]), (2, &[1][..]));
+    assert_eq!(setup.manager.stats().waiting, 1);
+    drop(holder);
+    let waiter = granted(waiter);
+    assert_eq!(setup.manager.locks()[0].transaction, 2);
+    assert_eq!(setup.manager.stats().waits, 1);
+    drop(waiter);
+    setup.nothing_is_left();
+}
+
+#[test]
+fn waiting_is_first_come_first_served() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Shared);
+    let writer = setup.waits(setup.manager.locker(2), 0, b"a", Exclusive);
+    // Compatible with the holder, and yet behind the writer.
+    let reader = setup.waits(setup.manager.locker(3), 0, b"a", Shared);
+    let other = setup.waits(setup.manager.locker(4), 0, b"a", Shared);
+    let table = &setup.tables[0];
+    let skipped = setup.manager.locker(5).lock_row(table, b"a", Shared, NoWait);
+    assert_eq!(skipped.unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(setup.manager.waits()[1].blockers, [2]);
+    drop(holder);
+    let writer = granted(writer);
+    assert_eq!(setup.manager.stats().waiting, 2, "the readers wait for the writer");
+    drop(writer);
+    drop((granted(reader), granted(other)));
+    setup.nothing_is_left();
+}
+
+#[test]
+fn an_upgrade_goes_before_who_waits() {
+    let setup = Setup::new();
+    let mut one = setup.holder(1, &[(0, b"a")], Shared);
+    let two = setup.holder(2, &[(0, b"a")], Shared);
+    let writer = setup.waits(setup.manager.locker(3), 0, b"a", Exclusive);
+    let same = one.lock_row(&setup.tables[0], b"a", Shared, NoWait).unwrap();
+    assert!(same.was_held, "nobody waits for what he has");
+    let upgrade = setup.waits(one, 0, b"a", Exclusive);
+    drop(two);
+    let one = granted(upgrade);
+    assert!(setup.is_waiting(3));
+    drop(one);
+    drop(granted(writer));
+    setup.nothing_is_left();
+}
+
+#[test]
+fn two_upgrades_are_a_deadlock_at_once() {
+    let setup = Setup::new();
+    let one = setup.holder(1, &[(0, b"a")], Shared);
+    let mut two = setup.holder(2, &[(0, b"a")], Shared);
+    let first = setup.waits(one, 0, b"a", Exclusive);
+    let error = two.lock_row(&setup.tables[0], b"a", Exclusive, Forever).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Deadlock, "as much work as the other, and younger");
+    assert!(error.message().contains("row \"a\" of tree 1"), "{error}");
+    assert!(setup.is_waiting(1), "the victim holds the row until it rolls back");
+    drop(two);
+    drop(granted(first));
+    assert_eq!(setup.manager.stats().deadlocks, 1);
+    setup.nothing_is_left();
+}
+
+/// The victim is who has done least, whoever closes the circle, over two tables.
+#[test]
+fn a_deadlock_of_three_takes_who_has_done_least() {
+    for (work, victim) in [([0, 5, 5], 1), ([5, 0, 5], 2), ([5, 5, 0], 3), ([5, 5, 5], 3)] {
+        let setup = Setup::new();
+        let rows: [(usize, &'static [u8]); 3] = [(0, b"a"), (1, b"a"), (0, b"c")];
+        let mut lockers = Vec::new();
+        for id in 1..=3_u64 {
+            let at = id as usize - 1;
+            lockers.push(setup.holder(id, &rows[at..=at], Exclusive));
+            lockers[at].add_work(work[at]);
+        }
+        let three = lockers.pop().unwrap();
+        let two = lockers.pop().unwrap();
+        let one = lockers.pop().unwrap();
+        let first = setup.waits(one, rows[1].0, rows[1].1, Exclusive);
+        let second = setup.waits(two, rows[2].0, rows[2].1, Exclusive);
+        let third = setup.asks(three, 0, b"a", Exclusive);
+        let mut outcomes = [Some(first), Some(second), Some(third)];
+        drop(failed(outcomes[victim - 1].take().unwrap(), ErrorKind::Deadlock));
+        // Each waits for the next: what the victim gives back goes to the one before it.
+        for before in [1, 2] {
+            let next = (victim - 1 + 3 - before) % 3;
+            drop(granted(outcomes[next].take().unwrap()));
+        }
+        assert_eq!(setup.manager.stats().deadlocks, 1);
+        setup.nothing_is_left();
+    }
+}
+
+#[test]
+fn one_wait_may_close_several_circles() {
+    let setup = Setup::new();
+    let big = setup.holder(1, &[(0, b"a"), (0, b"b")], Exclusive);
+    big.add_work(100);
+    let two = setup.holder(2, &[(1, b"x")], Shared);
+    let three = setup.holder(3, &[(1, b"x")], Shared);
+    let two = setup.waits(two, 0, b"a", Exclusive);
+    let three = setup.waits(three, 0, b"b", Exclusive);
+    let big = setup.waits(big, 1, b"x", Exclusive);
+    drop((failed(two, ErrorKind::Deadlock), failed(three, ErrorKind::Deadlock)));
+    drop(granted(big));
+    assert_eq!(setup.manager.stats().deadlocks, 2);
+    setup.nothing_is_left();
+}
+
+#[test]
+fn a_wait_may_be_too_long() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Exclusive);
+    let mut late = setup.manager.locker(4);
+    let patience = Duration::from_micros(50);
+    let error = late.lock_row(&setup.tables[0], b"a", Shared, Upto(patience)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockTimeout);
+    assert!(error.message().contains("transactions 1 hold or want"), "{error}");
+    let zero = late.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
+    assert_eq!(zero.unwrap_err().kind(), ErrorKind::LockTimeout);
+    assert_eq!((setup.manager.stats().timeouts, setup.manager.waits().len()), (2, 0));
+    drop((holder, late));
+    setup.nothing_is_left();
+}
+
+#[test]
+fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Shared);
+    let writer = setup.manager.locker(2);
+    let canceller = writer.canceller();
+    let writer = setup.waits(writer, 0, b"a", Exclusive);
+    let reader = setup.waits(setup.manager.locker(3), 0, b"a", Shared);
+    canceller.cancel();
+    let mut writer = failed(writer, ErrorKind::Cancelled);
+    drop(granted(reader));
+    // Once cancelled is once: the next wait is not.
+    let again = writer.lock_row(&setup.tables[0], b"a", Exclusive, Upto(Duration::ZERO));
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::LockTimeout);
+    canceller.clone().cancel();
+    let free = writer.lock_row(&setup.tables[0], b"z", Exclusive, Forever);
+    assert!(!free.unwrap().waited, "what is free is no wait");
+    let next = writer.lock_row(&setup.tables[0], b"a", Exclusive, Forever);
+    assert_eq!(next.unwrap_err().kind(), ErrorKind::Cancelled);
+    drop((holder, writer));
+    setup.nothing_is_left();
+}
+
+/// A writer waits for a gap, a scan for the writer's row, all in one queue.
+#[test]
+fn ranges_wait_as_rows_do() {
+    let setup = Setup::new();
+    let table = &setup.tables[0];
+    let mut scan = setup.manager.locker(1);
+    scan.lock_gap(table, Excluded(b"a"), Excluded(b"k"), NoWait).unwrap();
+    let writer = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
+    let mut late = setup.manager.locker(3);
+    let gap = late.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait);
+    assert_eq!(gap.unwrap_err().kind(), ErrorKind::Busy, "the writer was first");
+    assert!(scan.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait).unwrap().was_held);
+    // It holds the gap, so it goes before the writer that waits for the gap.
+    let insert = scan.lock_row(table, b"c", Exclusive, NoWait).unwrap();
+    assert!(!insert.was_held);
+    scan.release_all();
+    let writer = granted(writer);
+    let ranged = std::thread::spawn({
+        let table = Arc::clone(table);
+        move || {
+            let result = late.lock_range(&table, b"", None, Exclusive, Forever);
+            (late, result)
+        }
+    });
+    while !setup.is_waiting(3) {
+        std::thread::yield_now();
+    }
+    drop(writer);
+    let mut late = granted(ranged);
+    assert_eq!(setup.manager.stats().ranges, 1);
+    assert!(late.lock_row(table, b"q", Exclusive, NoWait).unwrap().was_held);
+    drop((late, scan));
+    setup.nothing_is_left();
+}
+
+/// Threads that lock at random over two tables: all that happens is progress and deadlocks, and
+/// at the end nothing is left.
+#[test]
+fn a_storm_of_deadlocks_ends() {
+    let setup = Setup::new();
+    let seed = 77;
+    let threads: Vec<_> = (0..8_u64)
+        .map(|thread| {
+            let (manager, tables) = (Arc::clone(&setup.manager), setup.tables.clone());
+            std::thread::spawn(move || {
+                let mut prng = Prng::new(seed + thread);
+                let mut ended = [0_u64; 2];
+                for round in 0..400 {
+                    let mut locker = manager.locker(round * 8 + thread);
+                    ended[usize::from(storm(&mut locker, &tables, &mut prng))] += 1;
+                }
+                ended
+            })
+        })
+        .collect();
+    let ended = threads.into_iter().map(|thread| thread.join().unwrap());
+    let ended = ended.fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+    assert_eq!(ended[0] + ended[1], 3200, "seed {seed}");
+    assert_eq!(setup.manager.stats().deadlocks, ended[1], "each victim is told once");
+    assert!(ended[0] > 0 && ended[1] > 0, "{ended:?}");
+    setup.nothing_is_left();
+}
+
+/// One transaction; whether it was a deadlock's victim.
+fn storm(locker: &mut Locker, tables: &[Arc<LockTable>; 2], prng: &mut Prng) -> bool {
+    for _ in 0..prng.range(2..8) {
+        let table = &tables[prng.index(2)];
+        let mode = if prng.chance(1, 2) { Shared } else { Exclusive };
+        let (a, b) = (prng.below(12) as u8, prng.below(12) as u8);
+        let (lo, hi) = ([a.min(b)], [a.max(b)]);
+        let done = match prng.below(8) {
+            0 => locker.lock_gap(table, Excluded(&lo), Excluded(&hi), Forever),
+            1 => locker.lock_next(table, Excluded(&lo), Excluded(&hi), &hi, mode, Forever),
+            2 => locker.lock_range(table, &lo, Some(&hi), mode, Forever),
+            _ => locker.lock_row(table, &lo, mode, Forever),
+        };
+        if let Err(e) = done {
+            assert_eq!(e.kind(), ErrorKind::Deadlock, "{e}");
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
