@@ -22,6 +22,8 @@ mod info;
 mod key;
 mod locker;
 mod manager;
+#[cfg(all(test, not(shuttle)))]
+mod model_tests;
 mod oracle;
 mod own;
 mod ranges;

@@ -313,7 +313,7 @@ impl Locker {
     }
 }
 
-fn step(gap_lo: Bound<&[u8]>, gap_hi: Bound<&[u8]>, row: &[u8], mode: LockMode) -> Want {
+pub(crate) fn step(gap_lo: Bound<&[u8]>, gap_hi: Bound<&[u8]>, row: &[u8], mode: LockMode) -> Want {
     let (gap_lo, gap_hi) = (lo_of(gap_lo), hi_of(gap_hi));
     let (row, after) = (Key::new(row), Key::after(row));
     let lo = gap_lo.clone().min(row.clone());

@@ -349,21 +349,30 @@ impl State {
         }
     }
 
-    /// `locker` has let go of something: grants what waited for nobody else. `has_more` says
-    /// whether it may still have locks here or stand in the queue.
+    /// `locker` has let go of something: grants what waited for nobody else, in the order of the
+    /// queue. `has_more` says whether it may still have locks here or stand in the queue.
+    ///
+    /// A step of a scan is granted as less than it asked for (its row excludes a gap, a scanned
+    /// range does not), so who waited for it is looked at again.
     pub(crate) fn let_pass(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
+        let mut let_go = SmallVec::<[(u64, bool); 4]>::from_slice(&[(locker, has_more)]);
         let mut at = 0;
         while let Some(waiter) = self.waiters.get(at) {
-            let passes = graph.has_arrow(waiter.locker, locker)
-                && !(has_more && self.still_blocks(locker, waiter))
-                && graph.remove_arrow(waiter.locker, locker)
-                && graph.decide(waiter.locker, Fate::Granted);
-            if passes {
-                let waiter = self.waiters.remove(at);
-                self.grant(waiter, graph);
-            } else {
+            let free = let_go.iter().fold(false, |free, (locker, has_more)| {
+                let passes = graph.has_arrow(waiter.locker, *locker)
+                    && !(*has_more && self.still_blocks(*locker, waiter));
+                free | (passes && graph.remove_arrow(waiter.locker, *locker))
+            });
+            if !free || !graph.decide(waiter.locker, Fate::Granted) {
                 at += 1;
+                continue;
             }
+            let waiter = self.waiters.remove(at);
+            if matches!(waiter.want, Want::Step { .. }) {
+                let_go.push((waiter.locker, true));
+                at = 0;
+            }
+            self.grant(waiter, graph);
         }
     }
 

@@ -1,0 +1,555 @@
+//! Random histories of lockers against a model that knows nothing clever: locks are sets of points,
+//! every question is a loop over all of them. One thread: a request is asked, and what becomes of
+//! it is settled when it is decided, so who is granted, who is a victim and who waits for whom must
+//! be the same after every step.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
+use frondb_core::budget::Budget;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{ErrorKind, TreeId};
+
+use crate::graph::Fate;
+use crate::key::{Key, hi_of, lo_of};
+use crate::table::Want;
+use crate::wait::{Asked, Pending};
+use crate::{LockManager, LockMode, LockOptions, LockTable, LockWait, Locked, Locker};
+
+const KEYS: u8 = 10;
+const LOCKERS: usize = 6;
+const SEEDS: u64 = 400;
+const STEPS: u32 = 250;
+
+/// Point 2n is the key `[n]`, from 1 on; 2n + 1 is all that lies between this key and the next, and
+/// 0 and 1 what lies before the first key.
+type Points = u64;
+const END: u8 = 2 * KEYS + 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    Row,
+    Gap,
+    Scan,
+    Range,
+}
+
+type Sort = (Kind, LockMode);
+const S: LockMode = LockMode::Shared;
+const X: LockMode = LockMode::Exclusive;
+
+/// The table of docs/design/transactions.md, once more in words.
+fn excludes(a: Sort, b: Sort) -> bool {
+    let one = |a: Sort, b: Sort| match a {
+        (Kind::Row, X) | (Kind::Range, X) => true,
+        (Kind::Gap, _) => false,
+        (Kind::Scan, X) => matches!(b.0, Kind::Row | Kind::Range),
+        _ => false,
+    };
+    one(a, b) || one(b, a)
+}
+
+/// Whether an own range makes it needless to ask.
+fn covers(own: Sort, wanted: Sort) -> bool {
+    match (own, wanted) {
+        ((Kind::Row, _), _) => false,
+        (_, (Kind::Gap, _)) => true,
+        ((Kind::Gap, _), _) => false,
+        ((Kind::Range, mode), wanted) => mode >= wanted.1,
+        (_, (Kind::Row, wanted)) => wanted == S,
+        ((_, mode), (Kind::Range, S)) => mode == X,
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Part {
+    points: Points,
+    sort: Sort,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    table: usize,
+    parts: Vec<Part>,
+    /// Part for part: goes before all who wait.
+    first: Vec<bool>,
+    /// What is held when it is granted.
+    held: Part,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Actor {
+    id: u64,
+    work: u64,
+    held: Vec<(usize, Part)>,
+    upgraded: BTreeSet<(usize, Points)>,
+    /// Position in the queue.
+    waits: Option<(u64, Request)>,
+    doomed: bool,
+}
+
+#[derive(Default)]
+struct Model {
+    actors: Vec<Actor>,
+    queued: u64,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum Answer {
+    Held,
+    Granted,
+    Waits,
+    Busy,
+}
+
+impl Actor {
+    fn covered(&self, table: usize, part: Part) -> bool {
+        let mine = self.held.iter().filter(|(at, _)| *at == table).map(|(_, held)| held);
+        let row = |held: &&Part| {
+            part.sort.0 == Kind::Row
+                && held.sort.0 == Kind::Row
+                && held.points == part.points
+                && held.sort.1 >= part.sort.1
+        };
+        let by = mine.clone().filter(|held| covers(held.sort, part.sort));
+        mine.clone().any(|held| row(&held))
+            || part.points & !by.fold(0, |points, held| points | held.points) == 0
+    }
+
+    fn goes_first(&self, table: usize, part: Part) -> bool {
+        let weakest = if part.sort.0 == Kind::Row { (Kind::Row, S) } else { (Kind::Gap, S) };
+        let mine = self.held.iter().filter(|(at, _)| *at == table).map(|(_, held)| held);
+        let ranges = mine.clone().filter(|held| held.sort.0 != Kind::Row);
+        let all = ranges.fold(0, |points, held| points | held.points);
+        self.covered(table, Part { sort: weakest, ..part }) || part.points & !all == 0
+    }
+}
+
+impl Model {
+    /// Whom the waiting actor waits for: ids, ascending.
+    fn blockers(&self, at: usize) -> Vec<u64> {
+        let Some((place, request)) = &self.actors[at].waits else { return Vec::new() };
+        self.against(at, *place, request)
+    }
+
+    fn against(&self, at: usize, place: u64, request: &Request) -> Vec<u64> {
+        let mut blockers = BTreeSet::new();
+        for other in self.actors.iter().filter(|other| other.id != self.actors[at].id) {
+            for (part, first) in request.parts.iter().zip(&request.first) {
+                let clash = |b: &Part| part.points & b.points != 0 && excludes(part.sort, b.sort);
+                let held = other.held.iter().filter(|(table, _)| *table == request.table);
+                if held.clone().any(|(_, held)| clash(held)) {
+                    blockers.insert(other.id);
+                }
+                let Some((others, queued)) = &other.waits else { continue };
+                if queued.table != request.table || *first {
+                    continue;
+                }
+                for (b, b_first) in queued.parts.iter().zip(&queued.first) {
+                    if clash(b) && (*b_first || *others < place) {
+                        blockers.insert(other.id);
+                    }
+                }
+            }
+        }
+        blockers.into_iter().collect()
+    }
+
+    fn ask(&mut self, at: usize, mut request: Request, may_wait: bool) -> Answer {
+        request.parts.retain(|part| part.points != 0);
+        let actor = &self.actors[at];
+        if request.parts.iter().all(|part| actor.covered(request.table, *part)) {
+            return Answer::Held;
+        }
+        let first = request.parts.iter().map(|part| actor.goes_first(request.table, *part));
+        request.first = first.collect();
+        self.queued += 1;
+        let place = self.queued;
+        if self.against(at, place, &request).is_empty() {
+            self.grant(at, &request);
+            return Answer::Granted;
+        }
+        if !may_wait {
+            return Answer::Busy;
+        }
+        self.actors[at].waits = Some((place, request));
+        while let Some(circle) = self.circle(at) {
+            let least = circle.iter().min_by_key(|id| {
+                let work = self.actors.iter().find(|actor| actor.id == **id).unwrap().work;
+                (work, u64::MAX - **id)
+            });
+            let victim = self.actors.iter_mut().find(|actor| actor.id == *least.unwrap()).unwrap();
+            victim.doomed = true;
+        }
+        Answer::Waits
+    }
+
+    fn circle(&self, from: usize) -> Option<Vec<u64>> {
+        let goal = self.actors[from].id;
+        let (mut seen, mut path) = (BTreeSet::new(), Vec::new());
+        self.search(from, goal, &mut seen, &mut path).then_some(path)
+    }
+
+    fn search(
+        &self,
+        at: usize,
+        goal: u64,
+        seen: &mut BTreeSet<usize>,
+        path: &mut Vec<u64>,
+    ) -> bool {
+        if self.actors[at].doomed {
+            return false;
+        }
+        path.push(self.actors[at].id);
+        for blocker in self.blockers(at) {
+            let to = self.actors.iter().position(|actor| actor.id == blocker).unwrap();
+            if blocker == goal || (seen.insert(to) && self.search(to, goal, seen, path)) {
+                return true;
+            }
+        }
+        path.pop();
+        false
+    }
+
+    fn grant(&mut self, at: usize, request: &Request) {
+        let (actor, held) = (&mut self.actors[at], request.held);
+        actor.work += 1;
+        if held.sort.0 == Kind::Row {
+            let same = |(table, part): &(usize, Part)| {
+                *table == request.table && part.sort.0 == Kind::Row && part.points == held.points
+            };
+            if actor.held.iter().any(same) {
+                actor.upgraded.insert((request.table, held.points));
+            }
+            actor.held.retain(|own| !same(own));
+        }
+        actor.held.push((request.table, held));
+    }
+
+    /// Takes out the doomed and grants what has become free. Who was which.
+    fn settle(&mut self) -> BTreeMap<u64, Fate> {
+        let mut fates = BTreeMap::new();
+        for actor in self.actors.iter_mut().filter(|actor| actor.doomed) {
+            (actor.doomed, actor.waits) = (false, None);
+            fates.insert(actor.id, Fate::Doomed(Vec::new()));
+        }
+        loop {
+            let free =
+                |at: &usize| self.actors[*at].waits.is_some() && self.blockers(*at).is_empty();
+            let place = |at: &usize| self.actors[*at].waits.as_ref().map(|(place, _)| *place);
+            let first = (0..self.actors.len()).filter(free).min_by_key(place);
+            let Some(at) = first else { return fates };
+            if let Some((_, request)) = self.actors[at].waits.take() {
+                self.grant(at, &request);
+                fates.insert(self.actors[at].id, Fate::Granted);
+            }
+        }
+    }
+}
+
+/// The real one beside the model.
+struct World {
+    manager: Arc<LockManager>,
+    tables: [Arc<LockTable>; 2],
+    lockers: Vec<(Locker, Option<Box<Pending>>)>,
+    model: Model,
+    next_id: u64,
+    seed: u64,
+    prng: Prng,
+}
+
+fn key(n: u8) -> [u8; 1] {
+    [n]
+}
+
+/// The points of keys from `lo` to before `hi`.
+fn points(lo: u8, hi: u8) -> Points {
+    (0..END).filter(|p| *p >= lo && *p < hi).fold(0, |points, p| points | 1 << p)
+}
+
+fn bounds<'a>(
+    lo: &'a [u8; 1],
+    hi: &'a [u8; 1],
+    how: u64,
+) -> (Bound<&'a [u8]>, Bound<&'a [u8]>, Points) {
+    let (a, b) = (2 * lo[0], 2 * hi[0]);
+    match how {
+        0 => (Included(lo), Excluded(hi), points(a, b)),
+        1 => (Included(lo), Included(hi), points(a, b + 1)),
+        2 => (Excluded(lo), Unbounded, points(a + 1, END)),
+        3 => (Unbounded, Excluded(hi), points(0, b)),
+        _ => (Excluded(lo), Excluded(hi), points(a + 1, b)),
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let manager = LockManager::new(LockOptions::default(), Budget::new(1 << 30));
+        let tables = [manager.table(TreeId(0)), manager.table(TreeId(1))];
+        let mut world = Self {
+            manager,
+            tables,
+            lockers: Vec::new(),
+            model: Model::default(),
+            next_id: 1,
+            seed,
+            prng: Prng::new(seed),
+        };
+        for _ in 0..LOCKERS {
+            let (locker, actor) = world.fresh();
+            world.lockers.push((locker, None));
+            world.model.actors.push(actor);
+        }
+        world
+    }
+
+    fn fresh(&mut self) -> (Locker, Actor) {
+        let id = self.next_id;
+        self.next_id += 1;
+        (self.manager.locker(id), Actor { id, ..Actor::default() })
+    }
+
+    fn step(&mut self) {
+        let at = self.prng.index(LOCKERS);
+        if self.lockers[at].1.is_some() {
+            if self.prng.chance(1, 4) {
+                self.give_up(at);
+            }
+        } else {
+            match self.prng.below(20) {
+                0..8 => self.row(at),
+                8..10 => self.gap(at),
+                10..13 => self.scan(at),
+                13..15 => self.range(at),
+                15..18 => self.unlock(at),
+                18 => {
+                    self.lockers[at].0.add_work(2);
+                    self.model.actors[at].work += 2;
+                }
+                _ => self.release(at),
+            }
+        }
+        self.settle();
+        self.compare();
+    }
+
+    fn mode(&mut self) -> LockMode {
+        if self.prng.chance(2, 3) { S } else { X }
+    }
+
+    fn two_keys(&mut self) -> ([u8; 1], [u8; 1]) {
+        let mut any = || 1 + self.prng.below(KEYS.into()) as u8;
+        let (a, b) = (any(), any());
+        (key(a.min(b)), key(a.max(b)))
+    }
+
+    fn row(&mut self, at: usize) {
+        let (n, mode) = (self.two_keys().0, self.mode());
+        let part = Part { points: 1 << (2 * n[0]), sort: (Kind::Row, mode) };
+        self.ask(at, Want::Row { key: Key::new(&n), mode }, &[part], part);
+    }
+
+    fn gap(&mut self, at: usize) {
+        let ((lo, hi), how) = (self.two_keys(), self.prng.below(6));
+        let (lo, hi, points) = bounds(&lo, &hi, how);
+        let part = Part { points, sort: (Kind::Gap, S) };
+        let class = crate::class::Class::Gap;
+        self.ask(at, Want::Range { lo: lo_of(lo), hi: hi_of(hi), class }, &[part], part);
+    }
+
+    fn range(&mut self, at: usize) {
+        let ((lo, hi), mode) = (self.two_keys(), self.mode());
+        let part = Part { points: points(2 * lo[0], 2 * hi[0]), sort: (Kind::Range, mode) };
+        let class = crate::class::Class::range(mode);
+        let want = Want::Range { lo: Key::new(&lo), hi: Some(Key::new(&hi)), class };
+        self.ask(at, want, &[part], part);
+    }
+
+    fn scan(&mut self, at: usize) {
+        let ((lo, hi), mode) = (self.two_keys(), self.mode());
+        let backward = self.prng.chance(1, 2);
+        let row = if backward { lo } else { hi };
+        let how = if backward { 2 * self.prng.below(2) + 2 } else { 3 + self.prng.below(2) };
+        let (gap_lo, gap_hi, points) = bounds(&lo, &hi, how);
+        let gap = Part { points, sort: (Kind::Gap, S) };
+        let row_part = Part { points: 1 << (2 * row[0]), sort: (Kind::Row, mode) };
+        let held = Part { points: points | row_part.points, sort: (Kind::Scan, mode) };
+        let want = crate::locker::step(gap_lo, gap_hi, &row, mode);
+        self.ask(at, want, &[gap, row_part], held);
+    }
+
+    fn ask(&mut self, at: usize, want: Want, parts: &[Part], held: Part) {
+        let table = self.prng.index(2);
+        let wait = if self.prng.chance(1, 5) { LockWait::NoWait } else { LockWait::Forever };
+        let (locker, pending) = &mut self.lockers[at];
+        let asked = match &want {
+            Want::Row { key, mode } => {
+                locker.ask_row(&self.tables[table], key.as_slice(), *mode, wait)
+            }
+            _ => locker.ask(&self.tables[table], want.clone(), wait),
+        };
+        let ours = match asked {
+            Ok(Asked::Done(acquired)) if acquired.was_held => Answer::Held,
+            Ok(Asked::Done(_)) => Answer::Granted,
+            Ok(Asked::Waits(waits)) => {
+                *pending = Some(waits);
+                Answer::Waits
+            }
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::Busy, "{e}");
+                Answer::Busy
+            }
+        };
+        let request = Request { table, parts: parts.to_vec(), first: Vec::new(), held };
+        let theirs = self.model.ask(at, request, wait != LockWait::NoWait);
+        assert_eq!(ours, theirs, "seed {}: {want:?}", self.seed);
+    }
+
+    fn give_up(&mut self, at: usize) {
+        let (locker, pending) = &mut self.lockers[at];
+        let kind = if self.prng.chance(1, 2) {
+            locker.canceller().cancel();
+            ErrorKind::Cancelled
+        } else {
+            assert!(self.manager.graph.lock().decide(locker.id(), Fate::TimedOut));
+            ErrorKind::LockTimeout
+        };
+        let error = locker.settle(pending.take().unwrap(), LockWait::Forever).unwrap_err();
+        assert_eq!(error.kind(), kind, "seed {}", self.seed);
+        self.model.actors[at].waits = None;
+    }
+
+    fn unlock(&mut self, at: usize) {
+        let actor = &mut self.model.actors[at];
+        let rows = actor.held.iter().filter(|(_, part)| part.sort.0 == Kind::Row);
+        let rows: Vec<(usize, Points)> = rows.map(|(table, part)| (*table, part.points)).collect();
+        let Some(&(table, points)) = self.prng.pick(&rows) else { return };
+        let n = key(points.trailing_zeros() as u8 / 2);
+        self.lockers[at].0.unlock_row(&self.tables[table], &n);
+        if !actor.upgraded.contains(&(table, points)) {
+            let is = |part: &Part| part.sort.0 == Kind::Row && part.points == points;
+            actor.held.retain(|(of, part)| *of != table || !is(part));
+        }
+    }
+
+    fn release(&mut self, at: usize) {
+        let (locker, actor) = self.fresh();
+        self.lockers[at] = (locker, None);
+        self.model.actors[at] = actor;
+    }
+
+    /// Everybody gives up and goes; nothing is left.
+    fn end(mut self) {
+        for at in 0..LOCKERS {
+            if self.lockers[at].1.is_some() {
+                self.give_up(at);
+            }
+            self.release(at);
+            self.settle();
+            self.compare();
+        }
+        assert!(self.lockers.iter().all(|(_, pending)| pending.is_none()));
+        assert!(self.tables.iter().all(|table| table.begin_unlocked().is_some()));
+        let graph = self.manager.graph.lock();
+        assert!((1..self.next_id).all(|id| !graph.is_awaited(id) && graph.get(id).is_none()));
+    }
+
+    /// What was decided is the same on both sides.
+    fn settle(&mut self) {
+        let expected = self.model.settle();
+        let mut found = BTreeMap::new();
+        loop {
+            let mut again = false;
+            for (locker, pending) in &mut self.lockers {
+                let fate = self.manager.graph.lock().get(locker.id()).map(|wait| wait.fate.clone());
+                let Some(fate) = fate.filter(|fate| *fate != Fate::Waiting) else { continue };
+                let result = locker.settle(pending.take().unwrap(), LockWait::Forever);
+                let fate = match fate {
+                    Fate::Doomed(_) => Fate::Doomed(Vec::new()),
+                    fate => fate,
+                };
+                assert_eq!(result.is_ok(), fate == Fate::Granted);
+                found.insert(locker.id(), fate);
+                again = true;
+            }
+            if !again {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "seed {}", self.seed);
+    }
+
+    fn compare(&self) {
+        assert_eq!(self.locks(), self.model_locks(), "seed {}", self.seed);
+        let waits = self.manager.waits().into_iter();
+        let ours: BTreeMap<u64, Vec<u64>> =
+            waits.map(|wait| (wait.transaction, wait.blockers)).collect();
+        let waiting = (0..LOCKERS).filter(|at| self.model.actors[*at].waits.is_some());
+        let theirs: BTreeMap<u64, Vec<u64>> =
+            waiting.map(|at| (self.model.actors[at].id, self.model.blockers(at))).collect();
+        assert_eq!(ours, theirs, "seed {}", self.seed);
+    }
+
+    /// Who holds what at each point: rows and ranges apart, the strongest range.
+    fn locks(&self) -> BTreeMap<(usize, u64, bool, u32), Sort> {
+        let mut locks = BTreeMap::new();
+        for lock in self.manager.locks() {
+            let of = |key: &[u8]| 2 * key[0] + u8::from(key.len() > 1);
+            let (kind, points) = match &lock.locked {
+                Locked::Row { key } => (Kind::Row, 1 << of(key)),
+                Locked::Gap { lo, hi } | Locked::Scanned { lo, hi } | Locked::Range { lo, hi } => {
+                    let lo = if lo.is_empty() { 0 } else { of(lo) };
+                    let hi = hi.as_ref().map_or(END, |hi| of(hi));
+                    let kind = match &lock.locked {
+                        Locked::Gap { .. } => Kind::Gap,
+                        Locked::Scanned { .. } => Kind::Scan,
+                        _ => Kind::Range,
+                    };
+                    (kind, points(lo, hi))
+                }
+            };
+            let table = lock.tree.get() as usize;
+            add(&mut locks, table, lock.transaction, Part { points, sort: (kind, lock.mode) });
+        }
+        locks
+    }
+
+    fn model_locks(&self) -> BTreeMap<(usize, u64, bool, u32), Sort> {
+        let mut locks = BTreeMap::new();
+        for actor in &self.model.actors {
+            for (table, part) in &actor.held {
+                add(&mut locks, *table, actor.id, *part);
+            }
+        }
+        locks
+    }
+}
+
+fn add(locks: &mut BTreeMap<(usize, u64, bool, u32), Sort>, table: usize, locker: u64, part: Part) {
+    // A scan is stronger than a gap, a range than a scan; exclusive is stronger than shared.
+    let strength = |sort: Sort| (sort.1, sort.0);
+    for point in (0..64).filter(|point| part.points & (1 << point) != 0) {
+        let place = (table, locker, part.sort.0 == Kind::Row, point);
+        let sort = locks.entry(place).or_insert(part.sort);
+        if strength(part.sort) > strength(*sort) {
+            *sort = part.sort;
+        }
+    }
+}
+
+#[test]
+fn random_histories_go_as_in_the_model() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.step();
+        }
+        let stats = world.manager.stats();
+        assert!(seed > 0 || (stats.waits > 10 && stats.deadlocks > 0), "{stats:?}");
+        world.end();
+    }
+}
