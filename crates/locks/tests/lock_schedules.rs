@@ -1,0 +1,225 @@
+//! Explores the schedules of lockers, batches and cancellers:
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-locks --test lock_schedules`.
+//!
+//! Nearly all waits are for ever: a wake-up that is lost or a deadlock that is missed stops all
+//! threads, and shuttle reports that.
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::Bound::Excluded;
+use std::time::Duration;
+
+use frondb_core::budget::Budget;
+use frondb_core::clock::{Clock, Nanos};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{ErrorKind, TreeId};
+use frondb_locks::LockMode::{Exclusive, Shared};
+use frondb_locks::LockWait::{Forever, Upto};
+use frondb_locks::{LockManager, LockOptions, LockTable};
+use shuttle::thread;
+
+const SCHEDULES: usize = 3000;
+
+#[derive(Debug)]
+struct NoTime;
+
+impl Clock for NoTime {
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+struct Setup {
+    manager: Arc<LockManager>,
+    tables: Vec<Arc<LockTable>>,
+    /// What the locks are to protect.
+    inside: AtomicU64,
+}
+
+impl Setup {
+    fn new() -> Arc<Self> {
+        let options = LockOptions { bytes_max: 1 << 20, clock: Arc::new(NoTime) };
+        let manager = LockManager::new(options, Budget::new(1 << 20));
+        let tables = vec![manager.table(TreeId(1)), manager.table(TreeId(2))];
+        Arc::new(Self { manager, tables, inside: AtomicU64::new(0) })
+    }
+
+    /// Alone where the locks say so.
+    fn alone(&self) {
+        assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+        thread::yield_now();
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn nothing_is_left(&self) {
+        assert!(self.manager.locks().is_empty() && self.manager.waits().is_empty());
+        assert_eq!(self.manager.stats().waiting, 0);
+        assert!(self.tables.iter().all(|table| table.begin_unlocked().is_some()));
+    }
+}
+
+/// Runs `body` in so many threads, each with its number; then nothing may be left.
+fn run(threads: u64, body: fn(&Setup, u64)) {
+    let schedule = move || {
+        let setup = Setup::new();
+        let spawn = |number| {
+            let setup = Arc::clone(&setup);
+            thread::spawn(move || body(&setup, number))
+        };
+        let threads: Vec<_> = (0..threads).map(spawn).collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        setup.nothing_is_left();
+    };
+    shuttle::check_random(schedule, SCHEDULES);
+    shuttle::check_pct(schedule, SCHEDULES, 3);
+}
+
+#[test]
+fn an_exclusive_lock_is_alone_and_no_wake_up_is_lost() {
+    run(3, |setup, number| {
+        for round in 0..2 {
+            let mut locker = setup.manager.locker(3 * round + number);
+            locker.lock_row(&setup.tables[0], b"a", Exclusive, Forever).unwrap();
+            setup.alone();
+        }
+    });
+}
+
+/// An insert into a gap waits for who scanned it, and a scan for who has inserted.
+#[test]
+fn scans_and_writes_exclude_each_other() {
+    run(3, |setup, number| {
+        let (mut locker, table) = (setup.manager.locker(number), &setup.tables[0]);
+        if number == 0 {
+            let (lo, hi) = (Excluded(&b"a"[..]), Excluded(&b"m"[..]));
+            locker.lock_next(table, lo, hi, b"m", Shared, Forever).unwrap();
+        } else {
+            let key: &[u8] = if number == 1 { b"c" } else { b"m" };
+            locker.lock_range(table, key, Some(b"x"), Exclusive, Forever).unwrap();
+        }
+        setup.alone();
+    });
+}
+
+/// Two tables in both orders, and shared locks that are upgraded: every circle is found, and who is
+/// no victim gets all it wants.
+#[test]
+fn every_deadlock_is_found() {
+    run(3, |setup, number| {
+        let mut locker = setup.manager.locker(number);
+        let first = number as usize % 2;
+        let order = [(first, Shared), (1 - first, Exclusive), (first, Exclusive)];
+        for (table, mode) in order {
+            match locker.lock_row(&setup.tables[table], b"a", mode, Forever) {
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::Deadlock => return,
+                Err(e) => panic!("{e}"),
+            }
+        }
+        setup.alone();
+    });
+}
+
+/// Alone and in one order nobody is a victim.
+#[test]
+fn no_deadlock_is_found_where_there_is_none() {
+    run(3, |setup, number| {
+        let mut locker = setup.manager.locker(number);
+        for table in &setup.tables {
+            let mode = if number == 0 { Shared } else { Exclusive };
+            locker.lock_row(table, b"a", mode, Forever).unwrap();
+            let (lo, hi) = (Excluded(&b"a"[..]), Excluded(&b"c"[..]));
+            locker.lock_gap(table, lo, hi, Forever).unwrap();
+        }
+    });
+}
+
+/// Waits that end by time race with grants; whoever came after goes on.
+#[test]
+fn who_gives_up_leaves_nothing() {
+    run(3, |setup, number| {
+        let mut locker = setup.manager.locker(number);
+        let wait = if number == 1 { Upto(Duration::ZERO) } else { Forever };
+        match locker.lock_row(&setup.tables[0], b"a", Exclusive, wait) {
+            Ok(_) => setup.alone(),
+            Err(e) => assert_eq!((e.kind(), number), (ErrorKind::LockTimeout, 1)),
+        }
+    });
+}
+
+/// A cancel hits the wait under way or the next one, and never gets lost.
+#[test]
+fn a_cancel_hits_one_wait() {
+    let schedule = || {
+        let setup = Setup::new();
+        let mut holder = setup.manager.locker(1);
+        holder.lock_row(&setup.tables[0], b"a", Exclusive, Forever).unwrap();
+        let mut keeper = setup.manager.locker(2);
+        keeper.lock_row(&setup.tables[0], b"b", Exclusive, Forever).unwrap();
+        let mut locker = setup.manager.locker(3);
+        let canceller = locker.canceller();
+        let waiter = thread::spawn({
+            let table = Arc::clone(&setup.tables[0]);
+            move || {
+                let first = locker.lock_row(&table, b"a", Exclusive, Forever);
+                let first = first.map_err(|e| assert_eq!(e.kind(), ErrorKind::Cancelled));
+                if first.is_ok() {
+                    let second = locker.lock_row(&table, b"b", Exclusive, Forever);
+                    assert_eq!(second.unwrap_err().kind(), ErrorKind::Cancelled);
+                }
+                first.is_ok()
+            }
+        });
+        let cancel = thread::spawn(move || canceller.cancel());
+        drop(holder);
+        cancel.join().unwrap();
+        waiter.join().unwrap();
+        drop(keeper);
+        setup.nothing_is_left();
+    };
+    shuttle::check_random(schedule, SCHEDULES);
+    shuttle::check_pct(schedule, SCHEDULES, 3);
+}
+
+/// A batch without locks and lockers are never inside together.
+#[test]
+fn batches_without_locks_exclude_lockers() {
+    run(3, |setup, number| {
+        for round in 0..2 {
+            let table = &setup.tables[0];
+            let batch = if number == 0 { table.begin_unlocked() } else { None };
+            if batch.is_some() {
+                setup.alone();
+            } else {
+                let mut locker = setup.manager.locker(3 * round + number);
+                locker.lock_row(table, b"a", Exclusive, Forever).unwrap();
+                setup.alone();
+            }
+        }
+    });
+}
+
+/// Two batches at once may be inside, a locker waits for both.
+#[test]
+fn a_locker_waits_for_all_batches_inside() {
+    run(3, |setup, number| {
+        let table = &setup.tables[0];
+        if number < 2 {
+            if let Some(_batch) = table.begin_unlocked() {
+                setup.inside.fetch_add(1 << 8, Ordering::SeqCst);
+                thread::yield_now();
+                assert_eq!(setup.inside.load(Ordering::SeqCst) & 255, 0, "a locker is inside");
+                setup.inside.fetch_sub(1 << 8, Ordering::SeqCst);
+            }
+        } else {
+            let mut locker = setup.manager.locker(number);
+            locker.lock_row(table, b"a", Shared, Forever).unwrap();
+            setup.alone();
+        }
+    });
+}
