@@ -129,20 +129,25 @@ impl Group {
         Self { lo, hi, class, exact: held == class, rows: Vec::new(), locks: 1 }
     }
 
+    /// Whether it locks all its keys in `class` already.
+    fn is(&self, class: Class) -> bool {
+        self.exact && self.class == class
+    }
+
     /// The keys that a range over both would newly cover, or cover in a stronger class.
     fn new_area(&self, next: &Self) -> Area {
         let class = self.class.max(next.class);
-        let from =
-            if self.exact && self.class == class { self.hi.as_ref() } else { Some(&self.lo) };
-        let to = if next.exact && next.class == class {
-            Some(next.lo.clone())
-        } else if cmp_ends(&self.hi, &next.hi).is_gt() {
-            self.hi.clone()
-        } else {
-            next.hi.clone()
-        };
-        match from {
+        let mut to = if next.is(class) { Some(next.lo.clone()) } else { next.hi.clone() };
+        if !self.is(class) {
+            // A range may reach beyond what comes next.
+            if cmp_ends(&self.hi, &to).is_gt() {
+                to.clone_from(&self.hi);
+            }
+            return Area::range(self.lo.clone(), to, class);
+        }
+        match &self.hi {
             Some(from) => Area::range(from.clone(), to, class),
+            // It reaches to the end of all keys.
             None => Area::range(next.lo.clone(), Some(next.lo.clone()), class),
         }
     }

@@ -12,7 +12,9 @@ use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
 use frondb_locks::LockWait::{Forever, NoWait, Upto};
-use frondb_locks::{Acquired, LockManager, LockMode, LockOptions, LockTable, Locker};
+use frondb_locks::{
+    Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker,
+};
 
 type Outcome = std::thread::JoinHandle<(Locker, Result<Acquired>)>;
 
@@ -273,6 +275,41 @@ fn ranges_wait_as_rows_do() {
     assert_eq!(setup.manager.stats().ranges, 1);
     assert!(late.lock_row(table, b"q", Exclusive, NoWait).unwrap().was_held);
     drop((late, scan));
+    setup.nothing_is_left();
+}
+
+/// Many rows become ranges around what another waits for, although nobody's lock keeps them from it.
+#[test]
+fn escalation_takes_nothing_that_another_waits_for() {
+    let mut setup = Setup::new();
+    let options = LockOptions { bytes_max: 64 << 10, ..LockOptions::default() };
+    setup.manager = LockManager::new(options, Budget::new(1 << 30));
+    setup.tables[0] = setup.manager.table(TreeId(1));
+    let table = &setup.tables[0];
+    let mut scan = setup.manager.locker(1);
+    scan.lock_gap(table, Excluded(b"m"), Excluded(b"n"), NoWait).unwrap();
+    let writer = setup.waits(setup.manager.locker(2), 0, b"mm", Exclusive);
+    let mut big = setup.manager.locker(3);
+    for letter in [b'l', b'n'] {
+        for n in 0..1000_u16 {
+            let key = [&[letter][..], &n.to_be_bytes()].concat();
+            big.lock_row(table, &key, Shared, NoWait).unwrap();
+        }
+    }
+    assert!(setup.manager.stats().escalations > 0);
+    assert_eq!(setup.manager.waits()[0].blockers, [1]);
+    drop(scan);
+    let writer = granted(writer);
+    let ranges = setup.manager.locks().into_iter().filter(|lock| lock.transaction == 3);
+    let over = |lock: &LockInfo| match &lock.locked {
+        Locked::Range { lo, hi } => {
+            lo[..] <= b"mm"[..] && hi.as_ref().is_none_or(|hi| hi[..] > b"mm"[..])
+        }
+        _ => false,
+    };
+    assert!(!ranges.clone().any(|lock| over(&lock)));
+    assert!(ranges.filter(|lock| matches!(lock.locked, Locked::Range { .. })).count() >= 2);
+    drop((writer, big));
     setup.nothing_is_left();
 }
 

@@ -1,0 +1,154 @@
+//! Rows become ranges all the time, in random histories: nobody loses what he was granted, and
+//! nobody is given what another has.
+#![cfg(not(shuttle))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::Bound::{Excluded, Included};
+
+use frondb_core::budget::Budget;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{ErrorKind, TreeId};
+use frondb_locks::LockMode::{Exclusive, Shared};
+use frondb_locks::LockWait::NoWait;
+use frondb_locks::{LockManager, LockMode, LockOptions, LockTable, Locked, Locker};
+
+const KEYS: u16 = 600;
+const LOCKERS: usize = 3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Row,
+    Gap,
+    Scan,
+    Range,
+}
+
+type Sort = (Kind, LockMode);
+
+/// What a locker was granted: keys from `lo` to before `hi`.
+#[derive(Debug)]
+struct Granted {
+    locker: u64,
+    keys: std::ops::Range<u16>,
+    sort: Sort,
+}
+
+/// The table of docs/design/transactions.md, for what may be held side by side. Scans are shared
+/// here: an exclusive one may lie over what others hold in its gaps.
+fn excludes(a: Sort, b: Sort) -> bool {
+    let shared = |(kind, mode): Sort| kind == Kind::Gap || mode == Shared;
+    !shared(a) || !shared(b)
+}
+
+/// Whether a lock is as good as what was asked for.
+fn is_as_good(held: Sort, asked: Sort) -> bool {
+    match asked {
+        (Kind::Gap, _) => held.0 != Kind::Row,
+        (Kind::Row | Kind::Scan, Shared) => held.0 != Kind::Gap,
+        (Kind::Range, Shared) => held.0 == Kind::Range,
+        (Kind::Row, _) => held == (Kind::Row, Exclusive) || held == (Kind::Range, Exclusive),
+        _ => held == (Kind::Range, Exclusive),
+    }
+}
+
+fn locks_at(manager: &LockManager) -> Vec<Vec<(u64, Sort)>> {
+    let mut at = vec![Vec::new(); usize::from(KEYS)];
+    for lock in manager.locks() {
+        let (kind, lo, hi) = match lock.locked {
+            Locked::Row { key } => {
+                let n = u16::from_be_bytes([key[0], key[1]]);
+                at[usize::from(n)].push((lock.transaction, (Kind::Row, lock.mode)));
+                continue;
+            }
+            Locked::Gap { lo, hi } => (Kind::Gap, lo, hi),
+            Locked::Scanned { lo, hi } => (Kind::Scan, lo, hi),
+            Locked::Range { lo, hi } => (Kind::Range, lo, hi),
+        };
+        for n in 0..KEYS {
+            let key = n.to_be_bytes();
+            if key[..] >= lo[..] && hi.as_ref().is_none_or(|hi| key[..] < hi[..]) {
+                at[usize::from(n)].push((lock.transaction, (kind, lock.mode)));
+            }
+        }
+    }
+    at
+}
+
+fn check(manager: &LockManager, granted: &[Granted], seed: u64) {
+    let at = locks_at(manager);
+    for (n, locks) in at.iter().enumerate() {
+        for (a, a_sort) in locks {
+            for (b, b_sort) in locks {
+                let clash = a != b && excludes(*a_sort, *b_sort);
+                assert!(!clash, "seed {seed}, key {n}: {a} {a_sort:?}, {b} {b_sort:?}");
+            }
+        }
+    }
+    for lock in granted {
+        for n in lock.keys.clone() {
+            let mut held = at[usize::from(n)].iter().filter(|(locker, _)| *locker == lock.locker);
+            let good = held.any(|(_, held)| is_as_good(*held, lock.sort));
+            assert!(
+                good,
+                "seed {seed}, key {n}: {lock:?} is lost, there is {:?}",
+                at[usize::from(n)]
+            );
+        }
+    }
+}
+
+fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Option<Granted> {
+    let lo = prng.below(u64::from(KEYS)) as u16;
+    let hi = (lo + 1 + prng.below(4) as u16).min(KEYS);
+    let mode = if prng.chance(1, 2) { Shared } else { Exclusive };
+    let (lo_key, hi_key) = (lo.to_be_bytes(), hi.to_be_bytes());
+    let (gap_lo, gap_hi) = (Included(&lo_key[..]), Excluded(&hi_key[..]));
+    let (result, keys, sort) = match prng.below(10) {
+        0 => (locker.lock_gap(table, gap_lo, gap_hi, NoWait), lo..hi, (Kind::Gap, Shared)),
+        1 => {
+            let done = locker.lock_next(table, gap_lo, gap_hi, &hi_key, Shared, NoWait);
+            (done, lo..(hi + 1).min(KEYS), (Kind::Scan, Shared))
+        }
+        2 => {
+            let done = locker.lock_range(table, &lo_key, Some(&hi_key), mode, NoWait);
+            (done, lo..hi, (Kind::Range, mode))
+        }
+        _ => (locker.lock_row(table, &lo_key, mode, NoWait), lo..lo + 1, (Kind::Row, mode)),
+    };
+    match result {
+        Ok(_) => Some(Granted { locker: locker.id(), keys, sort }),
+        Err(e) => {
+            assert_eq!(e.kind(), ErrorKind::Busy, "{e}");
+            None
+        }
+    }
+}
+
+#[test]
+fn ranges_of_many_locks_take_and_lose_nothing() {
+    for seed in 0..60 {
+        let mut prng = Prng::new(seed);
+        // A transaction's share is a tenth of what it asks for, and of what all have.
+        let options = LockOptions { bytes_max: 8 << 10, ..LockOptions::default() };
+        let manager = LockManager::new(options, Budget::new(1 << 30));
+        let table = manager.table(TreeId(1));
+        let mut lockers: Vec<Locker> = (0..LOCKERS as u64).map(|id| manager.locker(id)).collect();
+        let mut granted = Vec::new();
+        for step in 0..600 {
+            let locker = &mut lockers[prng.index(LOCKERS)];
+            granted.extend(ask(locker, &table, &mut prng));
+            if step % 25 == 0 {
+                check(&manager, &granted, seed);
+            }
+            if prng.chance(1, 300) {
+                locker.release_all();
+                granted.retain(|lock| lock.locker != locker.id());
+            }
+        }
+        check(&manager, &granted, seed);
+        assert!(manager.stats().escalations > 0, "seed {seed}");
+        drop(lockers);
+        assert!(manager.locks().is_empty());
+    }
+}
