@@ -231,6 +231,23 @@ fn locks_that_cannot_be_joined_stay() {
     assert!(stats.escalations < 40, "each attempt waits for twice as many: {stats:?}");
 }
 
+/// What was read stays shared as long as that is enough to save memory.
+#[test]
+fn rows_of_one_mode_are_joined_first() {
+    let options = LockOptions { bytes_max: 256 << 10, ..LockOptions::default() };
+    let manager = LockManager::new(options, Budget::new(1 << 30));
+    let table = manager.table(TreeId(1));
+    let (mut one, mut two) = (manager.locker(1), manager.locker(2));
+    for n in 0..10_000_u32 {
+        let mode = if n < 5000 { Shared } else { Exclusive };
+        assert!(granted(one.lock_row(&table, &n.to_be_bytes(), mode, NoWait)));
+    }
+    assert!(manager.stats().escalations > 1);
+    assert!(granted(two.lock_row(&table, &2500_u32.to_be_bytes(), Shared, NoWait)));
+    assert!(!granted(two.lock_row(&table, &7500_u32.to_be_bytes(), Shared, NoWait)));
+    assert!(!granted(two.lock_row(&table, &2501_u32.to_be_bytes(), Exclusive, NoWait)));
+}
+
 /// Rows of both modes, gaps and scans of one locker are joined too, and lock no less than before.
 #[test]
 fn all_sorts_of_locks_are_joined() {

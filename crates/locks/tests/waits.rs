@@ -239,6 +239,8 @@ fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
     assert!(!free.unwrap().waited, "what is free is no wait");
     let next = writer.lock_row(&setup.tables[0], b"a", Exclusive, Forever);
     assert_eq!(next.unwrap_err().kind(), ErrorKind::Cancelled);
+    let after = writer.lock_row(&setup.tables[0], b"a", Exclusive, Upto(Duration::ZERO));
+    assert_eq!(after.unwrap_err().kind(), ErrorKind::LockTimeout);
     drop((holder, writer));
     setup.nothing_is_left();
 }
