@@ -47,6 +47,14 @@ pub struct PrivatePart {
 /// A message with its number, and its value or what refers to it.
 type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
+impl Engine {
+    /// Lets go of the locks of transactions that were found prepared: what a test writes without
+    /// locks would wait for them.
+    pub fn forget_prepared_locks(&self) {
+        self.shared.env.prepared_locks.lock().clear();
+    }
+}
+
 impl PrivatePart {
     /// Writes the runs. After an error nothing is left of them.
     pub(crate) fn write(&self, env: &Env) -> Result<Attachment> {

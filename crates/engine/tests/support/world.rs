@@ -52,6 +52,7 @@ impl World {
     /// Opens or makes the database; it must hold `expected`.
     pub(crate) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
         let engine = open(device)?;
+        engine.forget_prepared_locks();
         let mut trees = Vec::new();
         for (i, name) in NAMES.iter().enumerate() {
             let found = engine.list_trees().iter().any(|found| found == name);
