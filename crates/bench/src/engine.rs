@@ -221,6 +221,11 @@ pub trait Engine: Sync {
     /// Makes everything acknowledged survive the loss of power.
     fn sync(&self) -> Result<()>;
 
+    /// How often it has synced its log since it was opened; none if it does not tell.
+    fn log_syncs(&self) -> Option<u64> {
+        None
+    }
+
     /// The engine's own statistics, for a person.
     fn stats(&self) -> String;
 

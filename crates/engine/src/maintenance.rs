@@ -89,6 +89,9 @@ pub(crate) fn fill_trees(env: &Env, stats: &mut EngineStats) {
     stats.lock_wait_nanos = u64::try_from(locks.waited.as_nanos()).unwrap_or(u64::MAX);
     stats.wal_bytes = env.wal.live_bytes();
     stats.wal_replay_bytes = env.log_bytes();
+    let wal = env.wal.stats();
+    stats.wal_written_bytes = wal.written_bytes;
+    stats.wal_syncs = wal.syncs;
     stats.manifest_log_bytes = env.manifest.log_bytes();
     let space = env.runs.space.stats();
     stats.data_file_bytes = space.file_bytes;

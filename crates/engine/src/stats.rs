@@ -198,6 +198,10 @@ engine_stats! {
     wal_bytes,
     /// Of it, what recovery would replay: at most twice the write buffer and a commit.
     wal_replay_bytes,
+    /// Log written to the device since the database was opened, headers included.
+    wal_written_bytes,
+    /// Times that the log was synced, a count: fewer than commits where these share one.
+    wal_syncs,
     /// Memtables logged again, a count.
     relogs,
     /// Parts of large transactions written to disk before they commit, a count.

@@ -70,7 +70,7 @@ pub(super) struct BenchArgs {
     /// Rows a second of the writer of `mixed`
     #[arg(long, default_value = "20000", value_parser = size::rows)]
     pub(super) rate: u64,
-    /// End a load after so many seconds, with fewer rows (`durable`: 20 if not given)
+    /// End a load after so many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)
     #[arg(long, value_parser = size::positive)]
     pub(super) limit_seconds: Option<f64>,
     /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans)

@@ -20,12 +20,17 @@ use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 /// Our own directory below the one that was named: it is emptied without asking.
 const DATA: &str = "frondb-bench-data";
 
+/// Each case of `fsync` takes this long.
+const FSYNC_LIMIT_S: f64 = 4.0;
+
 /// Loads of `durable` end after this long: one synced row a commit would take hours.
 const DURABLE_LIMIT_S: f64 = 20.0;
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
         Workload::Merge => vec![&KERNEL],
+        // What the others cost is asked for by name: this one is about our own log.
+        Workload::Fsync if args.engines.is_none() => registry.select("frondb")?,
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
     prepare_dir(&args.dir)?;
@@ -109,6 +114,7 @@ fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
         dir: args.dir.join(DATA).join(kind.name),
         limit_s: match args.workload {
             Workload::Durable => Some(limit.unwrap_or(DURABLE_LIMIT_S)),
+            Workload::Fsync => Some(limit.unwrap_or(FSYNC_LIMIT_S)),
             _ => limit,
         },
         reads: ReadSeconds::reference(args.read_scale),
@@ -174,7 +180,7 @@ fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
         let held = if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" };
         text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
     }
-    if args.workload != Workload::Merge && args.workload != Workload::Durable {
+    if !matches!(args.workload, Workload::Merge | Workload::Durable | Workload::Fsync) {
         text.push_str(&format!(", {} rows a commit", args.batch));
     }
     text.push('\n');

@@ -21,8 +21,8 @@ pub const FRONDB: EngineKind = EngineKind {
 struct FronDb {
     db: Db,
     trees: Vec<Tree>,
-    /// Reused from write to write, as an application would.
-    batch: Mutex<frondb::Batch>,
+    /// Reused from write to write, as an application would; each writing thread takes one.
+    batches: Mutex<Vec<frondb::Batch>>,
 }
 
 fn describe(options: &EngineOptions) -> String {
@@ -43,11 +43,7 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let db = Db::open(dir, opening).map_err(Error::engine)?;
     let create = |tree: &TreeSpec| db.create_tree(tree.name, tree_options(tree, options.codec));
     let trees = options.trees.iter().map(create).collect::<std::result::Result<_, _>>();
-    Ok(Box::new(FronDb {
-        trees: trees.map_err(Error::engine)?,
-        batch: Mutex::new(frondb::Batch::new()),
-        db,
-    }))
+    Ok(Box::new(FronDb { trees: trees.map_err(Error::engine)?, batches: Mutex::default(), db }))
 }
 
 fn tree_options(tree: &TreeSpec, codec: Codec) -> TreeOptions {
@@ -64,7 +60,7 @@ fn kind(tree: &TreeSpec) -> TreeOptions {
 
 impl Engine for FronDb {
     fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        let mut held = self.batch.lock();
+        let mut held = self.batches.lock().pop().unwrap_or_default();
         held.clear();
         for change in batch.changes() {
             match change {
@@ -76,7 +72,9 @@ impl Engine for FronDb {
             Durability::NoSync => frondb::Durability::NoSync,
             Durability::Sync => frondb::Durability::Sync,
         };
-        self.db.write(&held, durability).map_err(Error::engine)
+        let written = self.db.write(&held, durability);
+        self.batches.lock().push(held);
+        written.map_err(Error::engine)
     }
 
     fn reader(&self) -> Result<Box<dyn Reader + '_>> {
@@ -89,6 +87,10 @@ impl Engine for FronDb {
 
     fn sync(&self) -> Result<()> {
         self.db.sync().map_err(Error::engine)
+    }
+
+    fn log_syncs(&self) -> Option<u64> {
+        Some(self.db.stats().wal_syncs)
     }
 
     fn stats(&self) -> String {

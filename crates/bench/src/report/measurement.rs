@@ -15,7 +15,8 @@ pub struct Measurement {
     pub engine: String,
     /// The workload.
     pub workload: String,
-    /// Which case of the workload: a codec in `logs`, rows a commit and sync in `durable`; else empty.
+    /// Which case of the workload: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`; else
+    /// empty.
     pub variant: String,
     /// The engine's version and settings.
     pub settings: String,
@@ -91,6 +92,16 @@ pub struct Measurement {
     pub paced_rows_per_s: Option<f64>,
     /// `mixed`: how far the writer was behind its schedule, at worst.
     pub writer_lag_ms_max: Option<f64>,
+    /// `fsync`: commits a second of all threads, each of one row and synced.
+    pub commits_per_s: Option<f64>,
+    /// `fsync`: syncs of the log for each commit.
+    pub syncs_per_commit: Option<f64>,
+    /// `fsync`: R of the fit, rows a second that a commit takes beside its sync.
+    pub fit_rows_per_s: Option<f64>,
+    /// `fsync`: K of the fit, what a commit takes however few rows it has.
+    pub fit_commit_ms: Option<f64>,
+    /// `fsync`: how far measured times lie from the fit, in percent of the fit (root mean square).
+    pub fit_error_percent: Option<f64>,
     /// `merge`: entries a second through the kernel, codec none.
     pub merge_none_entries_s: Option<f64>,
     /// `merge`: entries a second through the kernel, codec zstd level 1.

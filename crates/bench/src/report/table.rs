@@ -42,6 +42,11 @@ const LINES: &[Line] = &[
     Line { label: "last key, ms", value: |m| m.last_key_ms, show: short },
     Line { label: "rows/s asked for", value: |m| m.paced_rows_per_s, show: count },
     Line { label: "writer's lag ms, worst", value: |m| m.writer_lag_ms_max, show: short },
+    Line { label: "commits/s", value: |m| m.commits_per_s, show: count },
+    Line { label: "syncs a commit", value: |m| m.syncs_per_commit, show: short },
+    Line { label: "R of N/R + K, rows/s", value: |m| m.fit_rows_per_s, show: count },
+    Line { label: "K of N/R + K, ms", value: |m| m.fit_commit_ms, show: short },
+    Line { label: "error of the fit, %", value: |m| m.fit_error_percent, show: short },
     Line { label: "entries/s, no codec", value: |m| m.merge_none_entries_s, show: count },
     Line { label: "entries/s, zstd-1", value: |m| m.merge_zstd_entries_s, show: count },
 ];

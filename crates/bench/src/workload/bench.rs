@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Spec, Workload, delete_left, durable, iibench, logs, merge, mixed, overwrite};
+use super::{Spec, Workload, delete_left, durable, fsync, iibench, logs, merge, mixed, overwrite};
 use crate::driver::Progress;
 use crate::engine::{Engine, EngineKind};
 use crate::error::{Error, Result};
@@ -50,6 +50,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Mixed => mixed::run(&mut bench)?,
         Workload::Logs => logs::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
+        Workload::Fsync => fsync::run(&mut bench)?,
         // Answered above: it has no engine.
         Workload::Merge => {}
     }

@@ -12,9 +12,10 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::reads::{Timed, point, scan10, scan1000, timed};
 use super::settle::settle;
+use super::threads::joined;
 use super::{Bench, Spec};
 use crate::engine::{Batch, Engine, Reader};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::measure::{Histogram, Sampler, Windows, process, slowest_to_median};
 use crate::rows::TableRow;
 
@@ -146,8 +147,4 @@ fn read(engine: &dyn Engine, spec: &Spec, number: u64, rows: &AtomicU64) -> Resu
         timed(spec.reads.scan10, || scan10(reader, &mut prng))?,
         timed(spec.reads.scan1000, || scan1000(reader, &mut prng))?,
     ])
-}
-
-fn joined<T>(result: thread::Result<Result<T>>) -> Result<T> {
-    result.unwrap_or_else(|_| Err(Error::Engine("a thread of the workload panicked".to_owned())))
 }

@@ -8,6 +8,7 @@
 //! | mixed       | as iibench, then a writer at a fixed rate         | two readers beside the writer    |
 //! | logs        | lines of a web server's log, one tree             | size and points, for each codec  |
 //! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
+//! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
 //! A [`Spec`] says everything that a child needs to know; a workload gets it with the open engine
@@ -16,6 +17,7 @@
 mod bench;
 mod delete_left;
 mod durable;
+mod fsync;
 mod iibench;
 mod load;
 mod logs;
@@ -25,6 +27,7 @@ mod overwrite;
 mod reads;
 mod settle;
 mod spec;
+mod threads;
 
 pub use bench::{Bench, run};
 pub use merge::KERNEL;

@@ -24,9 +24,14 @@ pub enum Workload {
     Logs,
     /// 1, 1,000 and 10,000 rows a commit, synced and not
     Durable,
+    /// What a sync costs, and how many commits share one
+    Fsync,
     /// The merge kernel, in memory
     Merge,
 }
+
+/// The variant of [`Workload::Fsync`] that finds out what a sync and a row cost.
+pub(super) const FIT: &str = "fit";
 
 /// One case of a workload. Most have only one, without a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,8 @@ pub struct Variant {
     pub durability: Durability,
     /// Rows a commit, if the variant fixes them.
     pub batch_rows: Option<u64>,
+    /// Threads that write; 1 unless the workload is about them.
+    pub threads: u64,
 }
 
 impl Workload {
@@ -52,6 +59,7 @@ impl Workload {
             Self::Mixed => "mixed",
             Self::Logs => "logs",
             Self::Durable => "durable",
+            Self::Fsync => "fsync",
             Self::Merge => "merge",
         }
     }
@@ -65,6 +73,7 @@ impl Workload {
             codec,
             durability: Durability::NoSync,
             batch_rows: None,
+            threads: 1,
         };
         match self {
             Self::Logs => [Codec::Standard, Codec::Aggressive, Codec::None]
@@ -82,6 +91,17 @@ impl Workload {
                     .into_iter()
                     .flat_map(|sync| [1, 1_000, 10_000].map(|rows| case(sync, rows)))
                     .collect()
+            }
+            Self::Fsync => {
+                let synced = Variant { durability: Durability::Sync, ..plain };
+                let fit = Variant { name: FIT.to_owned(), ..synced.clone() };
+                let beside = |threads: u64| Variant {
+                    name: format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
+                    batch_rows: Some(1),
+                    threads,
+                    ..synced.clone()
+                };
+                std::iter::once(fit).chain([1, 4, 16, 64].map(beside)).collect()
             }
             _ => vec![plain],
         }
