@@ -22,6 +22,7 @@ mod replay;
 mod segment;
 mod state;
 mod stats;
+mod waiters;
 mod writer;
 
 #[doc(hidden)]

@@ -15,6 +15,7 @@ use crate::options::{SyncMode, WalOptions};
 use crate::replay::Replay;
 use crate::state::State;
 use crate::stats::WalStats;
+use crate::waiters::Woken;
 
 /// After a record that lz4 did not shorten, so many are written without trying.
 const COMPRESSION_SKIPS: u32 = 32;
@@ -80,7 +81,8 @@ pub struct Wal {
     db_id: u128,
     pub(crate) clock: SharedClock,
     pub(crate) state: Mutex<State>,
-    /// A leader has finished.
+    /// A leader has finished. Those who wait for a sync to have their records durable are not
+    /// here, but in [`State::waiters`].
     pub(crate) progress: Condvar,
     scratch: Mutex<Scratch>,
 }
@@ -220,15 +222,17 @@ impl Wal {
     pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             let mut state = self.state.lock();
-            loop {
-                state.check(lsn)?;
-                if state.durable >= lsn {
+            state.check(lsn)?;
+            if state.durable >= lsn {
+                return Ok(());
+            }
+            if state.syncing {
+                let place = state.waiters.join(lsn);
+                drop(state);
+                if place.wait() == Woken::Durable {
                     return Ok(());
                 }
-                if !state.syncing {
-                    break;
-                }
-                self.progress.wait(&mut state);
+                continue;
             }
             if state.written < lsn {
                 // All that is in the buffer goes along. If that fails and this record is among

@@ -13,6 +13,7 @@ use crate::log::Appended;
 use crate::options::WalOptions;
 use crate::segment::Segment;
 use crate::stats::WalStats;
+use crate::waiters::Waiters;
 
 /// Buffers larger than this are given back after use.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub(crate) spares: Vec<u64>,
     pub(crate) writing: bool,
     pub(crate) syncing: bool,
+    /// Those who wait for a sync.
+    pub(crate) waiters: Waiters,
     failed: Vec<Failed>,
     poison: Option<Error>,
     pub(crate) synced_at: Nanos,
@@ -108,6 +111,7 @@ impl State {
             spares,
             writing: false,
             syncing: false,
+            waiters: Waiters::default(),
             failed: Vec::new(),
             poison: None,
             synced_at: now,

@@ -22,19 +22,25 @@ impl Wal {
             },
         });
         let mut state = self.state.lock();
-        match outcome {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Poisoned => state.poison(&error),
-            Err(error) => {
+        let mut wakeups = None;
+        if let Err(error) = outcome {
+            if error.kind() == ErrorKind::Poisoned {
+                state.poison(&error);
+            } else {
                 segment = None;
                 state.give_up(&error);
             }
+            // Who waits for a sync may have been given up.
+            wakeups = Some(state.waiters.all());
         }
         // Without a segment the last write failed.
         state.short = segment.as_ref().is_none_or(|segment| segment.short);
         state.end_batch(batch.bytes, segment);
         drop(state);
         self.progress.notify_all();
+        if let Some(wakeups) = wakeups {
+            wakeups.wake();
+        }
     }
 
     /// Writes the records of a batch, each into the segment it was encoded for.
@@ -135,8 +141,12 @@ impl Wal {
             Err(error) => state.poison(&error),
         }
         let result = state.check_poison();
+        let durable = state.durable;
+        let waiters = &mut state.waiters;
+        let wakeups = if result.is_ok() { waiters.after_sync(durable) } else { waiters.all() };
         drop(state);
         self.progress.notify_all();
+        wakeups.wake();
         result
     }
 }
