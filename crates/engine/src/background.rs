@@ -60,7 +60,7 @@ fn hides_much(tree: &TreeCore) -> bool {
 /// The loop of one worker thread.
 pub(crate) fn worker(shared: &Arc<Shared>) {
     loop {
-        match shared.work.next(shared.patience()) {
+        match shared.work.next(&mut || shared.patience()) {
             Next::Stopped => return,
             Next::Nothing => shared.quiet(),
             Next::Task(task) => shared.perform_or_poison(task),
@@ -72,15 +72,30 @@ impl Shared {
     /// How long a worker waits for a task before it looks around; `None` when there is nothing
     /// that time alone could make due, so that an idle engine does not wake up.
     fn patience(&self) -> Option<Duration> {
-        if self.env.full().is_some() {
-            return Some(RETRY_EVERY);
+        let full = self.env.full().map(|_| RETRY_EVERY);
+        let untidy = (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER);
+        [full, self.sync_due(), untidy].into_iter().flatten().min()
+    }
+
+    /// How long until the log is to be synced, if it has something to sync.
+    fn sync_due(&self) -> Option<Duration> {
+        self.env.wal.next_tick().or_else(|| {
+            // A commit behind this look finds nobody who knows, and wakes a worker.
+            self.ticking.store(false, Ordering::Release);
+            self.env.wal.next_tick()
+        })
+    }
+
+    /// Has a record that was just written synced when its time has come.
+    pub(crate) fn keep_ticking(&self) {
+        if !matches!(self.env.wal.sync_mode(), SyncMode::EveryMillis(_)) {
+            return;
         }
-        if let SyncMode::EveryMillis(millis) = self.env.options.sync
-            && self.env.wal.durable_lsn() < self.env.wal.end_lsn()
-        {
-            return Some(Duration::from_millis(millis));
+        if self.is_manual() {
+            self.tick();
+        } else if !self.ticking.swap(true, Ordering::AcqRel) {
+            self.work.wake();
         }
-        (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER)
     }
 
     /// Nothing was due for a while.
@@ -113,9 +128,7 @@ impl Shared {
 
     /// Syncs the log if the mode says that it is time to.
     pub(crate) fn tick(&self) {
-        if matches!(self.env.options.sync, SyncMode::EveryMillis(_))
-            && let Err(error) = self.env.wal.tick()
-        {
+        if let Err(error) = self.env.wal.tick() {
             self.fail(&error);
         }
     }

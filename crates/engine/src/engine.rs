@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     /// Nothing is left to tidy since the last write.
     pub(crate) tidied: AtomicBool,
+    /// A worker knows that the log has something to sync when its time has come.
+    pub(crate) ticking: AtomicBool,
 }
 
 /// A tree by name, for listings.
@@ -106,6 +108,7 @@ impl Engine {
             pacing: Pacing::default(),
             committer: Committer::default(),
             tidied: AtomicBool::new(true),
+            ticking: AtomicBool::new(false),
         });
         let engine = Self {
             shared,
@@ -220,6 +223,27 @@ impl Engine {
         drop(locks);
         shared.committed(&committed, batch.len() as u64, batch.bytes() as u64);
         make_durable(&shared.env, committed.end, durability)
+    }
+
+    /// What [`Durability::Sync`] waits for now.
+    #[must_use]
+    pub fn sync_mode(&self) -> SyncMode {
+        self.shared.env.wal.sync_mode()
+    }
+
+    /// Changes what [`Durability::Sync`] waits for, and makes everything committed so far durable.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad interval: nothing is changed. `Poisoned`, `NoSpace`: the mode is changed
+    /// all the same. `Closed`.
+    pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
+        let _call = self.begin_call()?;
+        let env = &self.shared.env;
+        let result = env.wal.set_sync_mode(mode).inspect_err(|error| env.poison_if_unknown(error));
+        // A worker may be waiting for as long as the old mode allowed.
+        self.shared.ticking.store(true, Ordering::Release);
+        self.shared.work.wake();
+        result
     }
 
     /// Makes everything committed so far durable, also in modes that do not sync by themselves.
@@ -410,6 +434,7 @@ impl Engine {
     /// `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         let Ok(_call) = self.begin_call() else { return false };
+        self.shared.tick();
         if idle {
             self.shared.begin_idle();
         } else {
@@ -541,10 +566,7 @@ impl Shared {
         Counters::add(&counters.user_bytes, bytes);
         self.env.last_commit.store(self.env.now().0, Ordering::Relaxed);
         self.touched();
-        if let SyncMode::EveryMillis(_) = self.env.options.sync {
-            // A worker that sleeps without end must learn that there is something to sync.
-            if self.is_manual() { self.tick() } else { self.work.wake() }
-        }
+        self.keep_ticking();
         self.flush_attached(&committed.attached);
         self.freeze_if_full(&committed.trees);
     }

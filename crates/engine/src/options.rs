@@ -109,8 +109,11 @@ pub struct EngineOptions {
     pub create: bool,
     /// Fail if the directory has a database already.
     pub create_new: bool,
-    /// What [`Durability::Sync`] waits for.
+    /// What [`Durability::Sync`] waits for, until it is changed.
     pub sync: SyncMode,
+    /// A file of the log is closed before it grows beyond so many bytes: 64 KiB to 1 GiB; 0 for a
+    /// quarter of the write buffer, at most 100 MiB.
+    pub wal_segment_bytes: u64,
     /// Compress log records with lz4 where it pays.
     pub wal_compression: bool,
     /// Threads for flushes and merges; 0 runs all of it inside the calls that need it, for
@@ -132,6 +135,7 @@ impl Default for EngineOptions {
             create: true,
             create_new: false,
             sync: SyncMode::Always,
+            wal_segment_bytes: 0,
             wal_compression: false,
             background_threads: 2,
             direct_io: true,
@@ -146,6 +150,10 @@ impl EngineOptions {
     pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
     /// Largest reserve accepted, bytes.
     pub const RESERVE_BYTES_MAX: u64 = 256 << 20;
+    /// Smallest segment of the log, bytes.
+    pub const WAL_SEGMENT_BYTES_MIN: u64 = 64 << 10;
+    /// Largest segment of the log, bytes.
+    pub const WAL_SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
     /// Checks the ranges.
     ///
@@ -180,7 +188,33 @@ impl EngineOptions {
                 Self::RESERVE_BYTES_MAX
             )));
         }
-        WalOptions { sync: self.sync, ..WalOptions::default() }.check()
+        let segment = self.wal_segment_bytes;
+        let range = Self::WAL_SEGMENT_BYTES_MIN..=Self::WAL_SEGMENT_BYTES_MAX;
+        if segment != 0 && !range.contains(&segment) {
+            return Err(Error::invalid(format!(
+                "the log's segment is {segment} bytes; it must be 0 (a quarter of the write \
+                 buffer) or {} to {}",
+                range.start(),
+                range.end()
+            )));
+        }
+        self.sync.check()
+    }
+
+    /// How the log is written.
+    pub(crate) fn wal(&self) -> WalOptions {
+        let segment_bytes = match self.wal_segment_bytes {
+            0 => (self.write_buffer_bytes() / 4).clamp(Self::WAL_SEGMENT_BYTES_MIN, 100 << 20),
+            bytes => bytes,
+        };
+        let others = WalOptions::default();
+        WalOptions {
+            segment_bytes,
+            sync: self.sync,
+            compression: self.wal_compression,
+            reserve_bytes: others.reserve_bytes.min(segment_bytes),
+            ..others
+        }
     }
 
     /// Memory that all write sets together may have before one of them goes to disk, bytes.

@@ -24,7 +24,7 @@ use frondb_run::{Run, RunEnv, RunMeta, RunStats};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_trunk::format::BodyImage;
 use frondb_trunk::{Key, NodeImage, restore};
-use frondb_wal::{Wal, WalOptions, owner};
+use frondb_wal::{Wal, owner};
 
 use crate::catalog::tree_core;
 use crate::engine::LOG_DIR;
@@ -65,16 +65,10 @@ pub(crate) fn open(
     let (manifest, mut state, log_device, lock) =
         open_manifest(&device, log_device, &options, &mut recovery)?;
     let budget = Budget::new(options.memory_bytes);
-    let mut wal_options = WalOptions {
-        segment_bytes: (options.write_buffer_bytes() / 4).clamp(64 << 10, 100 << 20),
-        sync: options.sync,
-        compression: options.wal_compression,
-        ..WalOptions::default()
-    };
-    wal_options.reserve_bytes = wal_options.reserve_bytes.min(wal_options.segment_bytes);
     let db_id = manifest.db_id();
     let (start, durable) = (state.log_start, state.log_durable);
-    let mut replay = Wal::open(log_device, wal_options, db_id, start, durable, Arc::clone(&clock))?;
+    let mut replay =
+        Wal::open(log_device, options.wal(), db_id, start, durable, Arc::clone(&clock))?;
     let mut sources = Sources::new(&mut state, &budget);
     while let Some(record) = replay.next_record()? {
         recovery.records += 1;

@@ -10,6 +10,7 @@
 //! The queue knows what to do and not how: it holds trees, plans and opaque jobs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
@@ -149,9 +150,10 @@ impl Work {
         state.next()
     }
 
-    /// Waits for the next task; `None` when the queue was stopped, or after `patience` without
-    /// one.
-    pub(crate) fn next(&self, patience: Option<std::time::Duration>) -> Next {
+    /// Waits for the next task, for as long as `patience` says, `None` for ever. It is asked again,
+    /// under the queue's lock, whenever something has changed: what [`wake`](Self::wake) is called
+    /// for must have happened before.
+    pub(crate) fn next(&self, patience: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -160,8 +162,9 @@ impl Work {
             if let Some(task) = state.next() {
                 return Next::Task(task);
             }
-            match patience {
+            match patience() {
                 None => self.changed.wait(&mut state),
+                Some(Duration::ZERO) => return Next::Nothing,
                 Some(patience) => {
                     if self.changed.wait_for(&mut state, patience).timed_out() {
                         return Next::Nothing;
@@ -259,7 +262,7 @@ impl Work {
 
     /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
     /// which it was.
-    pub(crate) fn wait_cleaned(&self, tree: TreeId, patience: std::time::Duration) -> bool {
+    pub(crate) fn wait_cleaned(&self, tree: TreeId, patience: Duration) -> bool {
         let mut state = self.state.lock();
         while state.has_urgent(tree) {
             if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
@@ -295,7 +298,7 @@ impl Work {
     /// Waits until `done` says so, looked at after every change, at most `patience`.
     pub(crate) fn wait_until(
         &self,
-        patience: std::time::Duration,
+        patience: Duration,
         done: &mut dyn FnMut(&Due) -> bool,
     ) -> bool {
         let mut state = self.state.lock();

@@ -10,7 +10,7 @@ use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{
     CommitHook, Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, WaitInfo,
 };
-use frondb_wal::owner;
+use frondb_wal::{SyncMode, owner};
 
 use crate::batch::Batch;
 use crate::options::{Options, TreeOptions};
@@ -18,9 +18,16 @@ use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 
 /// An open database. Cheap to clone; every clone is the same database. Any thread may use it.
+///
+/// # When a write is durable
+/// Three choices, from the one write to all: the [`Durability`] given to [`write`](Self::write); the
+/// handle's, for writes that are not given one ([`with_commit_sync`](Self::with_commit_sync)); and what
+/// [`Durability::Sync`] itself waits for, of the whole database ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: Arc<Engine>,
+    /// What single writes of this handle's trees wait for.
+    commit_sync: Durability,
 }
 
 impl Db {
@@ -71,7 +78,7 @@ impl Db {
         executor: &SharedExecutor,
     ) -> Result<Self> {
         let engine = Engine::open(device, log_device, options.engine, clock, executor)?;
-        Ok(Self { engine: Arc::new(engine) })
+        Ok(Self { engine: Arc::new(engine), commit_sync: Durability::default() })
     }
 
     /// What was recovered when the database was opened.
@@ -88,7 +95,7 @@ impl Db {
         let options =
             frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
         let tree = self.engine.create_tree(name, options)?;
-        Ok(Tree::new(Arc::clone(&self.engine), tree))
+        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
     }
 
     /// The tree of this name.
@@ -96,7 +103,8 @@ impl Db {
     /// # Errors
     /// `NotFound`.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
-        Ok(Tree::new(Arc::clone(&self.engine), self.engine.open_tree(name)?))
+        let tree = self.engine.open_tree(name)?;
+        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
     }
 
     /// The names of all trees, sorted.
@@ -191,6 +199,57 @@ impl Db {
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.engine.lock_waits()
+    }
+
+    /// A handle of the same database whose trees ([`create_tree`](Self::create_tree),
+    /// [`open_tree`](Self::open_tree)) make each single write ([`Tree::put`] and its like) as durable as
+    /// this. The handle it is called on, and trees that are open, stay as they are. A new database's
+    /// handle has [`Durability::Sync`].
+    ///
+    /// ```
+    /// use frondb::{Db, Durability, Options, TreeOptions};
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// let db = Db::open(dir.path(), Options::default())?;
+    /// let bulk = db.with_commit_sync(Durability::NoSync);
+    /// let lines = bulk.create_tree("lines", TreeOptions::new())?;
+    /// for number in 0..1000_u32 {
+    ///     lines.put(&number.to_be_bytes(), b"a line")?; // waits for no disk
+    /// }
+    /// db.sync()?; // and now they are all durable
+    /// # db.close()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_commit_sync(&self, durability: Durability) -> Self {
+        Self { engine: Arc::clone(&self.engine), commit_sync: durability }
+    }
+
+    /// How durable this handle makes writes that are not told.
+    #[must_use]
+    pub fn commit_sync(&self) -> Durability {
+        self.commit_sync
+    }
+
+    /// What [`Durability::Sync`] waits for now.
+    #[must_use]
+    pub fn sync_mode(&self) -> SyncMode {
+        self.engine.sync_mode()
+    }
+
+    /// Changes what [`Durability::Sync`] waits for, for all handles and threads, until the database is
+    /// closed: the next open begins with its option [`sync`](Options::sync) again.
+    ///
+    /// Everything that was committed before this was called is durable when it returns. So no promise
+    /// of the former mode is left open, and behind a change to [`SyncMode::Always`] nothing that was
+    /// acknowledged earlier can be lost by power loss.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad interval: nothing is changed. As [`sync`](Self::sync): the mode is changed all
+    /// the same.
+    pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
+        self.engine.set_sync_mode(mode)
     }
 
     /// Makes everything committed so far durable.

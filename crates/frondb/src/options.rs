@@ -69,7 +69,7 @@ impl Options {
     }
 
     /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for. Default
-    /// [`SyncMode::Always`].
+    /// [`SyncMode::Always`]; [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     #[must_use]
     pub fn sync(mut self, mode: SyncMode) -> Self {
         self.engine.sync = mode;
@@ -81,6 +81,15 @@ impl Options {
     #[must_use]
     pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.log_dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the
+    /// write buffer and at most 100 MiB. A larger one makes fewer files and gives disk space back in larger
+    /// pieces.
+    #[must_use]
+    pub fn log_segment_bytes(mut self, bytes: u64) -> Self {
+        self.engine.wal_segment_bytes = bytes;
         self
     }
 

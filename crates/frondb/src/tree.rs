@@ -13,11 +13,17 @@ use crate::options::TreeOptions;
 pub struct Tree {
     engine: Arc<Engine>,
     pub(crate) inner: frondb_engine::Tree,
+    /// What its single writes wait for.
+    commit_sync: Durability,
 }
 
 impl Tree {
-    pub(crate) fn new(engine: Arc<Engine>, inner: frondb_engine::Tree) -> Self {
-        Self { engine, inner }
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        inner: frondb_engine::Tree,
+        commit_sync: Durability,
+    ) -> Self {
+        Self { engine, inner, commit_sync }
     }
 
     /// Its name.
@@ -82,27 +88,28 @@ impl Tree {
         self.engine.exists(&self.inner, key, Some(at))
     }
 
-    /// Sets one key, durably. Many are better put in a [`Batch`](crate::Batch).
+    /// Sets one key, durably unless the handle says otherwise
+    /// ([`Db::with_commit_sync`](crate::Db::with_commit_sync)). Many are better put in a [`Batch`](crate::Batch).
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.put(&self.inner, key, value);
-        self.engine.write(&batch, Durability::Sync)
+        self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Removes one key, durably, whether it exists or not.
+    /// Removes one key, whether it exists or not; as durable as [`put`](Self::put).
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.delete(&self.inner, key);
-        self.engine.write(&batch, Durability::Sync)
+        self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Applies the update function to one key, durably, without reading it.
+    /// Applies the update function to one key without reading it; as durable as [`put`](Self::put).
     ///
     /// # Errors
     /// `Invalid` if the tree has no update function, or was opened without it; else as
@@ -150,17 +157,17 @@ impl Tree {
     pub fn update(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.update(&self.inner, key, operand);
-        self.engine.write(&batch, Durability::Sync)
+        self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Removes all keys with `lo <= key < hi` (`None`: to the end), durably.
+    /// Removes all keys with `lo <= key < hi` (`None`: to the end); as durable as [`put`](Self::put).
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn delete_range(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
         batch.delete_range(&self.inner, lo, hi);
-        self.engine.write(&batch, Durability::Sync)
+        self.engine.write(&batch, self.commit_sync)
     }
 
     /// A cursor over all of the tree as of now.

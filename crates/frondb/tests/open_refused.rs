@@ -53,6 +53,9 @@ fn options_are_checked_first() {
         options().write_buffer_bytes(1),
         options().background_threads(1000),
         options().sync(SyncMode::EveryMillis(0)),
+        options().sync(SyncMode::EveryMillis(SyncMode::MILLIS_MAX + 1)),
+        options().log_segment_bytes((64 << 10) - 1),
+        options().log_segment_bytes((1 << 30) + 1),
     ];
     for wrong in wrong {
         for path in [dir.path().to_owned(), dir.path().join("db")] {

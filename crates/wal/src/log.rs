@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use frondb_block::frame::{self, Body};
 use frondb_core::clock::SharedClock;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
 use frondb_core::{Lsn, Result};
 use frondb_device::SharedDevice;
@@ -78,6 +79,8 @@ pub struct Appended {
 pub struct Wal {
     pub(crate) directory: Directory,
     pub(crate) options: WalOptions,
+    /// The [`SyncMode`] in force, as its bits: `options.sync` is only what it began with.
+    mode: AtomicU64,
     db_id: u128,
     pub(crate) clock: SharedClock,
     pub(crate) state: Mutex<State>,
@@ -130,6 +133,7 @@ impl Wal {
         let state = State::new(end, last_generation, live, spares[..keep].to_vec(), clock.now());
         Ok(Self {
             directory,
+            mode: AtomicU64::new(options.sync.to_bits()),
             options,
             db_id,
             clock,
@@ -170,13 +174,33 @@ impl Wal {
         Ok(appended)
     }
 
-    /// Waits until the record that ends at `lsn` is as safe as the option
-    /// [`sync`](WalOptions::sync) asks for.
+    /// What [`Wal::commit_to`] waits for now.
+    #[must_use]
+    pub fn sync_mode(&self) -> SyncMode {
+        SyncMode::from_bits(self.mode.load(Ordering::Acquire))
+    }
+
+    /// Changes what [`Wal::commit_to`] waits for, from now on and for all threads; then makes
+    /// everything appended so far durable. So no promise of the former mode is left open, and
+    /// whatever was acknowledged before this returned in a weaker mode survives power loss.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad interval, and nothing is changed. As [`Wal::sync`]: the mode is changed all
+    /// the same.
+    pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
+        mode.check()?;
+        // A commit that still finds the old mode had appended its record before it looked, and the
+        // end of the log is read behind the change: so the sync covers it.
+        self.mode.store(mode.to_bits(), Ordering::Release);
+        self.sync()
+    }
+
+    /// Waits until the record that ends at `lsn` is as safe as the mode asks for.
     ///
     /// # Errors
     /// As [`Wal::sync_to`].
     pub fn commit_to(&self, lsn: Lsn) -> Result<()> {
-        match self.options.sync {
+        match self.sync_mode() {
             SyncMode::Always => self.sync_to(lsn),
             SyncMode::EveryMillis(_) | SyncMode::Never => self.write_to(lsn),
         }
@@ -319,18 +343,26 @@ impl Wal {
     }
 
     /// What has to be done from time to time: the sync of [`SyncMode::EveryMillis`]. Cheap; to be
-    /// called at least twice in that time.
+    /// called when [`Wal::next_tick`] says so, or often.
     ///
     /// # Errors
     /// As [`Wal::sync_to`].
     pub fn tick(&self) -> Result<()> {
-        let SyncMode::EveryMillis(millis) = self.options.sync else { return Ok(()) };
+        match self.next_tick() {
+            Some(Duration::ZERO) => self.sync(),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long it is until [`Wal::tick`] has something to do, zero if it has; `None` if only
+    /// another record, or another mode, could give it something.
+    #[must_use]
+    pub fn next_tick(&self) -> Option<Duration> {
+        let SyncMode::EveryMillis(millis) = self.sync_mode() else { return None };
         let state = self.state.lock();
-        let due = self.clock.now().since(state.synced_at) >= Duration::from_millis(millis);
-        let end = state.end;
-        let dirty = end > state.durable;
-        drop(state);
-        if due && dirty { self.sync_to(end) } else { Ok(()) }
+        let since = self.clock.now().since(state.synced_at);
+        let is_dirty = state.end > state.durable;
+        is_dirty.then(|| Duration::from_millis(millis).saturating_sub(since))
     }
 
     /// Makes everything durable and ends the log. (Dropping it instead gives up what was neither

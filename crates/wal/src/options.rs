@@ -9,11 +9,50 @@ pub enum SyncMode {
     /// Before the commit returns. Commits that wait at the same time share one sync.
     #[default]
     Always,
-    /// At most this many milliseconds after the commit returned; until then it survives the end
-    /// of the process, not of the power.
+    /// At most this many milliseconds, and the time of a sync, after the commit returned; until
+    /// then it survives the end of the process, not of the power. 1 to 86,400,000 (a day).
     EveryMillis(u64),
     /// When the log is synced for another reason.
     Never,
+}
+
+impl SyncMode {
+    /// Longest interval accepted, milliseconds.
+    pub const MILLIS_MAX: u64 = 86_400_000;
+
+    /// Checks the range of the interval.
+    ///
+    /// # Errors
+    /// `Invalid` naming the range.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::EveryMillis(millis) if !(1..=Self::MILLIS_MAX).contains(&millis) => {
+                Err(Error::invalid(format!(
+                    "the sync interval is {millis} milliseconds; it must be 1 to {}",
+                    Self::MILLIS_MAX
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// As one number, for an atomic.
+    pub(crate) fn to_bits(self) -> u64 {
+        match self {
+            Self::Always => 0,
+            Self::EveryMillis(millis) => millis,
+            Self::Never => u64::MAX,
+        }
+    }
+
+    /// What [`to_bits`](Self::to_bits) made.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        match bits {
+            0 => Self::Always,
+            u64::MAX => Self::Never,
+            millis => Self::EveryMillis(millis),
+        }
+    }
 }
 
 /// How a log is written.
@@ -23,7 +62,8 @@ pub struct WalOptions {
     /// At least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MB and a
     /// quarter of the write buffer.
     pub segment_bytes: u64,
-    /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for. Default [`SyncMode::Always`].
+    /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for at first; it can be changed later
+    /// ([`Wal::set_sync_mode`](crate::Wal::set_sync_mode)). Default [`SyncMode::Always`].
     pub sync: SyncMode,
     /// Compress a record with lz4 when that saves a tenth of it or more; where it did not pay,
     /// the next records are not tried. Off by default: measured on rows with three secondary
@@ -65,9 +105,6 @@ impl WalOptions {
                 self.segment_bytes
             )));
         }
-        if let SyncMode::EveryMillis(0) = self.sync {
-            return Err(Error::invalid("WAL sync interval must be at least 1 millisecond"));
-        }
-        Ok(())
+        self.sync.check()
     }
 }

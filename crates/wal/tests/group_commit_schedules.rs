@@ -12,7 +12,7 @@ use std::sync::Arc;
 use frondb_core::{ErrorKind, Lsn};
 use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
-use frondb_wal::{Wal, WalOptions};
+use frondb_wal::{SyncMode, Wal, WalOptions};
 use support::{fresh, payload, recover, small};
 
 const THREADS: u64 = 3;
@@ -126,6 +126,40 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
             kept.sort();
             found.sort();
             assert_eq!(found, kept);
+        },
+        1000,
+    );
+}
+
+/// Also in a thread that was between its append and its wait when the mode changed.
+#[test]
+fn shuttle_behind_a_change_of_the_mode_everything_acknowledged_is_durable() {
+    shuttle::check_random(
+        || {
+            let memory = MemoryDevice::new();
+            let device: SharedDevice = Arc::new(memory.clone());
+            let options = WalOptions { sync: SyncMode::Never, ..small() };
+            let wal = shuttle::sync::Arc::new(fresh(&device, &options).unwrap());
+            let acknowledged = shuttle::sync::Arc::new(shuttle::sync::Mutex::new(Vec::new()));
+            let threads: Vec<_> = (0..THREADS)
+                .map(|thread| {
+                    let (wal, acknowledged) = (wal.clone(), acknowledged.clone());
+                    shuttle::thread::spawn(move || {
+                        for round in 0..2 {
+                            let bytes = payload(thread * 10 + round, 20);
+                            wal.commit_to(wal.append(&[&bytes]).unwrap().end).unwrap();
+                            acknowledged.lock().unwrap().push(bytes);
+                        }
+                    })
+                })
+                .collect();
+            wal.set_sync_mode(SyncMode::Always).unwrap();
+            let so_far = acknowledged.lock().unwrap().clone();
+            let found = durable_records(&memory);
+            assert!(so_far.iter().all(|bytes| found.contains(bytes)));
+            for thread in threads {
+                thread.join().unwrap();
+            }
         },
         1000,
     );
