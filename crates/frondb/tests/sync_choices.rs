@@ -262,3 +262,22 @@ fn a_compressed_log_is_smaller_and_holds_the_same() {
     let (raw, compressed) = (written(false), written(true));
     assert!(raw > 50 * 400 && compressed < raw / 4, "{raw} bytes, then {compressed}");
 }
+
+/// A full file of the log is synced before the next begins.
+#[test]
+fn without_syncs_power_loss_takes_the_end_and_at_most_a_file_of_the_log() {
+    let memory = MemoryDevice::new();
+    let db = open(&memory, options().log_segment_bytes(64 << 10).sync(SyncMode::Never));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut keys = Vec::new();
+    let mut longest = 0;
+    for i in 0..100 {
+        keys.push(format!("{i}"));
+        tree.put(keys[i].as_bytes(), &[i as u8; 4000]).unwrap();
+        let found = survivors(&memory, &keys);
+        let kept = found.iter().filter(|found| **found).count();
+        assert!(found[..kept].iter().all(|found| *found), "lost from the middle");
+        longest = longest.max(keys.len() - kept);
+    }
+    assert!((1..=(64 << 10) / 4000 + 1).contains(&longest), "{longest} were lost");
+}
