@@ -121,6 +121,28 @@ fn logs_and_durable_have_a_variant_for_each_case() {
     assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
 }
 
+/// Small, on FronDB itself: only it tells its syncs.
+fn measure_fsync(variant: usize) -> Measurement {
+    let scratch = Scratch::new(&format!("fsync-{variant}"));
+    let spec = spec(Workload::Fsync, variant, &scratch);
+    let spec = Spec { limit_s: Some(0.01), memory_bytes: 16 << 20, ..spec };
+    run(&FRONDB, &spec, Progress::silent()).unwrap()
+}
+
+#[test]
+fn fsync_fits_and_counts_syncs() {
+    let m = measure_fsync(0);
+    assert_eq!(m.variant, "fit");
+    assert!(m.fit_rows_per_s.is_some_and(|rate| rate > 0.0), "{m:?}");
+    assert!(m.fit_commit_ms.is_some() && m.fit_error_percent.is_some(), "{m:?}");
+    let m = measure_fsync(1);
+    assert_eq!((m.variant.as_str(), m.syncs_per_commit), ("1 thread", Some(1.0)));
+    let m = measure_fsync(3);
+    assert_eq!(m.variant, "16 threads");
+    assert!(m.commits_per_s.is_some_and(|rate| rate > 0.0) && m.batch_ms_p99.is_some());
+    assert!(m.syncs_per_commit.is_some_and(|syncs| syncs > 0.0 && syncs <= 1.0), "{m:?}");
+}
+
 #[test]
 fn merge_measures_the_kernel_with_and_without_compression() {
     let m = measure(Workload::Merge, 0);
