@@ -142,8 +142,8 @@ impl Fit {
     /// commits, which take a hundred times as long, would decide alone, and K, which only small ones
     /// show, would be what their noise leaves over, even negative.
     ///
-    /// With `T(N) = a N + K` and weights `w = 1/T²` the sum of `w (T - a N - K)²` is least where
-    /// `a Σw N² + K Σw N = Σw N T` and `a Σw N + K Σw = Σw T`.
+    /// With `T(N) = a N + K` and weights `w = 1/T^2` the sum of `w (T - a N - K)^2` is least where
+    /// `a sum(w N^2) + K sum(w N) = sum(w N T)` and `a sum(w N) + K sum(w) = sum(w T)`.
     fn of(samples: &[Sample]) -> Option<Self> {
         let points: Vec<(f64, f64)> = samples
             .iter()
