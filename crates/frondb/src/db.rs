@@ -154,7 +154,7 @@ impl Db {
     /// # Errors
     /// `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        self.engine.begin(options.inner).map(Transaction::new)
+        self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
     }
 
     /// The names of all prepared transactions, sorted: those of this process, and those that the
@@ -203,7 +203,7 @@ impl Db {
 
     /// A handle of the same database whose trees ([`create_tree`](Self::create_tree),
     /// [`open_tree`](Self::open_tree)) make each single write ([`Tree::put`] and its like) as durable as
-    /// this. The handle it is called on, and trees that are open, stay as they are. A new database's
+    /// this, and so its transactions ([`begin`](Self::begin)) unless their options say otherwise. The handle it is called on, and trees that are open, stay as they are. A new database's
     /// handle has [`Durability::Sync`].
     ///
     /// ```

@@ -16,6 +16,8 @@ use crate::tree::Tree;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TransactionOptions {
     pub(crate) inner: frondb_engine::TransactionOptions,
+    /// What was asked for; else the handle decides.
+    durability: Option<Durability>,
 }
 
 impl TransactionOptions {
@@ -47,11 +49,19 @@ impl TransactionOptions {
         self
     }
 
-    /// What the commit waits for. Default [`Durability::Sync`].
+    /// What the commit waits for. Default: what the handle says that begins it
+    /// ([`Db::with_commit_sync`](crate::Db::with_commit_sync)), which is [`Durability::Sync`] if
+    /// nothing else was said.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.inner.durability = durability;
+        self.durability = Some(durability);
         self
+    }
+
+    /// As the engine takes them, begun by a handle of this default.
+    pub(crate) fn with_default(self, durability: Durability) -> frondb_engine::TransactionOptions {
+        let durability = self.durability.unwrap_or(durability);
+        frondb_engine::TransactionOptions { durability, ..self.inner }
     }
 }
 

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use frondb::{Batch, Db, Durability, ErrorKind, Options, SyncMode, Tree, TreeOptions, UpdateFn};
+use frondb::{
+    Batch, Db, Durability, ErrorKind, Options, SyncMode, TransactionOptions, Tree, TreeOptions,
+    UpdateFn,
+};
 use frondb_core::clock::{Clock, ManualClock, SharedClock, SystemClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
@@ -208,6 +211,28 @@ fn a_handle_says_how_durable_its_writes_are() {
     // The end of the process takes nothing of it.
     drop((db, bulk, made, safe));
     assert!(open(&memory, options()).open_tree("t").unwrap().exists(b"fast").unwrap());
+}
+
+/// Syncs of the log for a transaction of one write.
+fn syncs_of_a_transaction(db: &Db, tree: &Tree, options: TransactionOptions) -> u64 {
+    let before = db.stats().wal_syncs;
+    let transaction = db.begin(options).unwrap();
+    transaction.put(tree, b"key", b"value").unwrap();
+    transaction.commit().unwrap();
+    db.stats().wal_syncs - before
+}
+
+#[test]
+fn a_transaction_is_as_durable_as_its_handle_unless_it_says_more() {
+    let memory = MemoryDevice::new();
+    let db = open(&memory, options());
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let bulk = db.with_commit_sync(Durability::NoSync);
+    let new = TransactionOptions::new;
+    assert_eq!(syncs_of_a_transaction(&db, &tree, new()), 1);
+    assert_eq!(syncs_of_a_transaction(&bulk, &tree, new()), 0);
+    assert_eq!(syncs_of_a_transaction(&bulk, &tree, new().durability(Durability::Sync)), 1);
+    assert_eq!(syncs_of_a_transaction(&db, &tree, new().durability(Durability::NoSync)), 0);
 }
 
 /// One commit's record carries all before it: log is never lost from the middle.
