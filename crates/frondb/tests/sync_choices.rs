@@ -52,6 +52,7 @@ fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
     let mode = SyncMode::EveryMillis(MILLIS);
     let db = open_at(&memory, options().sync(mode), Arc::clone(&clock) as SharedClock);
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let unsynced = db.with_commit_sync(Durability::NoSync).open_tree("t").unwrap();
     let mut prng = Prng::new(11);
     let (mut keys, mut times) = (Vec::new(), Vec::new());
     let (mut old, mut lost) = (0, 0);
@@ -59,7 +60,7 @@ fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
         // Long silences, too: then nothing but the clock asks for the sync.
         for i in 0..prng.below(4) {
             let key = format!("{round} {i}");
-            put(&tree, &key);
+            put(if prng.chance(1, 2) { &tree } else { &unsynced }, &key);
             keys.push(key);
             times.push(clock.now());
         }
