@@ -117,6 +117,7 @@ fn a_restart_finds_what_was_prepared_and_its_writes() {
         for_each_write(&engine.shared.env, b"wait", &mut |tree, what| {
             let (Written::Key(first) | Written::Range(first, _)) = what;
             written.insert((tree.id, first.to_vec()));
+            Ok(())
         })
         .unwrap();
         assert!(written.iter().any(|(_, key)| key == b"k wait"), "{how}: {written:?}");
