@@ -566,7 +566,6 @@ impl Shared {
         Counters::add(&counters.user_bytes, bytes);
         self.env.last_commit.store(self.env.now().0, Ordering::Relaxed);
         self.touched();
-        self.keep_ticking();
         self.flush_attached(&committed.attached);
         self.freeze_if_full(&committed.trees);
     }
@@ -584,6 +583,7 @@ impl Shared {
         } else {
             self.work.set_idle(false);
         }
+        self.keep_ticking();
     }
 
     pub(crate) fn stats(&self) -> EngineStats {

@@ -1,7 +1,7 @@
 //! Transactions: private writes, locks and snapshots, over any number of trees.
 //!
 //! ```text
-//!  mod.rs      the transaction, its state and its phases
+//!  this file   the transaction, its state and its phases
 //!  reads.rs    gets: own writes over committed data, with or without locks
 //!  writes.rs   puts and deletes: lock, check, note in the write set
 //!  cursor.rs   ordered reading, plain and locking
