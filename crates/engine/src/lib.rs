@@ -14,6 +14,7 @@ mod background;
 mod batch;
 mod batch_locks;
 mod blob;
+mod bulk;
 mod catalog;
 mod checkpoint;
 mod commit;
@@ -44,6 +45,7 @@ mod verify;
 mod work;
 
 pub use batch::Batch;
+pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicates};
 pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;

@@ -13,6 +13,7 @@ use frondb_engine::{
 use frondb_wal::{SyncMode, owner};
 
 use crate::batch::Batch;
+use crate::bulk::{BulkLoad, BulkOptions};
 use crate::options::{Options, TreeOptions};
 use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
@@ -155,6 +156,14 @@ impl Db {
     /// `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
+    }
+
+    /// Begins a bulk load; see [`BulkLoad`].
+    ///
+    /// # Errors
+    /// `Poisoned`, `Closed`.
+    pub fn bulk_load(&self, options: BulkOptions) -> Result<BulkLoad> {
+        self.engine.bulk_load(options).map(BulkLoad::new)
     }
 
     /// The names of all prepared transactions, sorted: those of this process, and those that the

@@ -36,6 +36,7 @@
 //! [`Batch`] belongs to one thread at a time. Readers never block writers, nor writers readers.
 
 mod batch;
+mod bulk;
 mod cursor;
 mod db;
 mod options;
@@ -44,6 +45,7 @@ mod tree;
 mod verify;
 
 pub use batch::Batch;
+pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicates};
 pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
 pub use frondb_block::Codec;

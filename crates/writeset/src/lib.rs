@@ -17,11 +17,13 @@ pub mod op;
 mod own;
 mod savepoint;
 mod set;
+mod sort;
 mod spill;
 mod writes;
 
 pub use own::{OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
+pub use sort::{SortBuffer, SortedSource};
 pub use spill::{SpillEnv, TreeSpill};
 pub use writes::TreeWrites;

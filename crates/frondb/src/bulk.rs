@@ -1,0 +1,112 @@
+//! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them at once.
+
+use frondb_core::Result;
+pub use frondb_engine::{BulkOptions, BulkProgress, BulkReport, Duplicates};
+
+use crate::tree::Tree;
+
+/// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
+/// in any order and from several threads; they are sorted within a part of the memory and on disk,
+/// written once where they stay, and attached to all trees with one commit. Until then, and after an
+/// error, a cancel, a drop or a crash, the trees are as they were.
+///
+/// Keys that a tree has already are overwritten. Others may read and write the trees meanwhile; the
+/// commit locks them as a whole for a moment.
+///
+/// Any thread may use it.
+///
+/// ```
+/// use frondb::{BulkOptions, Db, Options, TreeOptions};
+///
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let db = Db::open(dir.path(), Options::default())?;
+/// let numbers = db.create_tree("numbers", TreeOptions::default())?;
+/// let load = db.bulk_load(BulkOptions::default())?;
+/// std::thread::scope(|threads| {
+///     for thread in 0..2_u32 {
+///         let (mut writer, numbers) = (load.writer(), &numbers);
+///         threads.spawn(move || {
+///             for i in (thread..1000).step_by(2).rev() {
+///                 writer.put(numbers, &i.to_be_bytes(), b"x")?;
+///             }
+///             writer.finish()
+///         });
+///     }
+/// });
+/// let report = load.finish(&mut |progress| {
+///     println!("{} of {}", progress.done, progress.total);
+///     true
+/// })?;
+/// assert_eq!(report.entries, 1000);
+/// # db.close()
+/// # }
+/// ```
+pub struct BulkLoad {
+    inner: frondb_engine::BulkLoad,
+}
+
+/// Adds entries to a [`BulkLoad`]. For one thread at a time; each thread has its own.
+pub struct BulkWriter {
+    inner: frondb_engine::BulkWriter,
+}
+
+impl BulkLoad {
+    pub(crate) fn new(inner: frondb_engine::BulkLoad) -> Self {
+        Self { inner }
+    }
+
+    /// A writer. All writers of a load share its memory.
+    #[must_use]
+    pub fn writer(&self) -> BulkWriter {
+        BulkWriter { inner: self.inner.writer() }
+    }
+
+    /// Makes every call of the load, those under way too, fail with `Cancelled`; from any thread.
+    pub fn cancel(&self) {
+        self.inner.cancel();
+    }
+
+    /// Merges what all writers have handed in and commits it, as durable as the options ask.
+    /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
+    ///
+    /// # Errors
+    /// `Invalid` if a writer was not finished, or the load was; `Cancelled`, also if a writer was
+    /// dropped; `Exists` if a key was given twice and [`Duplicates::Fail`] was asked; `NotFound` if
+    /// a tree was dropped; `LockTimeout` if transactions keep the trees locked; `NoSpace`, `Io`,
+    /// `Poisoned`, `Closed`. Nothing is loaded then.
+    pub fn finish(self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
+        self.inner.finish(progress)
+    }
+}
+
+impl BulkWriter {
+    /// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    ///
+    /// # Errors
+    /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
+    /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        self.inner.put(&tree.inner, key, value)
+    }
+
+    /// Hands in what it has. A load whose writer was dropped without this cannot be finished.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn finish(self) -> Result<()> {
+        self.inner.finish()
+    }
+}
+
+impl std::fmt::Debug for BulkLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BulkLoad")
+    }
+}
+
+impl std::fmt::Debug for BulkWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BulkWriter")
+    }
+}

@@ -1,0 +1,242 @@
+//! Bulk loads: sorted outside of the trees, attached at once, nothing left of one that fails.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frondb::{
+    Batch, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, TransactionOptions, Tree,
+    TreeOptions,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_device::MemoryDevice;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn open(device: &Arc<MemoryDevice>) -> Db {
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
+    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn small() -> BulkOptions {
+    // The smallest buffers there are.
+    BulkOptions { memory_bytes: 1, durability: Durability::NoSync, ..BulkOptions::default() }
+}
+
+fn all_of(tree: &Tree) -> Model {
+    let mut cursor = tree.cursor().unwrap();
+    let mut all = Model::new();
+    while cursor.next().unwrap() {
+        all.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
+    }
+    all
+}
+
+/// Unsorted entries from several threads into two trees, one empty and one not; runs on disk and
+/// buffers in memory, large values, keys given twice by one writer.
+#[test]
+fn what_was_given_is_there_and_nothing_else() {
+    for seed in 0..6 {
+        let device = Arc::new(MemoryDevice::new());
+        let db = open(&device);
+        let trees = ["new", "old"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let mut rng = Prng::new(seed);
+        let mut models = [Model::new(), Model::new()];
+        let mut batch = Batch::new();
+        for _ in 0..500 {
+            let key = rng.below(30_000).to_be_bytes();
+            batch.put(&trees[1], &key, b"before");
+            models[1].insert(key.to_vec(), b"before".to_vec());
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        if seed % 2 == 0 {
+            db.flush().unwrap();
+        }
+        let load = db.bulk_load(small()).unwrap();
+        let entries = [100, 4000, 12_000][seed as usize % 3];
+        let given: Vec<[Model; 2]> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3_u64)
+                .map(|thread| {
+                    let (mut writer, trees, mut rng) = (load.writer(), &trees, rng.fork());
+                    scope.spawn(move || {
+                        let mut given = [Model::new(), Model::new()];
+                        for _ in 0..entries {
+                            let at = rng.index(2);
+                            // Each writer has keys of its own.
+                            let key = (rng.below(10_000) * 3 + thread).to_be_bytes().to_vec();
+                            let long = if rng.chance(1, 1000) { 70_000 } else { 60 };
+                            let value = vec![rng.below(256) as u8; rng.below(long) as usize];
+                            writer.put(&trees[at], &key, &value).unwrap();
+                            given[at].insert(key, value);
+                        }
+                        writer.finish().unwrap();
+                        given
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let before = models.clone();
+        assert_eq!(trees.each_ref().map(all_of), before, "nothing shows before the commit");
+        let loaded: usize = given.iter().flatten().map(Model::len).sum();
+        for (model, given) in given.into_iter().flat_map(|given| [0, 1].into_iter().zip(given)) {
+            models[model].extend(given);
+        }
+        let mut last = 0;
+        let report = load
+            .finish(&mut |progress| {
+                assert!(last <= progress.done && progress.done <= progress.total);
+                last = progress.done;
+                true
+            })
+            .unwrap();
+        assert_eq!(report.entries, loaded as u64);
+        assert_eq!(report.entries + report.duplicates, entries as u64 * 3);
+        assert_eq!(report.sorted_runs > 6, entries == 12_000);
+        for when in ["loaded", "settled", "reopened"] {
+            let db = if when == "reopened" {
+                db.close().unwrap();
+                open(&device)
+            } else {
+                db.clone()
+            };
+            while when == "settled" && db.run_one(true) {}
+            for (i, name) in ["new", "old"].into_iter().enumerate() {
+                let tree = db.open_tree(name).unwrap();
+                let found = all_of(&tree);
+                let differs = models[i].iter().find(|(key, value)| found.get(*key) != Some(value));
+                let key = differs.map(|(key, _)| key);
+                assert!(found == models[i], "seed {seed}: {when}, {name}: key {key:?}");
+                tree.verify(&mut |_, _| true).unwrap();
+            }
+        }
+    }
+}
+
+/// Base is written once: as many leaves as a tree of that size has, and nothing left to merge.
+#[test]
+fn an_empty_tree_gets_its_base_at_once() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    for i in (0..200_000_u32).rev() {
+        writer.put(&tree, &i.wrapping_mul(2_654_435_761).to_be_bytes(), &[3; 100]).unwrap();
+    }
+    writer.finish().unwrap();
+    let report = load.finish(&mut |_| true).unwrap();
+    assert!(report.sorted_runs > 64, "more than are merged in one pass");
+    while db.run_one(false) {}
+    let stats = tree.stats().unwrap();
+    assert_eq!((stats.entries, stats.raw_bytes), (200_000, stats.base_raw_bytes));
+    assert_eq!(stats.leaves, stats.views);
+    assert_eq!(db.stats().rewrites + db.stats().merges, 0);
+}
+
+#[test]
+fn a_load_that_fails_leaves_nothing() {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put(b"k", b"v").unwrap();
+    let used = db.stats().data_used_bytes;
+    let before = all_of(&tree);
+    let fill = |load: &frondb::BulkLoad, n: u32| {
+        let mut writer = load.writer();
+        for i in 0..n {
+            writer.put(&tree, &(i % 9000).to_be_bytes(), &[1; 80])?;
+        }
+        writer.put(&tree, b"large", &[9; 100_000])?;
+        writer.put(&tree, b"large", &[8; 100_000])?;
+        writer.finish()
+    };
+    let kind = |result: frondb::Result<frondb::BulkReport>| result.unwrap_err().kind();
+
+    let load = db.bulk_load(small()).unwrap();
+    fill(&load, 20_000).unwrap();
+    drop(load);
+    assert_eq!(db.stats().data_used_bytes, used, "dropped");
+
+    let load = db.bulk_load(small()).unwrap();
+    fill(&load, 20_000).unwrap();
+    let mut calls = 0;
+    let mut some = |_| {
+        calls += 1;
+        calls < 2
+    };
+    assert_eq!(kind(load.finish(&mut some)), ErrorKind::Cancelled);
+    assert_eq!(db.stats().data_used_bytes, used, "cancelled by its progress");
+
+    let load = db.bulk_load(small()).unwrap();
+    load.cancel();
+    assert_eq!(fill(&load, 20_000).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Cancelled);
+    assert_eq!(db.stats().data_used_bytes, used, "cancelled");
+
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&tree, b"a", b"b").unwrap();
+    drop(writer);
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Cancelled, "a writer was dropped");
+
+    let load = db.bulk_load(BulkOptions { duplicates: Duplicates::Fail, ..small() }).unwrap();
+    fill(&load, 20_000).unwrap();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Exists);
+    assert_eq!(db.stats().data_used_bytes, used, "given twice");
+
+    let load = db.bulk_load(small()).unwrap();
+    let _writer = load.writer();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Invalid, "a writer is under way");
+
+    let load = db.bulk_load(small()).unwrap();
+    let other = db.create_tree("other", TreeOptions::new()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&other, b"a", b"b").unwrap();
+    writer.put(&tree, b"a", b"b").unwrap();
+    writer.finish().unwrap();
+    db.drop_tree("other").unwrap();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::NotFound);
+    assert_eq!(all_of(&tree), before);
+
+    // One with nothing in it is no error.
+    let load = db.bulk_load(small()).unwrap();
+    load.writer().finish().unwrap();
+    assert_eq!(load.finish(&mut |_| true).unwrap().entries, 0);
+    db.close().unwrap();
+    assert_eq!(all_of(&open(&device).open_tree("t").unwrap()), before);
+}
+
+/// A snapshot from before does not see the load, and a transaction's locks keep it out.
+#[test]
+fn a_load_is_one_commit() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put(b"k", b"v").unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let reader = db.begin(TransactionOptions::new()).unwrap();
+    assert_eq!(reader.get(&tree, b"a").unwrap(), None);
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&tree, b"a", b"loaded").unwrap();
+    writer.put(&tree, b"k", b"loaded").unwrap();
+    writer.finish().unwrap();
+    let locker = db.begin(TransactionOptions::new()).unwrap();
+    locker.put(&tree, b"x", b"y").unwrap();
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        while db.lock_waits().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(tree.get(b"a").unwrap(), None);
+        locker.commit().unwrap();
+        assert_eq!(loading.join().unwrap().unwrap().entries, 2);
+    });
+    assert_eq!(tree.get(b"a").unwrap().as_deref(), Some(&b"loaded"[..]));
+    assert_eq!(tree.get_at(b"a", &snapshot).unwrap(), None);
+    assert_eq!(reader.get(&tree, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert!(db.locks().is_empty());
+}

@@ -1,0 +1,177 @@
+//! [`SortBuffer`]: entries in any order, sorted when they are read. What a bulk load gathers before
+//! it has to write.
+
+use std::cmp::Reverse;
+
+use frondb_core::chunk::key_prefix;
+use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
+
+/// Entries of a chunk.
+const CHUNK_ENTRIES: usize = 1024;
+/// A chunk ends when its keys and values pass this.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Puts of one tree, in the order they came. For one thread at a time.
+#[derive(Default)]
+pub struct SortBuffer {
+    /// Keys and values, one after the other.
+    arena: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+/// Where an entry lies; ordered by key, then newest first.
+#[derive(Clone, Copy)]
+struct Slot {
+    prefix: u64,
+    at: u32,
+    key: u16,
+    /// Its value lies in extents of its own.
+    by_reference: bool,
+    value: u32,
+}
+
+impl SortBuffer {
+    /// An empty buffer. Takes no memory until something is added.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a put. Key and value keep the engine's limits; a large value is given as what refers to
+    /// it. The caller empties the buffer before it holds 4 GiB.
+    pub fn put(&mut self, key: &[u8], value: &[u8], by_reference: bool) {
+        let at = self.arena.len() as u32;
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        self.slots.push(Slot {
+            prefix: key_prefix(key),
+            at,
+            key: key.len() as u16,
+            by_reference,
+            value: value.len() as u32,
+        });
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        (self.arena.capacity() + self.slots.capacity() * size_of::<Slot>()) as u64
+    }
+
+    /// Bytes of keys and values.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.arena.len() as u64
+    }
+
+    /// Entries, those given twice too.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Forgets all entries and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.slots.clear();
+    }
+
+    /// Sorts by key, and leaves out all but the last of one that was given twice. Returns how many
+    /// were left out, and what those of them refer to that are large.
+    pub fn sort(&mut self) -> (u64, Vec<Box<[u8]>>) {
+        let arena = &self.arena;
+        let key = |slot: &Slot| &arena[slot.at as usize..slot.at as usize + usize::from(slot.key)];
+        self.slots.sort_unstable_by(|a, b| {
+            let by_key = a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b)));
+            by_key.then_with(|| Reverse(a.at).cmp(&Reverse(b.at)))
+        });
+        let before = self.slots.len();
+        let mut references = Vec::new();
+        self.slots.dedup_by(|slot, kept| {
+            let is_same = slot.prefix == kept.prefix && key(slot) == key(kept);
+            if is_same && slot.by_reference {
+                let value = slot.at as usize + usize::from(slot.key);
+                references.push(arena[value..value + slot.value as usize].into());
+            }
+            is_same
+        });
+        ((before - self.slots.len()) as u64, references)
+    }
+
+    /// The entries, which were sorted, as a source of puts with this number.
+    pub fn source<B: std::borrow::Borrow<Self> + Send>(
+        buffer: B,
+        number: SeqNo,
+    ) -> SortedSource<B> {
+        SortedSource { buffer, number, next: 0 }
+    }
+
+    fn fill(&self, chunk: &mut Chunk, from: usize, number: SeqNo) -> usize {
+        let mut next = from;
+        let mut bytes = 0;
+        while next < self.slots.len() && next - from < CHUNK_ENTRIES && bytes < CHUNK_BYTES {
+            let slot = self.slots[next];
+            let value = slot.at as usize + usize::from(slot.key);
+            let end = value + slot.value as usize;
+            let kind = if slot.by_reference { MessageKind::PutRef } else { MessageKind::Put };
+            let (key, value) = (&self.arena[slot.at as usize..value], &self.arena[value..end]);
+            chunk.push(key, number, kind, value);
+            bytes += key.len() + value.len();
+            next += 1;
+        }
+        next
+    }
+}
+
+/// A walk over a sorted buffer.
+pub struct SortedSource<B> {
+    buffer: B,
+    number: SeqNo,
+    next: usize,
+}
+
+impl<B: std::borrow::Borrow<SortBuffer> + Send> Source for SortedSource<B> {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        chunk.clear();
+        self.next = self.buffer.borrow().fill(chunk, self.next, self.number);
+        Ok(!chunk.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_ascend_and_the_last_of_one_counts() {
+        let mut buffer = SortBuffer::new();
+        for (key, value) in [("b", "1"), ("", "2"), ("a long key", "3"), ("b", "4"), ("a", "5")] {
+            buffer.put(key.as_bytes(), value.as_bytes(), false);
+        }
+        buffer.put(b"a long kex", b"reference", true);
+        buffer.put(b"twice", b"referred to", true);
+        buffer.put(b"twice", b"", false);
+        assert_eq!(buffer.sort(), (2, vec![Box::from(&b"referred to"[..])]));
+        let (mut source, mut chunk) = (SortBuffer::source(&buffer, SeqNo(7)), Chunk::new());
+        assert!(source.next_chunk(&mut chunk).is_ok_and(|more| more));
+        let entries = (0..chunk.len()).map(|i| (chunk.key(i), chunk.value(i), chunk.kinds[i]));
+        let put = MessageKind::Put;
+        let expected: [(&[u8], &[u8], MessageKind); 6] = [
+            (b"", b"2", put),
+            (b"a", b"5", put),
+            (b"a long kex", b"reference", MessageKind::PutRef),
+            (b"a long key", b"3", put),
+            (b"b", b"4", put),
+            (b"twice", b"", put),
+        ];
+        assert!(entries.eq(expected));
+        assert!(chunk.seqs.iter().all(|&seq| seq == SeqNo(7)));
+        assert!(source.next_chunk(&mut chunk).is_ok_and(|more| !more));
+    }
+}
