@@ -255,9 +255,9 @@ pub(crate) struct Load {
     /// Column of the value; by default the other one of two
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
-    /// Entries in one batch; a batch is loaded whole or not at all
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub(crate) batch: u64,
+    /// Commit after so many entries; without it the file is sorted first and is loaded whole or not at all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) batch: Option<u64>,
     /// What to wait for after each batch; the end of the load is always synced
     #[arg(long, value_enum, default_value_t)]
     pub(crate) sync: SyncArg,

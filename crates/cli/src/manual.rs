@@ -34,8 +34,9 @@ cells of a table; what is printed is read back to the same bytes.
 
 `load` and `dump` know tables (`csv`, `tsv`) and a binary form. A table has a key and a value column. The binary form is
 exact, checksummed, and says how many entries it has: a file that was cut short or changed is refused. A dump is of one
-moment, and the file has its name only when it is complete. A load commits batches and syncs once at the end; one that
-failed can be run again.
+moment, and the file has its name only when it is complete. A load sorts what it reads and
+attaches it with one commit, whole or not at all; with `--batch` it commits as it goes, and one that failed can be run
+again.
 
 ## JSON
 

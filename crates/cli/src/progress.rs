@@ -57,6 +57,16 @@ impl Progress {
         }
     }
 
+    /// Says what is being done.
+    pub(crate) fn say(&mut self, what: &'static str) {
+        self.bar.set_message(what);
+    }
+
+    /// Removes the display before the work is over: another one follows.
+    pub(crate) fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+
     /// Says how far it is of how much.
     pub(crate) fn of(&mut self, done: u64, total: u64) {
         self.bar.set_length(total);

@@ -1,8 +1,12 @@
 //! `load`: a file of entries into a tree.
 //!
-//! Batches are committed without a sync each, and one sync at the end makes all of them durable:
-//! loading then runs at the engine's pace and not at the disk's latency. A load that fails leaves
-//! the batches before it; running it again puts the same entries once more, which changes nothing.
+//! By default the bulk loader sorts the entries outside of the tree and attaches them with one
+//! commit: a load that fails, or is killed, has loaded nothing.
+//!
+//! With `--batch` entries show up as they come. Batches are committed without a sync each, and one
+//! sync at the end makes all of them durable: loading then runs at the engine's pace and not at the
+//! disk's latency. A load that fails leaves the batches before it; running it again puts the same
+//! entries once more, which changes nothing.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -10,7 +14,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use frondb::{Batch, Durability, ErrorKind, Tree};
+use frondb::{Batch, BulkLoad, BulkOptions, BulkWriter, Durability, ErrorKind, Tree};
 use serde_json::json;
 
 use super::session::{Session, tree_options};
@@ -19,6 +23,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::records::{Format, TextOptions, reader};
+
+/// Entries in one batch if only how it is synced is given.
+const BATCH_ENTRIES: u64 = 10_000;
 
 /// A batch is committed when it has this many bytes, whatever the number of its entries: one record
 /// of the log holds it.
@@ -54,18 +61,21 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     let tree = open_or_create(&session, args)?;
     let mut progress = Progress::bytes(common, total);
-    let mut loader = Loader::new(&session, args);
+    let mut loader = Loader::new(&session, args)?;
+    let mut entries = 0;
     let loaded = (|| {
         while let Some((key, value)) = records.next().map_err(name)? {
             loader.put(&tree, &key, &value)?;
-            progress.at(position.get(), loader.entries);
+            entries += 1;
+            progress.at(position.get(), entries);
         }
-        loader.finish()
+        progress.end();
+        loader.finish(common)
     })();
     drop(progress);
-    let (entries, batches) = (loader.committed, loader.batches);
+    let (committed, batches) = loader.committed();
     loaded.map_err(|failure: Failure| {
-        failure.context(format!("stopped after {entries} entries were loaded"))
+        failure.context(format!("stopped after {committed} entries were loaded"))
     })?;
     session.close()?;
     let mut out = Output::new(common);
@@ -90,8 +100,60 @@ fn open_or_create(session: &Session<'_>, args: &Load) -> Result<Tree, Failure> {
     }
 }
 
+/// Takes the entries, all at once or batch by batch.
+enum Loader<'a> {
+    /// `None` once it is finished.
+    Bulk(Option<(BulkLoad, BulkWriter)>, u64),
+    Batches(Batches<'a>),
+}
+
+impl<'a> Loader<'a> {
+    fn new(session: &'a Session<'a>, args: &Load) -> Result<Self, Failure> {
+        if args.batch.is_some() || args.sync == SyncArg::Batch {
+            return Ok(Self::Batches(Batches::new(session, args)));
+        }
+        let load = session.db.bulk_load(BulkOptions::default())?;
+        let writer = load.writer();
+        Ok(Self::Bulk(Some((load, writer)), 0))
+    }
+
+    fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Bulk(Some((_, writer)), _) => Ok(writer.put(tree, key, value)?),
+            Self::Bulk(None, _) => Ok(()),
+            Self::Batches(batches) => batches.put(tree, key, value),
+        }
+    }
+
+    fn finish(&mut self, common: &Common) -> Result<(), Failure> {
+        match self {
+            Self::Batches(batches) => batches.finish(),
+            Self::Bulk(under_way, committed) => {
+                let Some((load, writer)) = under_way.take() else { return Ok(()) };
+                writer.finish()?;
+                let mut progress = Progress::entries(common, 0);
+                let report = load.finish(&mut |at| {
+                    progress.of(at.done, at.total);
+                    progress.say("sorting");
+                    true
+                })?;
+                *committed = report.entries + report.duplicates;
+                Ok(())
+            }
+        }
+    }
+
+    /// Entries that are loaded, and in how many commits.
+    fn committed(&self) -> (u64, u64) {
+        match self {
+            Self::Bulk(_, committed) => (*committed, u64::from(*committed > 0)),
+            Self::Batches(batches) => (batches.committed, batches.batches),
+        }
+    }
+}
+
 /// Fills batches and commits them.
-struct Loader<'a> {
+struct Batches<'a> {
     session: &'a Session<'a>,
     durability: Durability,
     batch: Batch,
@@ -102,13 +164,14 @@ struct Loader<'a> {
     batches: u64,
 }
 
-impl<'a> Loader<'a> {
+impl<'a> Batches<'a> {
     fn new(session: &'a Session<'a>, args: &Load) -> Self {
         let durability = match args.sync {
             SyncArg::End => Durability::NoSync,
             SyncArg::Batch => Durability::Sync,
         };
-        let entries_max = usize::try_from(args.batch).unwrap_or(usize::MAX);
+        let entries_max =
+            usize::try_from(args.batch.unwrap_or(BATCH_ENTRIES)).unwrap_or(usize::MAX);
         let batch = Batch::new();
         Self { session, durability, batch, entries_max, entries: 0, committed: 0, batches: 0 }
     }
@@ -138,7 +201,6 @@ impl<'a> Loader<'a> {
         Ok(self.session.db.sync()?)
     }
 }
-
 /// Counts what is read, for the progress.
 struct Counted<R> {
     input: R,

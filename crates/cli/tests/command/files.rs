@@ -87,6 +87,8 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
     frondb("load", &dir, &["u", name, "--batch", "100"]).fails(10, "1000 entries were loaded");
+    frondb("load", &dir, &["w", name]).fails(10, "0 entries were loaded");
+    assert_eq!(frondb("scan", &dir, &["w"]).ok().text(), "", "all or nothing");
     let mut flipped = whole;
     flipped[100] ^= 1;
     std::fs::write(&file, flipped).unwrap();
