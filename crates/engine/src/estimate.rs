@@ -147,6 +147,8 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
         for range in &hidden {
             here.hide(in_memtable(memtable, range));
         }
+        let mut runs = in_runs(slot.runs(), range, SeqNo::MAX)?;
+        hide_of_runs(slot.runs(), &hidden, &mut runs)?;
         let deletes = memtable.range_deletes();
         if !deletes.is_empty() {
             let own = ranges_of(&deletes, lo, hi);
@@ -154,19 +156,14 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
                 let (before, all) = inserted_before(memtable, range.seq);
                 here.hide(in_memtable(memtable, range).part(before, all));
             }
+            hide_of_runs(slot.runs(), &own, &mut runs)?;
             hidden.extend(own);
             hidden = disjoint(hidden);
         }
-        if !slot.runs().is_empty() {
-            let mut runs = in_runs(slot.runs(), range, SeqNo::MAX)?;
-            for range in &hidden {
-                runs.hide(in_runs(slot.runs(), range, range.seq)?);
-            }
-            here.entries += runs.entries;
-            here.deletes += runs.deletes;
-            here.rough |= runs.rough;
-            sum.disk_bytes += runs.disk_bytes;
-        }
+        here.entries += runs.entries;
+        here.deletes += runs.deletes;
+        here.rough |= runs.rough;
+        sum.disk_bytes += runs.disk_bytes;
         sum.entries += here.entries;
         sum.deletes += here.deletes;
         sum.rough |= here.rough;
@@ -217,6 +214,16 @@ fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Sum> {
         sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
     }
     Ok(sum)
+}
+
+/// Takes away what range deletes hide of runs.
+fn hide_of_runs(runs: &[Arc<Run>], deletes: &[Range], sum: &mut Sum) -> Result<()> {
+    if !runs.is_empty() {
+        for range in deletes {
+            sum.hide(in_runs(runs, range, range.seq)?);
+        }
+    }
+    Ok(())
 }
 
 /// How far into the memtable's life a message at `seq` came: so much of so much.

@@ -13,8 +13,8 @@ use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::Durability;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
-use support::model::{Author, apply};
-use support::{Expected, World};
+use support::model::Author;
+use support::{Expected, Step, World};
 
 /// What may be found: the states since the last one that is durable, oldest first.
 struct Known {
@@ -33,86 +33,6 @@ impl Known {
 
     fn next(&mut self, next: Expected) {
         self.states.push(next);
-    }
-}
-
-/// What a step does to what is expected, and how.
-enum Step {
-    Write(Vec<support::model::Change>, Durability),
-    Commit(support::model::Txn, Durability),
-    Prepare(Vec<u8>, support::model::Txn),
-    CommitPrepared(Vec<u8>, Durability),
-    RollBack(Vec<u8>),
-    Checkpoint,
-    Flush,
-    Block(usize, bool),
-    Work,
-}
-
-impl Step {
-    fn choose(author: &mut Author, expected: &Expected, number: u64) -> Self {
-        let durability = *author.prng.pick(&[Durability::Sync, Durability::NoSync]).unwrap();
-        let names: Vec<&Vec<u8>> = expected.prepared.keys().collect();
-        let prepared = author.prng.pick(&names).map(|name| (*name).clone());
-        match (author.prng.below(100), prepared) {
-            (0..15, _) => Self::Write(author.record(), durability),
-            (15..45, _) => Self::Commit(author.txn(), durability),
-            (45..60, _) => Self::Prepare(format!("xid {number}").into_bytes(), author.txn()),
-            (60..72, Some(xid)) => Self::CommitPrepared(xid, durability),
-            (72..77, Some(xid)) => Self::RollBack(xid),
-            (77..82, _) => Self::Checkpoint,
-            (82..86, _) => Self::Flush,
-            (86..95, _) => Self::Block(author.prng.index(2), author.prng.chance(3, 4)),
-            _ => Self::Work,
-        }
-    }
-
-    /// What is expected behind it.
-    fn apply(&self, expected: &Expected) -> Expected {
-        let mut next = expected.clone();
-        match self {
-            Self::Write(changes, _) => apply(&mut next.state, changes),
-            Self::Commit(txn, _) => apply(&mut next.state, &txn.changes()),
-            Self::Prepare(xid, txn) => drop(next.prepared.insert(xid.clone(), txn.changes())),
-            Self::CommitPrepared(xid, _) => {
-                let changes = next.prepared.remove(xid).unwrap();
-                apply(&mut next.state, &changes);
-            }
-            Self::RollBack(xid) => drop(next.prepared.remove(xid)),
-            _ => {}
-        }
-        next
-    }
-
-    /// Whether all is durable when it returns.
-    fn is_durable(&self) -> bool {
-        match self {
-            Self::Write(_, durability)
-            | Self::Commit(_, durability)
-            | Self::CommitPrepared(_, durability) => *durability == Durability::Sync,
-            Self::Prepare(..) | Self::RollBack(_) | Self::Checkpoint => true,
-            _ => false,
-        }
-    }
-
-    fn run(&self, world: &mut World) -> Result<()> {
-        match self {
-            Self::Write(changes, durability) => world.write(changes, *durability),
-            Self::Commit(txn, durability) => world.commit(txn, *durability),
-            Self::Prepare(xid, txn) => world.prepare(xid, txn),
-            Self::CommitPrepared(xid, durability) => world.commit_prepared(xid, *durability),
-            Self::RollBack(xid) => world.roll_back_prepared(xid),
-            Self::Checkpoint => world.checkpoint(),
-            Self::Flush => world.flush(),
-            Self::Block(tree, blocked) => {
-                world.block(*tree, *blocked);
-                Ok(())
-            }
-            Self::Work => {
-                while world.engine.run_one(true) {}
-                Ok(())
-            }
-        }
     }
 }
 
