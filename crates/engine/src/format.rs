@@ -387,6 +387,8 @@ pub enum Edit {
         xid: Box<[u8]>,
         /// Where its record in the log began.
         logged: Lsn,
+        /// How many parts it has had. What else is pending in its name was given up.
+        parts: u32,
     },
     /// Such a transaction is rolled back, with all its parts. Its record may still be in the log.
     EndPrepared {
@@ -568,11 +570,12 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
             put_varint(out, *txn);
             put_varint(out, u64::from(*part));
         }
-        Edit::Prepared { txn, xid, logged } => {
+        Edit::Prepared { txn, xid, logged, parts } => {
             out.push(16);
             put_varint(out, *txn);
             put_bytes(out, xid);
             put_varint(out, logged.get());
+            put_varint(out, u64::from(*parts));
         }
         Edit::EndPrepared { txn, logged } => {
             out.push(17);
@@ -599,7 +602,8 @@ pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
         }
         16 => {
             let (txn, xid) = (input.varint()?, xid(input)?.into());
-            return Ok(Edit::Prepared { txn, xid, logged: Lsn(input.varint()?) });
+            let logged = Lsn(input.varint()?);
+            return Ok(Edit::Prepared { txn, xid, logged, parts: input.varint_u32()? });
         }
         17 => {
             let txn = input.varint()?;

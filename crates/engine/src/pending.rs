@@ -28,11 +28,20 @@ use crate::format::{Edit, PendingPart, encode_edit};
 pub(crate) struct PendingState {
     /// By transaction and place.
     pub(crate) parts: BTreeMap<(u64, u32), Arc<PendingPart>>,
-    /// Transactions that are prepared and whose writes are all in their parts: names, and where
-    /// the record of the prepare began.
-    pub(crate) prepared: BTreeMap<u64, (Box<[u8]>, Lsn)>,
+    /// Transactions that are prepared and whose writes are all in their parts.
+    pub(crate) prepared: BTreeMap<u64, PreparedInManifest>,
     /// Such transactions that were rolled back, while the log may still have their record.
     pub(crate) rolled_back: BTreeMap<u64, Lsn>,
+}
+
+/// A transaction that the manifest has as prepared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PreparedInManifest {
+    pub(crate) xid: Box<[u8]>,
+    /// Where the record of the prepare began.
+    pub(crate) logged: Lsn,
+    /// How many parts it has had.
+    pub(crate) parts: u32,
 }
 
 impl PendingState {
@@ -46,6 +55,12 @@ impl PendingState {
         if self.parts_of(txn).next().is_none() {
             self.prepared.remove(&txn);
         }
+    }
+
+    /// A transaction is prepared with so many parts. The edit that gave others up may be lost.
+    pub(crate) fn add_prepared(&mut self, txn: u64, prepared: PreparedInManifest) {
+        self.parts.retain(|key, _| key.0 != txn || key.1 < prepared.parts);
+        self.prepared.insert(txn, prepared);
     }
 
     pub(crate) fn end_prepared(&mut self, txn: u64, logged: Lsn) {
@@ -76,10 +91,11 @@ impl PendingState {
     /// The edits that make this state from nothing.
     pub(crate) fn edits(&self) -> impl Iterator<Item = Edit> {
         let parts = self.parts.values().map(|part| Edit::Pending((**part).clone()));
-        let prepared = self.prepared.iter().map(|(txn, (xid, logged))| Edit::Prepared {
+        let prepared = self.prepared.iter().map(|(txn, prepared)| Edit::Prepared {
             txn: *txn,
-            xid: xid.clone(),
-            logged: *logged,
+            xid: prepared.xid.clone(),
+            logged: prepared.logged,
+            parts: prepared.parts,
         });
         let rolled_back = self.rolled_back.iter();
         let rolled_back =
@@ -156,8 +172,12 @@ pub(crate) fn abandon(env: &Env, txn: u64, attachments: &[Attachment]) {
     }
 }
 
-/// They are no longer pending, and still the caller's.
+/// They are no longer pending, and still the caller's. Nothing is said where nobody knows what the log
+/// has: the record may be there, and needs them.
 pub(crate) fn forget(env: &Env, txn: u64, attachments: &[Attachment]) {
+    if env.check_health().is_err() {
+        return;
+    }
     let _gate = env.gate.read();
     let mut bytes = Vec::new();
     for (attachment, part) in attachments.iter().zip(0..) {

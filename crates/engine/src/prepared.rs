@@ -41,7 +41,7 @@ use crate::format::{
     Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
     encode_roll_back_prepared,
 };
-use crate::pending;
+use crate::pending::{self, PreparedInManifest};
 use crate::plans::{discard, orphans_of};
 use crate::tree::TreeCore;
 
@@ -514,14 +514,16 @@ impl Moved {
         let offset = before.iter().map(|part| part.numbers).sum();
         let parts = pending::parts(txn.txn, before.len() as u32, offset, &self.parts);
         let logged = txn.logged();
-        let prepared = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged };
-        let edits = parts.iter().cloned().map(Edit::Pending).chain([prepared]);
+        let count = (before.len() + self.parts.len()) as u32;
+        let prepared = PreparedInManifest { xid: xid.into(), logged, parts: count };
+        let edit = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged, parts: count };
+        let edits = parts.iter().cloned().map(Edit::Pending).chain([edit]);
         let edits: Vec<Edit> = edits.collect();
         let _gate = env.gate.read();
         record(env, &edits)?;
         let mut pending = env.pending.lock();
         parts.into_iter().for_each(|part| pending.add_part(part));
-        pending.prepared.insert(txn.txn, (xid.into(), logged));
+        pending.add_prepared(txn.txn, prepared);
         Ok(())
     }
 }

@@ -200,3 +200,53 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         assert_eq!(engine.leaked_bytes(), 0);
     }
 }
+
+/// A try that found no space may have had more parts, and the edit that gave them up may be lost.
+#[test]
+fn what_an_earlier_try_had_pending_is_nothing() {
+    type Then = fn(&Engine, Commit<'_>);
+    let prepare: Then = |engine, commit| {
+        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        let end = super::prepare(env, committer, b"x", commit, &mut Vec::new()).unwrap();
+        env.wal.sync_to(end).unwrap();
+    };
+    let tries: [(&str, Then, bool); 3] = [
+        (
+            "committed",
+            |engine, commit| {
+                let shared = &engine.shared;
+                let committed = shared.committer.commit_with(&shared.env, commit, &mut Vec::new());
+                shared.env.wal.sync_to(committed.unwrap().end).unwrap();
+            },
+            false,
+        ),
+        ("prepared", prepare, false),
+        ("prepared and moved", prepare, true),
+    ];
+    for (how, then, moved) in tries {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+        let (shared, env) = (&engine.shared, &engine.shared.env);
+        let write = |keys: &[&str]| part(&tree, keys).write(env).unwrap();
+        let (a, b, c) = (write(&["a"]), write(&["b", "bb"]), write(&["c", "cc", "ccc"]));
+        pending::add(env, 5, &[a, b]).unwrap();
+        let again = [c];
+        pending::add(env, 5, &again).unwrap();
+        then(&engine, Commit { txn: 5, attachments: &again, sections: &[] });
+        if moved {
+            move_to_manifest(env, &shared.committer, Lsn::MAX).unwrap();
+        }
+        drop(engine);
+
+        let (_, engine) = crash(&device);
+        if how != "committed" {
+            engine.commit_prepared(b"x", Durability::Sync).unwrap();
+        }
+        assert_eq!(value(&engine, "t", "ccc").as_deref(), Some("run"), "{how}");
+        assert_eq!(value(&engine, "t", "a"), None, "{how}");
+        assert_eq!(value(&engine, "t", "bb"), None, "{how}");
+        engine.checkpoint().unwrap();
+        assert_eq!(engine.leaked_bytes(), 0, "{how}");
+    }
+}

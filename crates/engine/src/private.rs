@@ -221,10 +221,16 @@ impl Engine {
         ) -> Result<T>,
     ) -> Result<T> {
         let env = &self.shared.env;
-        let attachments = write_all(env, parts)?;
+        // First, for it syncs: the runs are for `pending::add` to sync.
+        let written = write_values(&env.runs.space, batch)?;
+        let attachments = match write_all(env, parts) {
+            Ok(attachments) => attachments,
+            Err(error) => {
+                discard(written.values, &env.runs.space);
+                return Err(error);
+            }
+        };
         let txn = env.next_txn();
-        let written = write_values(&env.runs.space, batch)
-            .inspect_err(|_| pending::release(env, &attachments))?;
         let mut values = written.values;
         let sections: Vec<Messages<'_>> = sections_of(&written.sections);
         let done = pending::add(env, txn, &attachments).and_then(|()| {

@@ -31,7 +31,7 @@ use crate::engine::LOG_DIR;
 use crate::env::{Env, EnvParts, Ids};
 use crate::format::{Edit, decode_edit};
 use crate::options::{EngineOptions, TreeOptions};
-use crate::pending::PendingState;
+use crate::pending::{PendingState, PreparedInManifest};
 use crate::replay::{Replayed, Sources};
 use crate::tree::Install;
 
@@ -354,11 +354,11 @@ impl ManifestState {
                 self.pending.add_part(part);
             }
             Edit::EndPending { txn, part, .. } => self.pending.end_part(txn, part),
-            Edit::Prepared { txn, xid, logged } => {
-                if self.pending.parts_of(txn).next().is_none() {
+            Edit::Prepared { txn, xid, logged, parts } => {
+                if self.pending.parts_of(txn).all(|part| part.part >= parts) {
                     return Err(damaged(format!("transaction {txn} is prepared without a part")));
                 }
-                self.pending.prepared.insert(txn, (xid, logged));
+                self.pending.add_prepared(txn, PreparedInManifest { xid, logged, parts });
             }
             Edit::EndPrepared { txn, logged } => {
                 self.ids.txn = self.ids.txn.max(txn);

@@ -65,7 +65,8 @@ fn parse(line: &str) -> Edit {
         "end-pending" => Edit::EndPending { tree, txn: third(2), part: number("part") as u32 },
         "prepared" => {
             let (txn, xid) = (third(2), Box::from(words[3].as_bytes()));
-            Edit::Prepared { txn, xid, logged: Lsn(number("logged")) }
+            let parts = number("parts") as u32;
+            Edit::Prepared { txn, xid, logged: Lsn(number("logged")), parts }
         }
         "end-prepared" => Edit::EndPrepared { txn: third(2), logged: Lsn(number("logged")) },
         "drop-run" => Edit::DropRun { tree, run: RunId(third(2)) },
@@ -123,9 +124,9 @@ fn show(state: &ManifestState) -> String {
         out += &format!("pending {txn}.{place}: tree {tree} runs {runs:?} ");
         out += &format!("numbers {numbers} behind {offset}\n");
     }
-    for (txn, (xid, logged)) in &pending.prepared {
-        out +=
-            &format!("prepared {txn} {:?}, logged at {logged}\n", xid.escape_ascii().to_string());
+    for (txn, prepared) in &pending.prepared {
+        let (xid, logged) = (prepared.xid.escape_ascii().to_string(), prepared.logged);
+        out += &format!("prepared {txn} {xid:?}, logged at {logged}\n");
     }
     for (txn, logged) in &pending.rolled_back {
         out += &format!("rolled back {txn}, logged at {logged}\n");
@@ -167,7 +168,7 @@ fn fuzz_entries_take_any_bytes() {
         "put-node 1 3",
         "ids tree=1 run=2 node=3 seq=4",
         "pending 1 7 part=0 behind=0 numbers=9 run=5 page=80",
-        "prepared 0 7 name logged=900",
+        "prepared 0 7 name logged=900 parts=1",
         "end-pending 1 7 part=0",
         "end-prepared 0 7 logged=900",
     ] {

@@ -95,8 +95,8 @@ pub(crate) struct Replayed {
 
 impl<'a> Sources<'a> {
     pub(crate) fn new(state: &'a mut ManifestState, budget: &'a Arc<Budget>) -> Self {
-        let prepared = state.pending.prepared.iter().map(|(txn, (xid, logged))| {
-            let (xid, logged) = (xid.clone(), *logged);
+        let prepared = state.pending.prepared.iter().map(|(txn, prepared)| {
+            let (xid, logged) = (prepared.xid.clone(), prepared.logged);
             let (parts, sections) = (Vec::new(), Vec::new());
             (*txn, Undecided { xid, logged, in_manifest: true, parts, sections })
         });
@@ -135,18 +135,27 @@ impl<'a> Sources<'a> {
 
     /// What there is at the end of the log. What is pending and was neither committed nor prepared is no
     /// longer.
-    pub(crate) fn finish(self) -> Result<Replayed> {
+    pub(crate) fn finish(mut self) -> Result<Replayed> {
         let mut parts = BTreeMap::new();
         for (txn, undecided) in &self.prepared {
-            let found: Vec<Arc<PendingPart>> = self.state.pending.parts_of(*txn).cloned().collect();
+            let found = self.state.pending.parts_of(*txn);
+            let found: Vec<Arc<PendingPart>> = if undecided.in_manifest {
+                found.cloned().collect()
+            } else {
+                // An earlier try may have had more, and the edit that gave them up may be lost.
+                found
+                    .take_while(|part| (part.part as usize) < undecided.parts.len())
+                    .cloned()
+                    .collect()
+            };
             if !undecided.in_manifest {
                 check_parts(*txn, &undecided.parts, &found)?;
             }
+            self.taken.extend(found.iter().map(|part| (part.txn, part.part)));
             parts.insert(*txn, found);
         }
-        let (prepared, taken) = (&self.prepared, &self.taken);
-        let pending = &mut self.state.pending;
-        pending.parts.retain(|key, _| prepared.contains_key(&key.0) || taken.contains(key));
+        let taken = &self.taken;
+        self.state.pending.parts.retain(|key, _| taken.contains(key));
         Ok(Replayed {
             trees: self.trees,
             prepared: self.prepared,

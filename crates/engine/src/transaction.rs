@@ -307,7 +307,12 @@ impl Core {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
         let env = &self.engine.shared().env;
-        state.writes.discard(&env.spill);
+        if env.check_health().is_ok() {
+            state.writes.discard(&env.spill);
+        } else {
+            // The log may have its record, for all that anybody knows: the runs stay as they are.
+            state.writes.hand_over();
+        }
         state.charge.clear(env);
         state.locker.release_all();
         state.snapshot = None;

@@ -108,10 +108,10 @@ fn goes_on(mut world: World, expected: Expected, seed: u64, device: &Arc<MemoryD
 #[test]
 fn all_or_nothing_wherever_power_is_lost() {
     let first = frondb_testkit::seed::from_env("FRONDB_SEED", 1);
-    for seed in first..first + frondb_testkit::seed::from_env("FRONDB_ROUNDS", 6) {
+    for seed in first..first + frondb_testkit::seed::from_env("FRONDB_ROUNDS", 4) {
         println!("FRONDB_SEED={seed} FRONDB_ROUNDS=1");
         let report = for_each_crash_point(
-            CrashTest::new(120, seed),
+            CrashTest::new(100, seed),
             |device| history(device, seed),
             |crash, known| check(&crash, known, seed),
         );
