@@ -177,6 +177,24 @@ fn names_and_trees_are_kept() {
     assert_eq!(engine.leaked_bytes(), 0);
 }
 
+/// The messages of a commit may be in the record of its prepare alone.
+#[test]
+fn what_is_committed_keeps_the_record_of_its_prepare() {
+    let keeps: [fn(&Env); 2] =
+        [|env| trim_log(env).unwrap(), |env| assert!(rotate_manifest(env, true).unwrap())];
+    for keep in keeps {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+        prepare(&engine, "x", &[], &batch(&tree, &["k"])).unwrap();
+        engine.commit_prepared(b"x", Durability::Sync).unwrap();
+        keep(&engine.shared.env);
+        drop(engine);
+        let (_, engine) = crash(&device);
+        assert_eq!(value(&engine, "t", "k").as_deref(), Some("record"));
+    }
+}
+
 /// A record that recovery must skip is in the log as long as something else pins it.
 #[test]
 fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
