@@ -5,7 +5,7 @@
 mod support;
 
 use frondb_core::limits::PAGE_BYTES;
-use frondb_core::{Direction, ErrorKind};
+use frondb_core::{Direction, ErrorKind, SeqNo};
 use frondb_run::ReadMode;
 use frondb_space::Extent;
 use support::{Entry, Fixture, get, options, put, scan};
@@ -146,4 +146,51 @@ fn a_full_disk_fails_the_stream_and_loses_no_page() {
     assert_eq!(fixture.used_bytes(), 0);
     let whole: u64 = fixture.env.space.free_extents().iter().map(|e: &Extent| e.bytes()).sum();
     assert_eq!(whole, fixture.env.space.stats().file_bytes);
+}
+
+/// The handle of a transaction and the one of its commit are one run: its extents go once, with the
+/// last holder of either.
+#[test]
+fn an_attached_run_is_released_once_with_its_last_holder() {
+    let fixture = Fixture::new();
+    for attached_goes_first in [false, true] {
+        let private = fixture.run(options(1000), true, &entries(50, 300));
+        let attached = frondb_core::sync::Arc::clone(&private).attached(SeqNo(1000));
+        assert!(attached.meta().extents == private.meta().extents && fixture.used_bytes() > 0);
+        attached.kill();
+        if attached_goes_first {
+            drop(attached);
+            assert_eq!(get(&private, &7u32.to_be_bytes(), 60).unwrap()[0].seq, SeqNo(8));
+            drop(private);
+        } else {
+            drop(private);
+            assert_eq!(get(&attached, &7u32.to_be_bytes(), 1060).unwrap()[0].seq, SeqNo(1008));
+            assert!(fixture.used_bytes() > 0, "a reader holds it");
+            drop(attached);
+        }
+        assert_eq!(fixture.used_bytes(), 0);
+    }
+}
+
+/// What is read of an attached run has SeqNos, by lookups, walks and `verify`, and a snapshot below the
+/// commit sees nothing of it.
+#[test]
+fn an_attached_run_reads_with_seqnos() {
+    let fixture = Fixture::new();
+    for each in [false, true] {
+        let private = fixture.run(options(200), each, &entries(40, 30));
+        let attached = frondb_core::sync::Arc::clone(&private).attached(SeqNo(500));
+        attached.verify().unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            for mode in [ReadMode::Scan, ReadMode::Merge] {
+                let local = scan(&private, direction, mode, None, None).unwrap();
+                let shifted = scan(&attached, direction, mode, None, None).unwrap();
+                let expected = local.iter().map(|entry| SeqNo(entry.seq.get() + 500));
+                assert!(shifted.iter().map(|entry| entry.seq).eq(expected), "each: {each}");
+            }
+        }
+        let key = 3u32.to_be_bytes();
+        assert_eq!(get(&attached, &key, 500).unwrap(), []);
+        assert_eq!(get(&attached, &key, 540).unwrap()[0].seq, SeqNo(if each { 504 } else { 540 }));
+    }
 }
