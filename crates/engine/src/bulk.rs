@@ -2,10 +2,10 @@
 //! none.
 //!
 //! ```text
-//!  writer ──▶ sort buffers ──▶ full: the largest is sorted and written as a temporary run
-//!  writer ──▶ ...                 │
-//!  finish: all runs and buffers of a tree ──merge──▶ base runs, one a leaf, written once
-//!          ──▶ one commit attaches the runs of all trees (rules 18 and 19)
+//!  writer --> sort buffers --> full: the largest is sorted and written as a temporary run
+//!  writer --> ...                 |
+//!  finish: all runs and buffers of a tree --merge--> base runs, one a leaf, written once
+//!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
 //! Nothing of a load is in the manifest before it commits: a crash, a cancel and a drop leave the
