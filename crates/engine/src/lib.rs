@@ -32,6 +32,7 @@ mod pacing;
 mod pending;
 mod plans;
 mod prepared;
+mod quiesce;
 mod read;
 mod recovery;
 mod relocate;

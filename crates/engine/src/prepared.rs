@@ -143,6 +143,12 @@ impl PreparedSet {
     }
 }
 
+/// The name of a prepared transaction that has written to a tree.
+pub(crate) fn writer_of(env: &Env, tree: TreeId) -> Option<Box<[u8]>> {
+    let all = env.prepared.by_xid.lock();
+    all.iter().find(|(_, txn)| txn.trees.contains(&tree)).map(|(xid, _)| xid.clone())
+}
+
 /// The number of a prepared transaction.
 pub(crate) fn number(env: &Env, xid: &[u8]) -> Result<u64> {
     env.prepared.find(xid).map(|txn| txn.txn)

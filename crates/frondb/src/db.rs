@@ -1,6 +1,7 @@
 //! [`Db`]: an open database.
 
 use std::path::Path;
+use std::time::Duration;
 
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
@@ -164,6 +165,21 @@ impl Db {
     /// `Poisoned`, `Closed`.
     pub fn bulk_load(&self, options: BulkOptions) -> Result<BulkLoad> {
         self.engine.bulk_load(options).map(BulkLoad::new)
+    }
+
+    /// A snapshot that sees all that transactions have written to `trees` before this call. It waits
+    /// up to `timeout` for each to end, and keeps others from writing there for the moment it takes.
+    ///
+    /// For who builds an index of existing data: create its tree, have everybody write to it from now
+    /// on, then read the data at this snapshot: no row is missed.
+    ///
+    /// # Errors
+    /// `Busy` if a prepared transaction has written there: commit it or roll it back first;
+    /// `LockTimeout`; `Deadlock`; `Invalid` for a tree of another database; `NotFound` if one was
+    /// dropped; `Closed`.
+    pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
+        let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
+        self.engine.snapshot_behind_writers(&trees, timeout)
     }
 
     /// The names of all prepared transactions, sorted: those of this process, and those that the

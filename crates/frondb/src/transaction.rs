@@ -190,6 +190,22 @@ impl Transaction {
         self.inner.get_for_share(&tree.inner, key, wait)
     }
 
+    /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`
+    /// all from `lo` on. An empty `lo` without `hi` is the whole tree.
+    ///
+    /// # Errors
+    /// As [`get_for_update`](Self::get_for_update).
+    pub fn lock_range(
+        &self,
+        tree: &Tree,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<()> {
+        self.inner.lock_range(&tree.inner, lo, hi, mode, wait)
+    }
+
     /// A cursor over all of `tree`; at serializable it locks what it passes in shared mode.
     ///
     /// # Errors

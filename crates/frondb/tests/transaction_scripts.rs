@@ -7,8 +7,9 @@
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
 //! `append` (the update function), `scan [from to] [update|share] [nowait|skip] [backward]
-//! [limit=n] [unlock]`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
-//! `batch: put|delete|delete-range ...` writes a plain batch.
+//! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
+//! `batch: put|delete|delete-range ...` writes a plain batch; `build: snapshot` shows what an index build
+//! would read.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,8 +20,9 @@ use std::time::Duration;
 
 use datadriven::{TestCase, walk};
 use frondb::{
-    Batch, Canceller, Db, Durability, Isolation, Options, Result, Savepoint, Transaction,
-    TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, UpdateFn, Wait,
+    Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Options, Result,
+    Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions,
+    UpdateFn, Wait,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
@@ -217,6 +219,9 @@ impl Actor {
         if self.name == "batch" {
             return self.batch(words);
         }
+        if self.name == "build" {
+            return self.build(words);
+        }
         if words[0] == "begin" {
             return self.begin(words[1]);
         }
@@ -246,6 +251,11 @@ impl Actor {
             "insert" => transaction.insert(tree, word(1), word(2)).map(nothing),
             "delete" => transaction.delete(tree, word(1)).map(nothing),
             "append" => transaction.update(tree, word(1), word(2)).map(nothing),
+            "lock-range" => {
+                let mode = if words[1] == "share" { LockMode::Shared } else { LockMode::Exclusive };
+                let hi = words.get(3).filter(|hi| **hi != "nowait").map(|hi| hi.as_bytes());
+                transaction.lock_range(tree, word(2), hi, mode, wait).map(nothing)
+            }
             "delete-range" => {
                 let hi = words.get(2).map(|hi| hi.as_bytes());
                 transaction.delete_range(tree, word(1), hi).map(nothing)
@@ -315,6 +325,20 @@ impl Actor {
             if words.contains(&"unlock") {
                 cursor.unlock()?;
             }
+        }
+        Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
+    }
+
+    /// An index build: what its snapshot sees.
+    fn build(&self, words: &[&str]) -> Result<String> {
+        assert_eq!(words, ["snapshot"]);
+        let timeout = Duration::from_secs(60);
+        let snapshot = self.db.snapshot_behind_writers(&[&self.tree], timeout)?;
+        let mut cursor = self.tree.cursor_with(CursorOptions::new().at(&snapshot))?;
+        let mut shown = Vec::new();
+        while cursor.next()? {
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            shown.push(format!("{}={}", text(cursor.key()), text(cursor.value()?)));
         }
         Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
     }

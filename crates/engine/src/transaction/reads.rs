@@ -43,6 +43,28 @@ impl Transaction {
         self.get_locked(tree, key, LockMode::Shared, wait)
     }
 
+    /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`
+    /// all from `lo` on.
+    ///
+    /// # Errors
+    /// As [`get_for_update`](Self::get_for_update).
+    pub fn lock_range(
+        &self,
+        tree: &Tree,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<()> {
+        let mut state = self.core.active_on(tree)?;
+        if hi.is_some_and(|hi| hi <= lo) {
+            return Ok(());
+        }
+        let wait = self.core.wait(wait);
+        let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
+        self.core.locked(&mut state, tree, locked).map(drop)
+    }
+
     fn get_locked(
         &self,
         tree: &Tree,
