@@ -339,6 +339,15 @@ impl Transaction {
         self.inner.prepare(xid)
     }
 
+    /// The first half of a [`prepare`](Self::prepare): all but the wait for the disk. Only when that
+    /// is over may a coordinator be told that the transaction is prepared.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_in_order(&self, xid: &[u8]) -> Result<Committing> {
+        self.inner.prepare_in_order(xid)
+    }
+
     /// Undoes all writes and lets go of all locks.
     ///
     /// # Errors

@@ -73,11 +73,17 @@ impl Transaction {
     /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
     /// as [`commit`](Self::commit).
     pub fn prepare(&self, xid: &[u8]) -> Result<()> {
-        let end = {
-            let mut state = self.core.active()?;
-            self.core.prepare(&mut state, xid)?
-        };
-        self.core.committing(Some(end)).wait()
+        self.prepare_in_order(xid)?.wait()
+    }
+
+    /// The first half of [`prepare`](Self::prepare): everything but the wait for the disk.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_in_order(&self, xid: &[u8]) -> Result<Committing> {
+        let mut state = self.core.active()?;
+        let end = self.core.prepare(&mut state, xid)?;
+        Ok(self.core.committing(Some(end)))
     }
 
     /// Undoes everything the transaction wrote and lets go of its locks.
