@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Load(Load),
     /// Write a tree to a CSV, TSV or binary file
     Dump(Dump),
+    /// List prepared transactions, or commit or roll back one of them
+    Prepared(Prepared),
     /// Print figures of the database and its trees
     Stats(Database),
     /// Read everything and check it; exit code 6 if anything is damaged
@@ -274,6 +276,20 @@ pub(crate) enum SyncArg {
     End,
     /// Sync each batch
     Batch,
+}
+
+/// `prepared`
+#[derive(Args, Debug)]
+pub(crate) struct Prepared {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Commit the transaction of this name, written as keys are
+    #[arg(long, value_name = "NAME", conflicts_with = "rollback")]
+    pub(crate) commit: Option<String>,
+    /// Roll back the transaction of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) rollback: Option<String>,
 }
 
 /// `verify`

@@ -52,6 +52,7 @@ if a byte is damaged; `hint` is null where the message says what to do.
 | `get`, `scan` | `key`, `value`; `scan --count`: `count` |
 | `put`, `del` | `key`, `value_bytes`; `keys`, `range` |
 | `load`, `dump` | `tree`, `entries`, `batches`; `file`, `entries` |
+| `prepared` | a line for each: `transaction`; when one is decided: `transaction`, `committed` |
 | `stats` | `database` and `trees`, figures by name as in [status.md](status.md) |
 | `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
 

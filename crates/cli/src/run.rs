@@ -45,6 +45,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
         Command::Scan(args) => commands::scan::scan(common, args),
         Command::Load(args) => commands::load::load(common, args),
         Command::Dump(args) => commands::dump::dump(common, args),
+        Command::Prepared(args) => commands::prepared::prepared(common, args),
         Command::Stats(args) => commands::inspect::stats(common, args),
         Command::Verify(args) => commands::inspect::verify(common, args),
         Command::ExitCodes => commands::inspect::exit_codes(common),

@@ -47,6 +47,8 @@ pub struct Recovery {
     pub log_bytes: u64,
     /// Messages put into memtables.
     pub messages: u64,
+    /// Prepared transactions that wait to be committed or rolled back.
+    pub prepared: u64,
     /// A torn tail of the log that was cut off, in words.
     pub log_tail: Option<String>,
     /// A torn tail of the manifest that was cut off, in words.
@@ -114,6 +116,7 @@ pub(crate) fn open(
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
     publish(&env, state, &mut replayed)?;
     replayed.restore_prepared(&env)?;
+    recovery.prepared = env.prepared.len() as u64;
     report(&recovery);
     Ok((env, recovery, lock))
 }
@@ -131,6 +134,10 @@ fn report(recovery: &Recovery) {
     }
     if let Some(tail) = &recovery.manifest_tail {
         tracing::warn!("the manifest had a torn tail: {tail}");
+    }
+    if recovery.prepared > 0 {
+        let waiting = recovery.prepared;
+        tracing::warn!("{waiting} prepared transactions wait to be committed or rolled back");
     }
     if recovery.records > 0 {
         let Recovery { records, messages, log_bytes, .. } = recovery;

@@ -45,3 +45,27 @@ fn figures_are_there_by_name() {
     assert!(page.text().contains("tree t\n"), "{}", page.text());
     assert!(page.text().contains("8388608 (8.0 MiB)"), "{}", page.text());
 }
+
+/// What a coordinator that died has left is listed and decided by hand.
+#[test]
+fn prepared_transactions_are_decided() {
+    use frondb::{Db, Options, TransactionOptions, TreeOptions};
+    let temp = TempDir::new("cli-prepared");
+    let dir = temp.path();
+    let db = Db::open(dir, Options::new().memory_bytes(8 << 20)).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    for name in ["yes", "no\u{1}"] {
+        let transaction = db.begin(TransactionOptions::new()).unwrap();
+        transaction.put(&tree, name.as_bytes(), b"v").unwrap();
+        transaction.prepare(name.as_bytes()).unwrap();
+    }
+    db.close().unwrap();
+    assert_eq!(frondb("prepared", dir, &[]).ok().text(), "no\\x01\nyes\n");
+    let decided = frondb("prepared", dir, &["--commit", "yes", "--json"]).ok();
+    assert_eq!(decided.json()[0]["committed"], true);
+    frondb("prepared", dir, &["--commit", "yes"]).fails(1, "yes");
+    frondb("prepared", dir, &["--rollback", "no\\x01"]).ok();
+    frondb("prepared", dir, &["--rollback", "a", "--commit", "b"]).fails(2, "cannot be used with");
+    assert_eq!(frondb("prepared", dir, &["--json"]).ok().text(), "");
+    assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "yes\tv\n");
+}

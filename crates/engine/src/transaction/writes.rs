@@ -1,5 +1,6 @@
 //! Writes of a transaction: lock, check, note in the write set.
 
+use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, MessageKind, Result};
@@ -195,6 +196,8 @@ impl Core {
         let mut sum = state.charge.set(env, state.writes.memory_bytes());
         while sum > limit && state.writes.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.engine.begin_call()?;
+            // What is spilled is copied and sorted first.
+            let _sorting = env.budget.reserve(Part::Work, state.writes.bytes() * 3 / 2);
             let State { writes, trees, .. } = &mut *state;
             writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
             crate::stats::Counters::add(&env.counters.spills, 1);
