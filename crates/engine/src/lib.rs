@@ -51,7 +51,7 @@ pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;
 pub use estimate::RangeEstimate;
-pub use frondb_locks::{Canceller, LockInfo, LockMode, WaitInfo};
+pub use frondb_locks::{Canceller, LockInfo, LockMode, Locked, WaitInfo};
 pub use hook::{CommitHook, CommitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;

@@ -49,14 +49,15 @@ pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Dupl
 pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
 pub use frondb_block::Codec;
+pub use frondb_core::TreeId;
 pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
 pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
     Canceller, CommitHook, CommitInfo, Committing, Durability, EngineStats as Stats, Isolation,
-    LockInfo, LockMode, RangeEstimate, Recovery, Savepoint, Snapshot, TreeStats, VerifyReport,
-    Wait, WaitInfo,
+    LockInfo, LockMode, Locked, RangeEstimate, Recovery, Savepoint, Snapshot, TreeStats,
+    VerifyReport, Wait, WaitInfo,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -1,7 +1,7 @@
 //! [`Tree`]: one ordered index of a database.
 
-use frondb_core::Result;
 use frondb_core::sync::Arc;
+use frondb_core::{Result, TreeId};
 use frondb_engine::{Durability, Engine, RangeEstimate, Snapshot, TreeStats};
 
 use crate::cursor::{Cursor, CursorOptions};
@@ -30,6 +30,12 @@ impl Tree {
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name()
+    }
+
+    /// Its number: never used for another tree; [`Db::locks`](crate::Db::locks) names trees by it.
+    #[must_use]
+    pub fn id(&self) -> TreeId {
+        self.inner.id()
     }
 
     /// The options it was made with.

@@ -1,0 +1,168 @@
+//! Batches: writes that are committed together.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Batch, Error, Result, Tree};
+
+use crate::call::{call, free, number};
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{frondb_slice, optional_bytes, out, out_handle};
+use crate::tree::frondb_tree;
+
+/// Writes to any number of trees of one database, committed together or not at all by
+/// frondb_db_write(). Order counts within a tree: the later write of a key wins. May be
+/// committed several times, and cleared and used again.
+pub struct frondb_batch {
+    _private: [u8; 0],
+}
+
+object!(frondb_batch, Batch, Batch);
+
+/// What a commit waits for.
+pub type frondb_durability = u32;
+/// Until it survives power loss (as far as frondb_options_set_sync() says so).
+pub const FRONDB_SYNC: frondb_durability = 0;
+/// Until the operating system has it: it survives the end of the process, not power loss.
+pub const FRONDB_NO_SYNC: frondb_durability = 1;
+
+pub(crate) fn durability(durability: frondb_durability) -> Result<frondb::Durability> {
+    match durability {
+        FRONDB_SYNC => Ok(frondb::Durability::Sync),
+        FRONDB_NO_SYNC => Ok(frondb::Durability::NoSync),
+        other => Err(Error::invalid(format!("there is no frondb_durability {other}"))),
+    }
+}
+
+/// Makes an empty batch. Free it with frondb_batch_free().
+///
+/// Threads: any. The batch is for one thread at a time; a second one gets FRONDB_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_new(
+    batch: Option<&mut MaybeUninit<*mut frondb_batch>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(batch)?;
+        place.write(handle::insert(Batch::new())?);
+        Ok(())
+    })
+}
+
+/// Frees a batch. NULL is ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_free(batch: *mut frondb_batch) -> frondb_kind {
+    free::<Batch>(batch)
+}
+
+/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; what is longer is reported by
+/// frondb_db_write().
+///
+/// Threads: one at a time for the batch, any for the tree.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_put(
+    batch: *mut frondb_batch,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
+        batch.put(&tree, key.bytes()?, value.bytes()?);
+        Ok(())
+    })
+}
+
+/// Removes a key, whether it exists or not.
+///
+/// Threads: one at a time for the batch, any for the tree.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_delete(
+    batch: *mut frondb_batch,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
+        batch.delete(&tree, key.bytes()?);
+        Ok(())
+    })
+}
+
+/// Removes all keys from `lo` on that are below `hi`; all to the end if `hi` is NULL.
+///
+/// Threads: one at a time for the batch, any for the tree.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_delete_range(
+    batch: *mut frondb_batch,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+) -> *mut frondb_error {
+    call(|| {
+        let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
+        batch.delete_range(&tree, lo.bytes()?, optional_bytes(hi)?);
+        Ok(())
+    })
+}
+
+/// Applies the tree's update function to a key, without reading it. Operands have at most 64 KiB.
+///
+/// Threads: one at a time for the batch, any for the tree.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_update(
+    batch: *mut frondb_batch,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    operand: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let (mut batch, tree) = (handle::exclusive::<Batch>(batch)?, handle::shared::<Tree>(tree)?);
+        batch.update(&tree, key.bytes()?, operand.bytes()?);
+        Ok(())
+    })
+}
+
+/// Forgets all writes and keeps the memory.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_clear(batch: *mut frondb_batch) -> *mut frondb_error {
+    call(|| {
+        handle::exclusive::<Batch>(batch)?.clear();
+        Ok(())
+    })
+}
+
+/// How large a batch is.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_batch_size {
+    /// How many writes it holds.
+    writes: u64,
+    /// Bytes it takes in the log, about.
+    log_bytes: u64,
+    /// Bytes it takes in memory once it is committed, about; at most frondb_db_batch_bytes_max() can
+    /// be committed.
+    memory_bytes: u64,
+}
+
+/// How large a batch is by now.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_measure(
+    batch: *mut frondb_batch,
+    size: Option<&mut MaybeUninit<frondb_batch_size>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (batch, place) = (handle::shared::<Batch>(batch)?, out(size)?);
+        place.write(frondb_batch_size {
+            writes: number(batch.len()),
+            log_bytes: number(batch.bytes()),
+            memory_bytes: number(batch.memory_bytes()),
+        });
+        Ok(())
+    })
+}

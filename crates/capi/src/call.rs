@@ -1,0 +1,74 @@
+//! What every function of the interface is wrapped in: errors become objects, and a panic becomes an
+//! error of the kind `Internal`.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use frondb::{Error, Result};
+
+use crate::error::{self, frondb_error, frondb_kind};
+use crate::handle::{self, Object};
+
+/// Runs a function's body; NULL if it succeeds.
+///
+/// After a panic no guard is held (unwinding lets go of them), and an object may be left half
+/// changed, never memory: what it does then is up to its own checks.
+#[inline]
+pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => std::ptr::null_mut(),
+        Ok(Err(error)) => error::make(error),
+        Err(panic) => error::make(of_panic(panic.as_ref())),
+    }
+}
+
+/// The same for a function that answers without an error object.
+pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(_)) | Err(_) => otherwise,
+    }
+}
+
+/// Frees the object of a handle. NULL is freed already.
+pub(crate) fn free<T: Object>(handle: *mut T::Handle) -> frondb_kind {
+    if handle.is_null() {
+        return error::FRONDB_OK;
+    }
+    let freed = catch_unwind(AssertUnwindSafe(|| handle::remove::<T>(handle).map(drop)));
+    match freed {
+        Ok(Ok(())) => error::FRONDB_OK,
+        Ok(Err(error)) => error::number_of(error.kind()),
+        Err(_) => error::FRONDB_INTERNAL,
+    }
+}
+
+#[cold]
+fn of_panic(panic: &(dyn Any + Send)) -> Error {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    let message = message.unwrap_or_else(|| "a panic without a message".to_owned());
+    Error::internal(format!("this is a bug of the engine, please report it: {message}"))
+}
+
+/// A count as a number of C.
+pub(crate) fn number(count: usize) -> u64 {
+    count as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_object() {
+        assert!(call(|| Ok(())).is_null());
+        let error = call(|| panic!("no {}", "way"));
+        assert_eq!(frondb_error_kind(error), FRONDB_INTERNAL);
+        assert_eq!(frondb_error_free(error), FRONDB_OK);
+        assert_eq!(call_or(7, || panic!("no")), 7);
+    }
+}

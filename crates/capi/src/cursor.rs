@@ -1,0 +1,487 @@
+//! Cursors, plain ones and those of transactions: one type for C, with the same moves.
+//!
+//! A batch copies entries into one buffer, so that a hundred of them cost one call:
+//! ```text
+//!   bytes    k0 v0 k1 v1 k2 v2 ...
+//!   entries  {k0, v0} {k1, v1} {k2, v2}     made when all of them are there: the buffer may move
+//! ```
+
+use std::mem::MaybeUninit;
+
+use frondb::{Cursor, CursorOptions, Error, Result, Snapshot, TransactionCursor, Tree};
+use frondb_core::sync::Mutex;
+
+use crate::call::{call, call_or, free};
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{frondb_slice, optional_bytes, out, out_handle};
+use crate::snapshot::frondb_snapshot;
+use crate::tree::frondb_tree;
+
+/// A position in a tree at a fixed state. Not positioned at first: frondb_cursor_next() then
+/// goes to the first entry and frondb_cursor_prev() to the last. Once it has passed either end,
+/// or a seek found nothing, it is at no entry, and both find nothing until it seeks again. Never
+/// blocks a writer.
+///
+/// A move that fails leaves it at no entry, and the next moves fail with the same error until a
+/// seek: nothing is ever skipped.
+pub struct frondb_cursor {
+    _private: [u8; 0],
+}
+
+object!(frondb_cursor, CursorObject, Cursor);
+
+enum Inner {
+    Plain(Cursor),
+    Transaction(TransactionCursor),
+}
+
+/// Does the same with either kind.
+macro_rules! either {
+    ($inner:expr, $cursor:ident => $body:expr) => {
+        match $inner {
+            Inner::Plain($cursor) => $body,
+            Inner::Transaction($cursor) => $body,
+        }
+    };
+}
+
+/// A cursor and the batch that it lent last.
+pub struct CursorObject {
+    /// In a mutex because a cursor is not for several threads, which the table must know; the
+    /// handle is held alone, so it is never locked.
+    inner: Mutex<Inner>,
+    /// It is at an entry that no batch or step has gone over: a seek put it there.
+    fresh: bool,
+    /// What ended the last batch early: told by the next one.
+    failed: Option<Error>,
+    batch: Batch,
+}
+
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    /// Where each key and each value ends.
+    ends: Vec<(usize, usize)>,
+    entries: Vec<frondb_entry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Next,
+    Prev,
+}
+
+impl CursorObject {
+    pub(crate) fn plain(cursor: Cursor) -> Self {
+        Self::new(Inner::Plain(cursor))
+    }
+
+    pub(crate) fn of_transaction(cursor: TransactionCursor) -> Self {
+        Self::new(Inner::Transaction(cursor))
+    }
+
+    fn new(inner: Inner) -> Self {
+        Self { inner: Mutex::new(inner), fresh: false, failed: None, batch: Batch::default() }
+    }
+
+    fn seek(&mut self, seek: impl FnOnce(&mut Inner) -> Result<bool>) -> Result<bool> {
+        self.failed = None;
+        self.fresh = false;
+        self.fresh = seek(self.inner.get_mut())?;
+        Ok(self.fresh)
+    }
+
+    #[inline]
+    fn step(&mut self, direction: Direction) -> Result<bool> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.fresh = false;
+        either!(self.inner.get_mut(), cursor => match direction {
+            Direction::Next => cursor.next(),
+            Direction::Prev => cursor.prev(),
+        })
+    }
+
+    /// Fills the batch. What was read before an error is handed out first.
+    fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<()> {
+        self.batch.clear();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let mut read = 0;
+        let filled = loop {
+            if read == rows_max {
+                break Ok(());
+            }
+            match self.fill_one(direction, bytes_max) {
+                Ok(true) => read += 1,
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.batch.finish();
+        match filled {
+            Err(error) if read > 0 => self.failed = Some(error),
+            other => return other,
+        }
+        Ok(())
+    }
+
+    /// Adds one entry; false at the end, or if it does not fit any more.
+    #[inline]
+    fn fill_one(&mut self, direction: Direction, bytes_max: usize) -> Result<bool> {
+        let at_entry = self.fresh
+            || either!(self.inner.get_mut(), cursor => match direction {
+                Direction::Next => cursor.next(),
+                Direction::Prev => cursor.prev(),
+            })?;
+        if !at_entry {
+            return Ok(false);
+        }
+        // A value that cannot be read was met: the next batch goes on behind it.
+        self.fresh = false;
+        let (key, value) = either!(self.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
+        if !self.batch.ends.is_empty()
+            && self.batch.bytes.len() + key.len() + value.len() > bytes_max
+        {
+            self.fresh = true;
+            return Ok(false);
+        }
+        self.batch.add(key, value);
+        Ok(true)
+    }
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.entries.clear();
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, self.bytes.len()));
+    }
+
+    fn finish(&mut self) {
+        let mut rest = self.bytes.as_slice();
+        let mut done = 0;
+        for &(key_end, value_end) in &self.ends {
+            let (key, behind) = rest.split_at(key_end - done);
+            let (value, behind) = behind.split_at(value_end - key_end);
+            self.entries
+                .push(frondb_entry { key: frondb_slice::of(key), value: frondb_slice::of(value) });
+            (rest, done) = (behind, value_end);
+        }
+    }
+}
+
+/// An entry of a batch.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_entry {
+    /// Its key.
+    key: frondb_slice,
+    /// Its value.
+    value: frondb_slice,
+}
+
+/// Entries that a cursor has read at once. Good until the cursor moves or is freed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_rows {
+    /// The entries, in the order in which the cursor met them.
+    entries: *const frondb_entry,
+    /// How many; 0 at the end.
+    count: usize,
+}
+
+/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an empty
+/// `lo` is the beginning), at a snapshot, or as of now if that is NULL. It reads nothing yet. Free
+/// it with frondb_cursor_free().
+///
+/// Threads: any for the tree. The cursor is for one thread at a time; a second one gets FRONDB_BUSY.
+///
+/// Errors: FRONDB_NOT_FOUND if the tree was dropped; FRONDB_INVALID for a snapshot of another
+/// database; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_cursor(
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    snapshot: *mut frondb_snapshot,
+    cursor: Option<&mut MaybeUninit<*mut frondb_cursor>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, tree) = (out_handle(cursor)?, handle::shared::<Tree>(tree)?);
+        let mut options = CursorOptions::new();
+        options = match (lo.bytes()?, optional_bytes(hi)?) {
+            (lo, None) => options.range(lo..),
+            (lo, Some(hi)) => options.range(lo..hi),
+        };
+        if let Some(snapshot) = handle::optional::<Snapshot>(snapshot)? {
+            options = options.at(&snapshot);
+        }
+        let cursor = CursorObject::plain(tree.cursor_with(options)?);
+        place.write(handle::insert(cursor)?);
+        Ok(())
+    })
+}
+
+/// Frees a cursor. NULL is ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_free(cursor: *mut frondb_cursor) -> frondb_kind {
+    free::<CursorObject>(cursor)
+}
+
+fn moved(
+    cursor: *mut frondb_cursor,
+    found: Option<&mut MaybeUninit<bool>>,
+    step: impl FnOnce(&mut CursorObject) -> Result<bool>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out(found)?;
+        place.write(false);
+        place.write(step(&mut *handle::exclusive::<CursorObject>(cursor)?)?);
+        Ok(())
+    })
+}
+
+/// Goes to the first entry with a key not below `key`; `found` says whether there is one.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. Of a
+/// transaction's cursor also those of frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_seek(
+    cursor: *mut frondb_cursor,
+    key: frondb_slice,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| {
+        let key = key.bytes()?;
+        cursor.seek(|inner| either!(inner, cursor => cursor.seek(key)))
+    })
+}
+
+/// Goes to the last entry with a key not above `key`; `found` says whether there is one.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_seek_for_prev(
+    cursor: *mut frondb_cursor,
+    key: frondb_slice,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| {
+        let key = key.bytes()?;
+        cursor.seek(|inner| either!(inner, cursor => cursor.seek_for_prev(key)))
+    })
+}
+
+/// Goes to the first entry; `found` says whether there is one.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_first(
+    cursor: *mut frondb_cursor,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.first())))
+}
+
+/// Goes to the last entry; `found` says whether there is one.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_last(
+    cursor: *mut frondb_cursor,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.last())))
+}
+
+/// Goes to the next entry; `found` says whether there is one. Once past the end it stays there.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_next(
+    cursor: *mut frondb_cursor,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| cursor.step(Direction::Next))
+}
+
+/// Goes to the entry before; `found` says whether there is one.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_prev(
+    cursor: *mut frondb_cursor,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    moved(cursor, found, |cursor| cursor.step(Direction::Prev))
+}
+
+fn batch(
+    cursor: *mut frondb_cursor,
+    direction: Direction,
+    rows_max: usize,
+    bytes_max: usize,
+    rows: Option<&mut MaybeUninit<frondb_rows>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out(rows)?;
+        place.write(frondb_rows { entries: std::ptr::null(), count: 0 });
+        if rows_max == 0 {
+            return Err(Error::invalid("a batch of at most 0 rows"));
+        }
+        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        cursor.fill(direction, rows_max, bytes_max)?;
+        let entries = &cursor.batch.entries;
+        place.write(frondb_rows { entries: entries.as_ptr(), count: entries.len() });
+        Ok(())
+    })
+}
+
+/// Reads the next entries at once: as many calls of frondb_cursor_next() would, but that it begins
+/// with the entry at which a seek has just put the cursor. It ends after `rows_max` entries, before
+/// keys and values are longer than `bytes_max` together (one entry is always read), or at the end
+/// of the range; a count of 0 means the end. The cursor is at the last entry then.
+///
+/// Costs a copy of keys and values and saves the calls: about 100 rows are a good number. A locking
+/// cursor of a transaction locks all that it reads. If the work fails after some entries these are
+/// given, and the next move returns the error.
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_seek() and frondb_cursor_value().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_next_batch(
+    cursor: *mut frondb_cursor,
+    rows_max: usize,
+    bytes_max: usize,
+    rows: Option<&mut MaybeUninit<frondb_rows>>,
+) -> *mut frondb_error {
+    batch(cursor, Direction::Next, rows_max, bytes_max, rows)
+}
+
+/// Reads the entries before at once, from the later to the earlier; else as
+/// frondb_cursor_next_batch().
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_next_batch().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_prev_batch(
+    cursor: *mut frondb_cursor,
+    rows_max: usize,
+    bytes_max: usize,
+    rows: Option<&mut MaybeUninit<frondb_rows>>,
+) -> *mut frondb_error {
+    batch(cursor, Direction::Prev, rows_max, bytes_max, rows)
+}
+
+/// Whether the cursor is at an entry; false for what is no cursor.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
+    call_or(false, || {
+        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        Ok(either!(cursor.inner.get_mut(), cursor => cursor.is_valid()))
+    })
+}
+
+/// Key of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
+/// moves or is freed.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_key(
+    cursor: *mut frondb_cursor,
+    key: Option<&mut MaybeUninit<frondb_slice>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, mut cursor) = (out(key)?, handle::exclusive::<CursorObject>(cursor)?);
+        place.write(frondb_slice::of(either!(cursor.inner.get_mut(), cursor => cursor.key())));
+        Ok(())
+    })
+}
+
+/// Value of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
+/// moves or is freed. A large value is read from disk now.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_value(
+    cursor: *mut frondb_cursor,
+    value: Option<&mut MaybeUninit<frondb_slice>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, mut cursor) = (out(value)?, handle::exclusive::<CursorObject>(cursor)?);
+        place.write(frondb_slice::of(either!(cursor.inner.get_mut(), cursor => cursor.value())?));
+        Ok(())
+    })
+}
+
+/// The state that a cursor shows, as a snapshot. Free it with frondb_snapshot_free().
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a cursor of a transaction.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_snapshot(
+    cursor: *mut frondb_cursor,
+    snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(snapshot)?;
+        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        let Inner::Plain(plain) = cursor.inner.get_mut() else {
+            return Err(Error::invalid("the cursor of a transaction has no snapshot to give"));
+        };
+        place.write(handle::insert(plain.snapshot().clone())?);
+        Ok(())
+    })
+}
+
+/// Gives up the lock of the entry the cursor is at: for a caller that looked and does not want it.
+/// Only at read committed and below, and only a lock that this cursor took; else nothing happens.
+/// After a batch that is the batch's last entry.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a cursor of no transaction;
+/// FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_unlock(cursor: *mut frondb_cursor) -> *mut frondb_error {
+    call(|| {
+        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        match cursor.inner.get_mut() {
+            Inner::Transaction(cursor) => cursor.unlock(),
+            Inner::Plain(_) => Err(Error::invalid("the cursor belongs to no transaction")),
+        }
+    })
+}

@@ -1,0 +1,391 @@
+//! A database: opening, trees, commits, maintenance and figures.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Batch, Db, Error, Options, SyncMode, TransactionOptions, TreeOptions};
+
+use crate::batch::{durability, frondb_batch, frondb_durability};
+use crate::call::{call, call_or, free};
+use crate::error::{frondb_error, frondb_kind};
+use crate::figures::{self, frondb_figures};
+use crate::handle::{self, object};
+use crate::list::{self, frondb_list};
+use crate::options::{
+    FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
+    frondb_sync_mode, sync_mode,
+};
+use crate::slice::{Text, out, out_handle};
+use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
+use crate::tree::frondb_tree;
+use crate::tree_options::{TreeOptionsObject, frondb_tree_options};
+
+/// An open database.
+pub struct frondb_db {
+    _private: [u8; 0],
+}
+
+object!(frondb_db, Db, Db);
+
+/// Opens the database in a directory, or makes one there. `options` may be NULL for the defaults.
+/// Free it with frondb_db_free().
+///
+/// Threads: any, and any number of them may use the database.
+///
+/// Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if it does not exist and is not to be
+/// made; FRONDB_EXISTS if it exists and is to be new; FRONDB_INVALID for an option out of its range,
+/// or if the directory holds something else; FRONDB_UNSUPPORTED if a newer version wrote it;
+/// FRONDB_CORRUPTION; FRONDB_IO.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_open(
+    path: Text,
+    options: *mut frondb_options,
+    db: Option<&mut MaybeUninit<*mut frondb_db>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(db)?;
+        let options = match handle::optional::<OptionsObject>(options)? {
+            Some(options) => options.0.clone(),
+            None => Options::new(),
+        };
+        place.write(handle::insert(Db::open(path.path()?, options)?)?);
+        Ok(())
+    })
+}
+
+/// Closes a database and frees its directory for another open. The handle stays good, and so do
+/// those of its trees, cursors and transactions: every later call with them but their free function
+/// fails with FRONDB_CLOSED. Does not wait for other threads' calls to return.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_POISONED or FRONDB_IO if something could not be written: it is closed all the
+/// same, and what was durable stays so.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_close(db: *mut frondb_db) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.close())
+}
+
+/// Frees a database. NULL is ignored. One that was not closed loses nothing of what was committed,
+/// and ends when its trees, cursors and transactions are freed too; its next open replays the log.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_free(db: *mut frondb_db) -> frondb_kind {
+    free::<Db>(db)
+}
+
+/// Makes an empty tree. It is durable when this returns. `options` may be NULL for the defaults.
+/// Free the handle with frondb_tree_free().
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_EXISTS; FRONDB_INVALID for a bad name or option, or an update function that is not
+/// registered.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_create_tree(
+    db: *mut frondb_db,
+    name: Text,
+    options: *mut frondb_tree_options,
+    tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(tree)?;
+        let options = match handle::optional::<TreeOptionsObject>(options)? {
+            Some(options) => options.0.clone(),
+            None => TreeOptions::new(),
+        };
+        let tree = handle::shared::<Db>(db)?.create_tree(name.str("name of the tree")?, options)?;
+        place.write(handle::insert(tree)?);
+        Ok(())
+    })
+}
+
+/// The tree of this name. Free the handle with frondb_tree_free().
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NOT_FOUND.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_open_tree(
+    db: *mut frondb_db,
+    name: Text,
+    tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(tree)?;
+        let tree = handle::shared::<Db>(db)?.open_tree(name.str("name of the tree")?)?;
+        place.write(handle::insert(tree)?);
+        Ok(())
+    })
+}
+
+/// The names of all trees, sorted.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_list_trees(
+    db: *mut frondb_db,
+    names: Option<&mut MaybeUninit<*mut frondb_list>>,
+) -> *mut frondb_error {
+    call(|| list::give(names, handle::shared::<Db>(db)?.list_trees()))
+}
+
+/// Gives a tree another name. It is durable when this returns; handles stay good.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NOT_FOUND, FRONDB_EXISTS, FRONDB_INVALID.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_rename_tree(
+    db: *mut frondb_db,
+    from: Text,
+    to: Text,
+) -> *mut frondb_error {
+    call(|| {
+        let (from, to) = (from.str("old name")?, to.str("new name")?);
+        handle::shared::<Db>(db)?.rename_tree(from, to)
+    })
+}
+
+/// Removes a tree with all it holds, at once. It is durable when this returns; cursors that are open
+/// on it go on, other calls with its handles fail with FRONDB_NOT_FOUND.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NOT_FOUND.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.drop_tree(name.str("name of the tree")?))
+}
+
+/// Commits a batch: all of it or nothing. Where transactions have locks it waits for them as a
+/// transaction would.
+///
+/// Threads: any for the database, one at a time for the batch.
+///
+/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK where it met locks of transactions, and
+/// FRONDB_NO_SPACE: nothing changed; FRONDB_INVALID for what is wrong with the batch, or if it is
+/// too large; FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_write(
+    db: *mut frondb_db,
+    batch: *mut frondb_batch,
+    waits_for: frondb_durability,
+) -> *mut frondb_error {
+    call(|| {
+        // Alone: nobody may add to a batch while it is committed.
+        let batch = handle::exclusive::<Batch>(batch)?;
+        handle::shared::<Db>(db)?.write(&batch, durability(waits_for)?)
+    })
+}
+
+/// How many bytes of memory, as frondb_batch_measure() counts them, a batch may have.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_batch_bytes_max(
+    db: *mut frondb_db,
+    bytes: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    call(|| {
+        out(bytes)?.write(handle::shared::<Db>(db)?.batch_bytes_max());
+        Ok(())
+    })
+}
+
+/// Begins a transaction. It costs next to nothing until it writes or locks. `options` may be NULL
+/// for the defaults. Free it with frondb_txn_free().
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_POISONED, FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_begin(
+    db: *mut frondb_db,
+    options: *mut frondb_txn_options,
+    txn: Option<&mut MaybeUninit<*mut frondb_txn>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(txn)?;
+        let options = match handle::optional::<TransactionOptions>(options)? {
+            Some(options) => options.clone(),
+            None => TransactionOptions::new(),
+        };
+        let txn = handle::shared::<Db>(db)?.begin(options)?;
+        place.write(handle::insert(TransactionObject::new(txn))?);
+        Ok(())
+    })
+}
+
+/// A handle of the same database whose trees make each single write (frondb_tree_put() and its like)
+/// as durable as this, and so its transactions unless their options say otherwise. The handle it is
+/// made of, and trees that are open, stay as they are. Free it with frondb_db_free(); either may be
+/// freed first.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for a durability that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_with_commit_sync(
+    db: *mut frondb_db,
+    waits_for: frondb_durability,
+    other: Option<&mut MaybeUninit<*mut frondb_db>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(other)?;
+        let other = handle::shared::<Db>(db)?.with_commit_sync(durability(waits_for)?);
+        place.write(handle::insert(other)?);
+        Ok(())
+    })
+}
+
+/// Changes what FRONDB_SYNC waits for, for all handles and threads, until the database is closed.
+/// `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Everything that was committed before this was
+/// called is durable when it returns.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. As frondb_db_sync(): the
+/// mode is changed all the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_sync_mode(
+    db: *mut frondb_db,
+    mode: frondb_sync_mode,
+    millis: u64,
+) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
+}
+
+/// What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_sync_mode(
+    db: *mut frondb_db,
+    mode: Option<&mut MaybeUninit<frondb_sync_mode>>,
+    millis: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (mode, millis) = (out(mode)?, out(millis)?);
+        let (found, interval) = match handle::shared::<Db>(db)?.sync_mode() {
+            SyncMode::Always => (FRONDB_SYNC_ALWAYS, 0),
+            SyncMode::EveryMillis(millis) => (FRONDB_SYNC_EVERY_MILLIS, millis),
+            SyncMode::Never => (FRONDB_SYNC_NEVER, 0),
+            other => return Err(Error::internal(format!("a new sync mode: {other:?}"))),
+        };
+        mode.write(found);
+        millis.write(interval);
+        Ok(())
+    })
+}
+
+/// Makes everything committed so far durable.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_POISONED if the disk failed to; FRONDB_NO_SPACE; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_sync(db: *mut frondb_db) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.sync())
+}
+
+/// Writes what is in memory to the trees, and waits for it.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NO_SPACE (nothing is lost, the log has it); FRONDB_POISONED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_flush(db: *mut frondb_db) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.flush())
+}
+
+/// Flushes and lets go of the log: the next open replays nothing from before.
+///
+/// Threads: any.
+///
+/// Errors: as frondb_db_flush().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.checkpoint())
+}
+
+/// Waits until no background work that writers owe is due.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NO_SPACE while the disk is full; FRONDB_POISONED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_wait_settled(db: *mut frondb_db) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.wait_settled())
+}
+
+/// Whether no background work that writers owe is due; false for what is no database.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_is_settled(db: *mut frondb_db) -> bool {
+    call_or(false, || Ok(handle::shared::<Db>(db)?.is_settled()))
+}
+
+/// Does one piece of background work if one is due; with no background threads the only way it gets
+/// done outside of writes. `idle` lets in what is otherwise done only when nothing is written.
+/// `did` says whether there was one.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_run_one(
+    db: *mut frondb_db,
+    idle: bool,
+    did: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out(did)?;
+        place.write(handle::shared::<Db>(db)?.run_one(idle));
+        Ok(())
+    })
+}
+
+/// Figures of the whole database; docs/operating/status.md has their names.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_stats(
+    db: *mut frondb_db,
+    stats: Option<&mut MaybeUninit<*mut frondb_figures>>,
+) -> *mut frondb_error {
+    call(|| {
+        let found = handle::shared::<Db>(db)?.stats();
+        figures::give(stats, found.figures(), Some(found.to_string()))
+    })
+}
+
+/// What was recovered when the database was opened: `created`, `records`, `log_bytes`, `messages`,
+/// and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off; the page has them in
+/// words.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_recovery(
+    db: *mut frondb_db,
+    recovery: Option<&mut MaybeUninit<*mut frondb_figures>>,
+) -> *mut frondb_error {
+    call(|| {
+        let db = handle::shared::<Db>(db)?;
+        let found = db.recovery();
+        let list = vec![
+            ("created", u64::from(found.created)),
+            ("records", found.records),
+            ("log_bytes", found.log_bytes),
+            ("messages", found.messages),
+            ("log_tail", u64::from(found.log_tail.is_some())),
+            ("manifest_tail", u64::from(found.manifest_tail.is_some())),
+        ];
+        let mut page: String =
+            list.iter().map(|(name, value)| format!("{name:<24} {value}\n")).collect();
+        for tail in [&found.log_tail, &found.manifest_tail].into_iter().flatten() {
+            page.push_str(tail);
+            page.push('\n');
+        }
+        figures::give(recovery, list, Some(page))
+    })
+}

@@ -1,0 +1,448 @@
+//! Tables of live objects. A handle that C holds is a number in the guise of a pointer; it is looked
+//! up and never dereferenced, so that a stale or wrong one is an error and no undefined behaviour.
+//!
+//! ```text
+//!   63    56 55          24 23        0        slots of a type, in chunks that never move
+//!  ┌────────┬──────────────┬───────────┐      ┌──────────────────────────────────────┐
+//!  │ type   │ generation   │ slot      │ ───▶ │ lock │ generation │ Option<Box<T>>   │
+//!  └────────┴──────────────┴───────────┘      └──────────────────────────────────────┘
+//! ```
+//! - The type is never 0, so no handle is null, and it makes an address that x86-64 and AArch64
+//!   refuse: a program that dereferences a handle stops there and then.
+//! - A slot's generation grows when its object goes. A handle of an older one is stale; after 2³²
+//!   objects of one slot a number comes again.
+//! - The slot's lock is held for the whole call, shared or exclusive, and only ever *tried*: who
+//!   does not get it is told `Busy`. So an object cannot go while another thread works with it, and
+//!   two threads cannot be in one cursor.
+//!
+//! Costs two atomic steps on a cache line of the object's own; see docs/decisions/0014-c-api.md.
+
+use std::ops::{Deref, DerefMut};
+
+use frondb::{Error, ErrorKind, Result};
+use frondb_core::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::call::number;
+
+/// Bits of a handle that number the slot: at most 16 Mi objects of a type at a time.
+const SLOT_BITS: u32 = 24;
+const SLOTS_MAX: u32 = 1 << SLOT_BITS;
+const GENERATION_BITS: u32 = 32;
+const TYPE_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
+/// Set in every type, and the bit above it clear: no such address is canonical.
+const TYPE_MARK: u64 = 0x40;
+
+/// Slots of the first chunk; each further one doubles what is there.
+const CHUNK_BITS: u32 = 6;
+const CHUNKS: usize = (SLOT_BITS - CHUNK_BITS + 1) as usize;
+
+const _: () = assert!(usize::BITS == 64, "a handle is 64 bits in the guise of a pointer");
+
+/// An object with a handle.
+pub(crate) trait Object: Send + Sync + Sized + 'static {
+    /// What C calls it.
+    type Handle;
+    /// Its type.
+    const TYPE: Type;
+    /// Where all of them are.
+    fn table() -> &'static Table<Self>;
+}
+
+/// Makes a type an [`Object`] with a table of its own. (Its C name is declared beside it, in plain
+/// sight of what writes the header.)
+macro_rules! object {
+    ($handle:ident, $object:ty, $kind:ident) => {
+        impl crate::handle::Object for $object {
+            type Handle = $handle;
+            const TYPE: crate::handle::Type = crate::handle::Type::$kind;
+            fn table() -> &'static crate::handle::Table<Self> {
+                static TABLE: crate::handle::Table<$object> = crate::handle::Table::new();
+                &TABLE
+            }
+        }
+    };
+}
+pub(crate) use object;
+
+/// Types of objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Type {
+    Error = 1,
+    Options,
+    TreeOptions,
+    TransactionOptions,
+    Db,
+    Tree,
+    Batch,
+    Buffer,
+    Cursor,
+    Snapshot,
+    Transaction,
+    Committing,
+    Figures,
+    List,
+    Locks,
+    Tuple,
+}
+
+impl Type {
+    const ALL: [(Self, &'static str); 16] = [
+        (Self::Error, "frondb_error"),
+        (Self::Options, "frondb_options"),
+        (Self::TreeOptions, "frondb_tree_options"),
+        (Self::TransactionOptions, "frondb_txn_options"),
+        (Self::Db, "frondb_db"),
+        (Self::Tree, "frondb_tree"),
+        (Self::Batch, "frondb_batch"),
+        (Self::Buffer, "frondb_buffer"),
+        (Self::Cursor, "frondb_cursor"),
+        (Self::Snapshot, "frondb_snapshot"),
+        (Self::Transaction, "frondb_txn"),
+        (Self::Committing, "frondb_committing"),
+        (Self::Figures, "frondb_figures"),
+        (Self::List, "frondb_list"),
+        (Self::Locks, "frondb_locks"),
+        (Self::Tuple, "frondb_tuple"),
+    ];
+
+    fn bits(self) -> u64 {
+        TYPE_MARK | self as u64
+    }
+
+    fn name(self) -> &'static str {
+        Self::name_of(self.bits()).unwrap_or("?")
+    }
+
+    fn name_of(bits: u64) -> Option<&'static str> {
+        Self::ALL.iter().find(|(kind, _)| kind.bits() == bits).map(|(_, name)| *name)
+    }
+}
+
+/// All objects of a type.
+pub(crate) struct Table<T> {
+    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
+    free: Mutex<Free>,
+}
+
+struct Free {
+    slots: Vec<u32>,
+    /// Slots that were ever used.
+    used: u32,
+}
+
+/// A slot has its cache lines to itself: neighbours are used by other threads.
+#[repr(align(128))]
+struct Slot<T>(RwLock<Entry<T>>);
+
+struct Entry<T> {
+    generation: u32,
+    object: Option<Box<T>>,
+}
+
+/// Chunk and place in it of a slot: chunk 0 has the first 64, chunk n the next 64 << (n - 1).
+fn place(slot: u32) -> (usize, usize) {
+    let chunk = (u32::BITS - (slot >> CHUNK_BITS).leading_zeros()) as usize;
+    let first = if chunk == 0 { 0 } else { 1 << (CHUNK_BITS as usize + chunk - 1) };
+    (chunk, slot as usize - first)
+}
+
+impl<T: Object> Table<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            free: Mutex::new(Free { slots: Vec::new(), used: 0 }),
+        }
+    }
+
+    /// The slot, if it was ever used.
+    fn slot(&self, slot: u32) -> Option<&Slot<T>> {
+        let (chunk, at) = place(slot);
+        self.chunks.get(chunk)?.get()?.get(at)
+    }
+
+    /// A slot that no handle names.
+    fn take_free(&self) -> Result<(u32, &Slot<T>)> {
+        let mut free = self.free.lock();
+        let slot = match free.slots.pop() {
+            Some(slot) => slot,
+            None if free.used == SLOTS_MAX => {
+                let message = format!("there are {SLOTS_MAX} handles to a {}", T::TYPE.name());
+                return Err(Error::invalid(message));
+            }
+            None => {
+                free.used += 1;
+                free.used - 1
+            }
+        };
+        drop(free);
+        let (chunk, at) = place(slot);
+        let len = 1_usize << (CHUNK_BITS as usize + chunk.saturating_sub(1));
+        let empty = |_| Slot(RwLock::new(Entry { generation: 0, object: None }));
+        let slots = self.chunks.get(chunk).map(|c| c.get_or_init(|| (0..len).map(empty).collect()));
+        let found = slots.and_then(|slots| slots.get(at));
+        Ok((slot, found.ok_or_else(|| Error::internal("a slot without a chunk"))?))
+    }
+
+    fn live(&self) -> u64 {
+        let free = self.free.lock();
+        u64::from(free.used) - number(free.slots.len())
+    }
+}
+
+/// Puts an object into its table; the handle is C's from now on.
+pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
+    let (slot, found) = T::table().take_free()?;
+    // Nobody names the slot; who holds a stale handle tries, and lets go at once.
+    let mut entry = found.0.write();
+    entry.object = Some(Box::new(object));
+    let bits =
+        T::TYPE.bits() << TYPE_SHIFT | u64::from(entry.generation) << SLOT_BITS | u64::from(slot);
+    Ok(std::ptr::without_provenance_mut(bits as usize))
+}
+
+/// What a handle says; `Invalid` if it cannot be one of this type.
+fn parse<T: Object>(handle: *mut T::Handle) -> Result<(u32, u32, &'static Slot<T>)> {
+    let bits = handle.addr() as u64;
+    if bits >> TYPE_SHIFT != T::TYPE.bits() {
+        return Err(not_one::<T>(bits));
+    }
+    let generation = (bits >> SLOT_BITS) as u32;
+    let slot = bits as u32 & (SLOTS_MAX - 1);
+    let found = T::table().slot(slot).ok_or_else(|| stale::<T>())?;
+    Ok((generation, slot, found))
+}
+
+#[cold]
+fn not_one<T: Object>(bits: u64) -> Error {
+    let name = T::TYPE.name();
+    Error::invalid(match (bits, Type::name_of(bits >> TYPE_SHIFT)) {
+        (0, _) => format!("the {name} is NULL"),
+        (_, Some(other)) => format!("the handle is a {other} and no {name}"),
+        (_, None) => format!("the pointer is no {name}"),
+    })
+}
+
+#[cold]
+fn stale<T: Object>() -> Error {
+    Error::invalid(format!("the {} was freed", T::TYPE.name()))
+}
+
+#[cold]
+fn busy<T: Object>() -> Error {
+    let message = format!("another thread uses the {} just now", T::TYPE.name());
+    Error::new(ErrorKind::Busy, message)
+}
+
+/// An object that other threads may use too.
+pub(crate) struct Shared<T: Object>(RwLockReadGuard<'static, Entry<T>>);
+
+impl<T: Object> Deref for Shared<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0.object {
+            Some(object) => object,
+            None => unreachable!("a slot is looked at before it is lent"),
+        }
+    }
+}
+
+/// The object of a handle, beside others who share it.
+///
+/// # Errors
+/// `Invalid` for what is no handle of this type, or a stale one; `Busy` if a thread uses it alone.
+#[inline]
+pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
+    let (generation, _, slot) = parse::<T>(handle)?;
+    let entry = slot.0.try_read().ok_or_else(busy::<T>)?;
+    if entry.generation != generation || entry.object.is_none() {
+        return Err(stale::<T>());
+    }
+    Ok(Shared(entry))
+}
+
+/// The same where NULL stands for none.
+pub(crate) fn optional<T: Object>(handle: *mut T::Handle) -> Result<Option<Shared<T>>> {
+    if handle.is_null() { Ok(None) } else { shared::<T>(handle).map(Some) }
+}
+
+/// An object that no other thread uses.
+pub(crate) struct Exclusive<T: Object>(RwLockWriteGuard<'static, Entry<T>>);
+
+impl<T: Object> Deref for Exclusive<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0.object {
+            Some(object) => object,
+            None => unreachable!("a slot is looked at before it is lent"),
+        }
+    }
+}
+
+impl<T: Object> DerefMut for Exclusive<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.0.object {
+            Some(object) => object,
+            None => unreachable!("a slot is looked at before it is lent"),
+        }
+    }
+}
+
+/// The object of a handle, for this thread alone.
+///
+/// # Errors
+/// `Invalid` for what is no handle of this type, or a stale one; `Busy` if another thread uses it.
+#[inline]
+pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T>> {
+    let (generation, _, slot) = parse::<T>(handle)?;
+    let entry = slot.0.try_write().ok_or_else(busy::<T>)?;
+    if entry.generation != generation || entry.object.is_none() {
+        return Err(stale::<T>());
+    }
+    Ok(Exclusive(entry))
+}
+
+/// Takes an object out of its table: the handle is stale from now on.
+///
+/// # Errors
+/// As [`exclusive`].
+pub(crate) fn remove<T: Object>(handle: *mut T::Handle) -> Result<Box<T>> {
+    let (_, slot, _) = parse::<T>(handle)?;
+    let mut entry = exclusive::<T>(handle)?.0;
+    let object = entry.object.take().ok_or_else(|| stale::<T>())?;
+    entry.generation = entry.generation.wrapping_add(1);
+    drop(entry);
+    T::table().free.lock().slots.push(slot);
+    // The caller drops it: what that takes must not happen under the slot's lock.
+    Ok(object)
+}
+
+/// How many handles the process holds, of all types: those that a function gave and that were not
+/// freed yet. For tests of programs: it is 0 when all was freed.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_live_handles() -> u64 {
+    crate::error::ErrorObject::table().live()
+        + crate::options::OptionsObject::table().live()
+        + crate::tree_options::TreeOptionsObject::table().live()
+        + frondb::TransactionOptions::table().live()
+        + frondb::Db::table().live()
+        + frondb::Tree::table().live()
+        + frondb::Batch::table().live()
+        + crate::buffer::Buffer::table().live()
+        + crate::cursor::CursorObject::table().live()
+        + frondb::Snapshot::table().live()
+        + crate::transaction::TransactionObject::table().live()
+        + crate::transaction::CommittingObject::table().live()
+        + crate::figures::Figures::table().live()
+        + crate::list::List::table().live()
+        + crate::locks::Locks::table().live()
+        + crate::tuple::TupleObject::table().live()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::frondb_batch;
+    use crate::buffer::{Buffer, frondb_buffer};
+
+    #[test]
+    fn slots_lie_one_after_the_other() {
+        let mut next = (0, 0);
+        for slot in 0..SLOTS_MAX {
+            let at = place(slot);
+            assert!(at == next || at == (next.0 + 1, 0), "slot {slot} is at {at:?}");
+            let len = 1 << (CHUNK_BITS as usize + at.0.saturating_sub(1));
+            assert!(at.1 < len, "slot {slot} is at {at:?} of {len}");
+            next = (at.0, at.1 + 1);
+        }
+        assert_eq!(next.0, CHUNKS - 1);
+    }
+
+    fn kind<T>(result: Result<T>) -> Option<ErrorKind> {
+        result.err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn what_is_no_live_handle_of_the_type_is_invalid() {
+        let invalid = Some(ErrorKind::Invalid);
+        let handle = insert(Buffer::default()).unwrap();
+        assert!(shared::<Buffer>(handle).is_ok());
+        for wrong in [0, 1, 0x7fff_ffff_f000, handle.addr() ^ 1 << 55, handle.addr() | 0xff_ffff] {
+            let wrong: *mut frondb_buffer = std::ptr::without_provenance_mut(wrong);
+            assert_eq!(kind(shared::<Buffer>(wrong)), invalid, "{wrong:?}");
+            assert_eq!(kind(exclusive::<Buffer>(wrong)), invalid, "{wrong:?}");
+            assert_eq!(kind(remove::<Buffer>(wrong)), invalid, "{wrong:?}");
+        }
+        let other: *mut frondb_batch = handle.cast();
+        let error = shared::<frondb::Batch>(other).err().unwrap();
+        assert!(error.message().contains("is a frondb_buffer and no frondb_batch"), "{error}");
+
+        drop(remove::<Buffer>(handle).unwrap());
+        assert_eq!(kind(shared::<Buffer>(handle)), invalid);
+        assert_eq!(kind(remove::<Buffer>(handle)), invalid);
+        let again = insert(Buffer::default()).unwrap();
+        assert_ne!(again, handle, "a slot is used again under another generation");
+        assert_eq!(kind(shared::<Buffer>(handle)), invalid);
+        drop(remove::<Buffer>(again).unwrap());
+    }
+
+    #[test]
+    fn an_object_in_use_is_busy() {
+        let busy = Some(ErrorKind::Busy);
+        let handle = insert(Buffer::default()).unwrap();
+        let one = shared::<Buffer>(handle).unwrap();
+        let two = shared::<Buffer>(handle).unwrap();
+        assert_eq!(kind(exclusive::<Buffer>(handle)), busy);
+        assert_eq!(kind(remove::<Buffer>(handle)), busy);
+        drop((one, two));
+        let alone = exclusive::<Buffer>(handle).unwrap();
+        assert_eq!(kind(shared::<Buffer>(handle)), busy);
+        drop(alone);
+        drop(remove::<Buffer>(handle).unwrap());
+    }
+
+    /// Threads that make, use and free objects, and try each other's handles: each handle is freed
+    /// exactly once, and no use meets an object of another handle.
+    #[test]
+    fn threads_free_each_handle_once() {
+        const ROUNDS: u64 = 20_000;
+        let handles = Mutex::new(Vec::<(usize, Vec<u8>)>::new());
+        let freed = frondb_core::sync::atomic::AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let (handles, freed) = (&handles, &freed);
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        let bytes = (thread * ROUNDS + round).to_le_bytes().to_vec();
+                        let handle = insert(Buffer::of(bytes.clone())).unwrap();
+                        handles.lock().push((handle.addr(), bytes));
+                        let at = handles.lock().len() * (round as usize % 7) / 7;
+                        let (address, bytes) = handles.lock().get(at).cloned().unwrap_or_default();
+                        let other: *mut frondb_buffer = std::ptr::without_provenance_mut(address);
+                        if let Ok(buffer) = shared::<Buffer>(other) {
+                            assert_eq!(buffer.bytes(), bytes);
+                        }
+                        if remove::<Buffer>(other).is_ok() {
+                            freed.fetch_add(1, frondb_core::sync::atomic::Ordering::Relaxed);
+                        }
+                        let mut list = handles.lock();
+                        if list.len() > 100 {
+                            list.drain(..50);
+                        }
+                    }
+                });
+            }
+        });
+        let left = Buffer::table().live();
+        let freed = freed.into_inner();
+        assert!(freed > ROUNDS / 10, "{freed} were freed");
+        // Others of this test program make buffers too, few at a time.
+        assert!((4 * ROUNDS - freed).abs_diff(left) < 64, "{freed} freed, {left} left");
+    }
+}

@@ -1,0 +1,62 @@
+//! FronDB for C and C++: what stands behind `include/frondb.h`, which is written from this source.
+//!
+//! ```text
+//!   C or C++ program, MariaDB plugin ──▶ frondb.h ──▶ this crate ──▶ frondb
+//! ```
+//! | module | what is in it |
+//! |---|---|
+//! | [`handle`] | tables of live objects: a handle is a number and never dereferenced |
+//! | [`slice`] | all that reads or writes the caller's memory |
+//! | [`call`] | what every function is wrapped in: no panic leaves it |
+//! | [`error`] | errors as objects |
+//! | the others | the functions, by what they are about |
+//!
+//! Invariants: a handle that is null, freed, of another type or never was one makes an error and
+//! nothing else. An object is used by many threads at once, or by one, as its functions say; the
+//! second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is in `slice`
+//! only.
+
+#![allow(non_camel_case_types, reason = "these are the names in C")]
+
+mod batch;
+mod buffer;
+mod call;
+mod cursor;
+mod db;
+mod error;
+mod figures;
+mod handle;
+mod list;
+mod locks;
+mod options;
+mod slice;
+mod snapshot;
+mod transaction;
+mod tree;
+mod tree_options;
+mod tuple;
+mod two_phase;
+mod update;
+mod verify;
+mod version;
+
+pub use batch::*;
+pub use buffer::*;
+pub use cursor::*;
+pub use db::*;
+pub use error::*;
+pub use figures::*;
+pub use handle::frondb_live_handles;
+pub use list::*;
+pub use locks::*;
+pub use options::*;
+pub use slice::*;
+pub use snapshot::*;
+pub use transaction::*;
+pub use tree::*;
+pub use tree_options::*;
+pub use tuple::*;
+pub use two_phase::*;
+pub use update::*;
+pub use verify::*;
+pub use version::*;

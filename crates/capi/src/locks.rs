@@ -1,0 +1,181 @@
+//! Locks and waits of transactions, to be looked at: for status pages, and to find out who is
+//! waited for.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Db, Error, LockMode, Locked};
+
+use crate::call::{call, call_or, free, number};
+use crate::db::frondb_db;
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{frondb_slice, out, out_handle};
+use crate::transaction::{FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_SHARED, frondb_lock};
+
+/// A list of locks, or of waits for locks, as of one moment. Free it with frondb_locks_free().
+pub struct frondb_locks {
+    _private: [u8; 0],
+}
+
+object!(frondb_locks, Locks, Locks);
+
+/// The list.
+pub struct Locks(Vec<Item>);
+
+struct Item {
+    transaction: u64,
+    tree: u64,
+    locked: Locked,
+    mode: LockMode,
+    blockers: Vec<u64>,
+    waited_nanos: u64,
+}
+
+/// What a lock is on.
+pub type frondb_lock_area = u32;
+/// One key: `lo`.
+pub const FRONDB_AREA_ROW: frondb_lock_area = 0;
+/// Keys where a locking read found no row.
+pub const FRONDB_AREA_GAP: frondb_lock_area = 1;
+/// What a locking scan passed, rows and gaps.
+pub const FRONDB_AREA_SCANNED: frondb_lock_area = 2;
+/// All keys of a range.
+pub const FRONDB_AREA_RANGE: frondb_lock_area = 3;
+
+/// A lock that a transaction holds or waits for. What it points to is good until the list is freed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_lock_info {
+    /// Number of the transaction, as frondb_txn_id() has it.
+    transaction: u64,
+    /// Number of the tree, as frondb_tree_id() has it.
+    tree: u64,
+    /// What is locked.
+    area: frondb_lock_area,
+    /// FRONDB_LOCK_SHARED or FRONDB_LOCK_EXCLUSIVE.
+    mode: frondb_lock,
+    /// First key.
+    lo: frondb_slice,
+    /// First key behind; data is NULL if the area goes to the end, and for one key.
+    hi: frondb_slice,
+    /// Numbers of the transactions that are waited for, ascending; none for a lock that is held.
+    blockers: *const u64,
+    /// How many those are.
+    blockers_count: usize,
+    /// For how long was waited, nanoseconds; 0 for a lock that is held.
+    waited_nanos: u64,
+}
+
+/// All locks that transactions hold just now, in no order. Not one moment: locks come and go while
+/// the list is made. It copies every key, so it is for people.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_locks(
+    db: *mut frondb_db,
+    locks: Option<&mut MaybeUninit<*mut frondb_locks>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(locks)?;
+        let held = handle::shared::<Db>(db)?.locks();
+        let items = held.into_iter().map(|held| Item {
+            transaction: held.transaction,
+            tree: held.tree.get().into(),
+            locked: held.locked,
+            mode: held.mode,
+            blockers: Vec::new(),
+            waited_nanos: 0,
+        });
+        place.write(handle::insert(Locks(items.collect()))?);
+        Ok(())
+    })
+}
+
+/// All waits for locks just now, with who is waited for.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_lock_waits(
+    db: *mut frondb_db,
+    waits: Option<&mut MaybeUninit<*mut frondb_locks>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(waits)?;
+        let waits = handle::shared::<Db>(db)?.lock_waits();
+        let items = waits.into_iter().map(|wait| Item {
+            transaction: wait.transaction,
+            tree: wait.tree.get().into(),
+            locked: wait.wanted,
+            mode: wait.mode,
+            blockers: wait.blockers,
+            waited_nanos: u64::try_from(wait.waited.as_nanos()).unwrap_or(u64::MAX),
+        });
+        place.write(handle::insert(Locks(items.collect()))?);
+        Ok(())
+    })
+}
+
+/// How many there are; 0 for what is no list.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_locks_count(locks: *mut frondb_locks) -> usize {
+    call_or(0, || Ok(handle::shared::<Locks>(locks)?.0.len()))
+}
+
+/// One of the list.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID if there are not so many.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_locks_get(
+    locks: *mut frondb_locks,
+    at: usize,
+    info: Option<&mut MaybeUninit<frondb_lock_info>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, locks) = (out(info)?, handle::shared::<Locks>(locks)?);
+        let message = || format!("there is no lock {at} of {}", number(locks.0.len()));
+        let item = locks.0.get(at).ok_or_else(|| Error::invalid(message()))?;
+        place.write(item.info());
+        Ok(())
+    })
+}
+
+impl Item {
+    fn info(&self) -> frondb_lock_info {
+        let end = |hi: &Option<Vec<u8>>| {
+            hi.as_ref().map_or(frondb_slice::NONE, |hi| frondb_slice::of(hi))
+        };
+        let (area, lo, hi) = match &self.locked {
+            Locked::Row { key } => (FRONDB_AREA_ROW, key, frondb_slice::NONE),
+            Locked::Gap { lo, hi } => (FRONDB_AREA_GAP, lo, end(hi)),
+            Locked::Scanned { lo, hi } => (FRONDB_AREA_SCANNED, lo, end(hi)),
+            Locked::Range { lo, hi } => (FRONDB_AREA_RANGE, lo, end(hi)),
+        };
+        let mode = match self.mode {
+            LockMode::Shared => FRONDB_LOCK_SHARED,
+            LockMode::Exclusive => FRONDB_LOCK_EXCLUSIVE,
+        };
+        frondb_lock_info {
+            transaction: self.transaction,
+            tree: self.tree,
+            area,
+            mode,
+            lo: frondb_slice::of(lo),
+            hi,
+            blockers: self.blockers.as_ptr(),
+            blockers_count: self.blockers.len(),
+            waited_nanos: self.waited_nanos,
+        }
+    }
+}
+
+/// Frees a list. NULL is ignored.
+///
+/// Threads: any; the last call with this list.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_locks_free(locks: *mut frondb_locks) -> frondb_kind {
+    free::<Locks>(locks)
+}

@@ -1,0 +1,264 @@
+//! Options of a tree: an object that is filled by setters.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Codec, Error, FilterPolicy, Result, TreeOptions};
+
+use crate::call::{call, free};
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{Text, out_handle};
+
+/// How a tree is made; kept with the tree. Values are checked by frondb_db_create_tree(). May be
+/// used for several trees.
+pub struct frondb_tree_options {
+    _private: [u8; 0],
+}
+
+object!(frondb_tree_options, TreeOptionsObject, TreeOptions);
+
+/// The options so far.
+pub struct TreeOptionsObject(pub(crate) TreeOptions);
+
+fn make(
+    place: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+    options: impl FnOnce() -> Result<TreeOptions>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(place)?;
+        place.write(handle::insert(TreeOptionsObject(options()?))?);
+        Ok(())
+    })
+}
+
+fn set(
+    options: *mut frondb_tree_options,
+    change: impl FnOnce(TreeOptions) -> Result<TreeOptions>,
+) -> *mut frondb_error {
+    call(|| {
+        let mut options = handle::exclusive::<TreeOptionsObject>(options)?;
+        options.0 = change(options.0.clone())?;
+        Ok(())
+    })
+}
+
+/// Options of a primary or unique index: looked up by full key, values with the keys. Free them with
+/// frondb_tree_options_free().
+///
+/// Threads: any. The options are for one thread at a time; a second one gets FRONDB_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_new(
+    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+) -> *mut frondb_error {
+    make(options, || Ok(TreeOptions::new()))
+}
+
+/// Options of a non-unique secondary index: scanned by prefix and never asked whether one full key
+/// exists, so that its bases carry no filters.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_new_secondary(
+    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+) -> *mut frondb_error {
+    make(options, || Ok(TreeOptions::secondary()))
+}
+
+/// Options for data that is read seldom, smallest files: LZMA in blocks of 128 KiB.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_new_aggressive(
+    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+) -> *mut frondb_error {
+    make(options, || Ok(TreeOptions::aggressive()))
+}
+
+/// The options that a tree was made with, for another one like it.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_of(
+    tree: *mut crate::tree::frondb_tree,
+    options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
+) -> *mut frondb_error {
+    make(options, || Ok(handle::shared::<frondb::Tree>(tree)?.options()))
+}
+
+/// Frees options. NULL is ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) -> frondb_kind {
+    free::<TreeOptionsObject>(options)
+}
+
+/// How blocks are compressed.
+pub type frondb_codec = u32;
+/// Stored as they are.
+pub const FRONDB_CODEC_NONE: frondb_codec = 0;
+/// LZ4: cheapest. No levels.
+pub const FRONDB_CODEC_LZ4: frondb_codec = 1;
+/// Zstandard, levels 1 to 19.
+pub const FRONDB_CODEC_ZSTD: frondb_codec = 2;
+/// zlib, levels 1 to 9.
+pub const FRONDB_CODEC_ZLIB: frondb_codec = 3;
+/// LZMA, presets 0 to 9: smallest and slowest; wants blocks of 128 KiB.
+pub const FRONDB_CODEC_LZMA: frondb_codec = 4;
+
+fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
+    let level = u8::try_from(level);
+    let level = level.map_err(|_| Error::invalid("codecs have levels of 0 to 19"));
+    match codec {
+        FRONDB_CODEC_NONE => Ok(Codec::None),
+        FRONDB_CODEC_LZ4 => Ok(Codec::Lz4),
+        FRONDB_CODEC_ZSTD => level.map(Codec::Zstd),
+        FRONDB_CODEC_ZLIB => level.map(Codec::Zlib),
+        FRONDB_CODEC_LZMA => level.map(Codec::Lzma),
+        other => Err(Error::invalid(format!("there is no frondb_codec {other}"))),
+    }
+}
+
+/// The codec of consolidated data, and its level if it has some. Default zstd level 1.
+/// FRONDB_CODEC_NONE turns compression off for what is not consolidated yet, too; any other leaves
+/// that at lz4.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is made.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_codec(
+    options: *mut frondb_tree_options,
+    of: frondb_codec,
+    level: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.codec(codec(of, level)?)))
+}
+
+/// The codec of data that is not consolidated yet. Default lz4. After
+/// frondb_tree_options_set_codec(), which sets it too.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a codec that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_run_codec(
+    options: *mut frondb_tree_options,
+    of: frondb_codec,
+    level: u32,
+) -> *mut frondb_error {
+    set(options, |options| {
+        let codec = codec(of, level)?;
+        Ok(options.shape(|shape| shape.run_codec = codec))
+    })
+}
+
+/// Bytes of keys and values in a block of consolidated data. Default 16 KiB.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_block_bytes(
+    options: *mut frondb_tree_options,
+    bytes: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.block_bytes(bytes as usize)))
+}
+
+/// Children of an inner node, 2 to 1,024. Default 16.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_fanout(
+    options: *mut frondb_tree_options,
+    fanout: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.fanout(fanout as usize)))
+}
+
+/// Which filters a tree has.
+pub type frondb_filter = u32;
+/// None at all.
+pub const FRONDB_FILTER_NONE: frondb_filter = 0;
+/// Whole keys, on all data: for trees looked up by full key. The default.
+pub const FRONDB_FILTER_FULL: frondb_filter = 1;
+/// Whole keys, not on consolidated data: for non-unique indexes.
+pub const FRONDB_FILTER_RUNS: frondb_filter = 2;
+/// The first bytes of keys, not on consolidated data.
+pub const FRONDB_FILTER_PREFIX: frondb_filter = 3;
+
+/// What keys are looked up by; `prefix_bytes` is for FRONDB_FILTER_PREFIX alone. Default
+/// FRONDB_FILTER_FULL.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a filter that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_filter(
+    options: *mut frondb_tree_options,
+    filter: frondb_filter,
+    prefix_bytes: u16,
+) -> *mut frondb_error {
+    set(options, |options| {
+        let policy = match filter {
+            FRONDB_FILTER_NONE => FilterPolicy::None,
+            FRONDB_FILTER_FULL => FilterPolicy::Full,
+            FRONDB_FILTER_RUNS => FilterPolicy::Runs,
+            FRONDB_FILTER_PREFIX => FilterPolicy::Prefix(prefix_bytes),
+            other => return Err(Error::invalid(format!("there is no frondb_filter {other}"))),
+        };
+        Ok(options.filter(policy))
+    })
+}
+
+/// The update function of this name and version, registered by frondb_options_add_update_fn().
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_update_fn(
+    options: *mut frondb_tree_options,
+    name: Text,
+    version: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.update_fn(name.str("name of the update function")?, version)))
+}
+
+/// A number of the tree's shape, for experts and tests: `name` is a field of "A tree's shape" in
+/// docs/operating/options.md, for example "leaf_bytes_max".
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a name that does not exist or a number that is too large; a range is
+/// checked when the tree is made.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_shape(
+    options: *mut frondb_tree_options,
+    name: Text,
+    value: u64,
+) -> *mut frondb_error {
+    set(options, |options| {
+        let name = name.str("name of the option")?;
+        let mut found = Ok(());
+        let options = options.shape(|shape| found = set_shape(shape, name, value));
+        found.map(|()| options)
+    })
+}
+
+fn set_shape(shape: &mut frondb::TrunkOptions, name: &str, value: u64) -> Result<()> {
+    let too_large = |_| Error::invalid(format!("{name} is {value}, which is too large"));
+    let size = || usize::try_from(value).map_err(too_large);
+    match name {
+        "base_block_bytes" => shape.base_block_bytes = size()?,
+        "run_block_bytes" => shape.run_block_bytes = size()?,
+        "fanout" => shape.fanout = size()?,
+        "leaf_bytes_min" => shape.leaf_bytes_min = value,
+        "leaf_bytes_max" => shape.leaf_bytes_max = value,
+        "slice_bytes_min" => shape.slice_bytes_min = value,
+        "writes_before_base" => {
+            shape.writes_before_base = u8::try_from(value).map_err(too_large)?;
+        }
+        "growth_percent" => shape.growth_percent = value,
+        "garbage_percent" => shape.garbage_percent = value,
+        _ => return Err(Error::invalid(format!("there is no option {name:?} of a tree's shape"))),
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Verification: reading everything and checking it.
+
+use std::mem::MaybeUninit;
+
+use std::ffi::{CString, c_char, c_void};
+
+use frondb::{Db, Tree, VerifyReport};
+
+use crate::call::{call, number};
+use crate::db::frondb_db;
+use crate::error::{c_string, frondb_error};
+use crate::figures::{self, frondb_figures};
+use crate::handle;
+use crate::list::{self, frondb_list};
+use crate::tree::frondb_tree;
+
+/// Told of the progress of a verification: the tree's name (good during the call) and its bytes done
+/// and to do. Returns 0 to go on; any other number stops the work with FRONDB_CANCELLED. Called by
+/// the thread that verifies; must not throw or jump out.
+pub type frondb_progress = Option<
+    extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
+>;
+
+fn give(
+    report: VerifyReport,
+    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    faults: Option<&mut MaybeUninit<*mut frondb_list>>,
+) -> frondb::Result<()> {
+    let found = vec![
+        ("runs", report.runs),
+        ("entries", report.entries),
+        ("values", report.values),
+        ("bytes", report.bytes),
+        ("faults", number(report.faults.len())),
+    ];
+    // The list first: where there is no place for it, nothing is left behind.
+    if faults.is_some() {
+        list::give(faults, report.faults.iter().map(ToString::to_string))?;
+    }
+    if counts.is_some() {
+        figures::give(counts, found, None)?;
+    }
+    Ok(())
+}
+
+/// Reads every block and every large value of every tree and checks checksums, order, counts and
+/// structure. Goes on after a fault: damage is no error of this function but in the results.
+/// `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` has a sentence for each
+/// fault. Either may be NULL if it is not wanted, and so may `progress`.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_CANCELLED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_verify(
+    db: *mut frondb_db,
+    progress: frondb_progress,
+    user_data: *mut c_void,
+    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    faults: Option<&mut MaybeUninit<*mut frondb_list>>,
+) -> *mut frondb_error {
+    call(|| {
+        let db = handle::shared::<Db>(db)?;
+        let mut shown = (String::new(), CString::default());
+        let report = db.verify(&mut |tree, done, to_do| {
+            let Some(progress) = progress else { return true };
+            if shown.0 != tree {
+                shown = (tree.to_owned(), c_string(tree));
+            }
+            progress(user_data, shown.1.as_ptr(), done, to_do) == 0
+        })?;
+        give(report, counts, faults)
+    })
+}
+
+/// As frondb_db_verify(), for one tree.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_CANCELLED; FRONDB_CLOSED; FRONDB_NOT_FOUND if the tree was dropped.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_verify(
+    tree: *mut frondb_tree,
+    progress: frondb_progress,
+    user_data: *mut c_void,
+    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    faults: Option<&mut MaybeUninit<*mut frondb_list>>,
+) -> *mut frondb_error {
+    call(|| {
+        let tree = handle::shared::<Tree>(tree)?;
+        let name = c_string(&tree.name());
+        let report = tree.verify(&mut |done, to_do| {
+            progress.is_none_or(|progress| progress(user_data, name.as_ptr(), done, to_do) == 0)
+        })?;
+        give(report, counts, faults)
+    })
+}

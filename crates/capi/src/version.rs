@@ -1,0 +1,11 @@
+//! The version of the library that runs, beside those of the header that was compiled with.
+
+use std::ffi::c_char;
+
+/// The version of the library, for example "0.1.0". FRONDB_VERSION is that of the header.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
