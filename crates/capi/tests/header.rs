@@ -121,6 +121,10 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("a header is text");
+    // A renamed type keeps the blank that a name would have behind it.
+    let text = ["const char *", "frondb_slice *", "void *"]
+        .iter()
+        .fold(text, |text, pointer| text.replace(&format!("{pointer} "), pointer));
     // Inside the part that C++ reads as C.
     let (before, after) = text.rsplit_once("#ifdef __cplusplus\n}").expect("the end of it");
     format!("{before}{TAIL}\n#ifdef __cplusplus\n}}{after}")

@@ -1,0 +1,335 @@
+/* Opening, trees, single keys, batches, snapshots, figures, lists and tuples. */
+#include "check.h"
+
+static void options_and_errors(const char *path) {
+  frondb_options *options;
+  frondb_db *db, *second;
+  frondb_error *error;
+  frondb_sync_mode mode;
+  uint64_t millis;
+  OK(frondb_options_new(&options));
+  OK(frondb_options_set_create(options, false));
+  FAILS(FRONDB_NOT_FOUND, frondb_db_open(path, options, &db));
+  CHECK(db == NULL);
+  OK(frondb_options_set_create(options, true));
+  OK(frondb_options_set_create_new(options, true));
+  OK(frondb_options_set_memory_bytes(options, 1));
+  FAILS(FRONDB_INVALID, frondb_db_open(path, options, &db));
+  OK(frondb_options_set_memory_bytes(options, 16 << 20));
+  OK(frondb_options_set_write_buffer_bytes(options, 1 << 20));
+  OK(frondb_options_set_background_threads(options, 0));
+  OK(frondb_options_set_log_compression(options, true));
+  OK(frondb_options_set_log_segment_bytes(options, 1 << 20));
+  OK(frondb_options_set_direct_io(options, false));
+  OK(frondb_options_set_reserve_bytes(options, 1 << 20));
+  OK(frondb_options_set_sync(options, FRONDB_SYNC_EVERY_MILLIS, 100));
+  FAILS(FRONDB_INVALID, frondb_options_set_sync(options, 77, 0));
+  OK(frondb_db_open(path, options, &db));
+
+  error = frondb_db_open(path, NULL, &second);
+  CHECK(frondb_error_kind(error) == FRONDB_BUSY);
+  CHECK(strstr(frondb_error_message(error), "in use") != NULL);
+  CHECK(!frondb_error_place(error, NULL));
+  CHECK(frondb_error_free(error) == FRONDB_OK);
+
+  OK(frondb_db_sync_mode(db, &mode, &millis));
+  CHECK(mode == FRONDB_SYNC_EVERY_MILLIS && millis == 100);
+  OK(frondb_db_set_sync_mode(db, FRONDB_SYNC_ALWAYS, 0));
+  OK(frondb_db_sync_mode(db, &mode, &millis));
+  CHECK(mode == FRONDB_SYNC_ALWAYS && millis == 0);
+
+  close_all(db);
+  FAILS(FRONDB_EXISTS, frondb_db_open(path, options, &db));
+  CHECK(frondb_options_free(options) == FRONDB_OK);
+
+  /* What the operating system says is handed through. */
+  error = frondb_db_open("/dev/null/x", NULL, &db);
+  CHECK(error != NULL && frondb_error_os_code(error) != 0);
+  CHECK(frondb_error_free(error) == FRONDB_OK);
+}
+
+static void trees(frondb_db *db) {
+  frondb_tree_options *options, *same;
+  frondb_tree *tree, *again;
+  frondb_buffer *buffer;
+  frondb_list *names;
+  frondb_slice name;
+  uint64_t id, other_id;
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tree_options_new_secondary(&options));
+  OK(frondb_tree_options_set_codec(options, FRONDB_CODEC_ZSTD, 3));
+  OK(frondb_tree_options_set_run_codec(options, FRONDB_CODEC_NONE, 0));
+  OK(frondb_tree_options_set_block_bytes(options, 8192));
+  OK(frondb_tree_options_set_fanout(options, 8));
+  OK(frondb_tree_options_set_filter(options, FRONDB_FILTER_PREFIX, 4));
+  OK(frondb_tree_options_set_shape(options, "leaf_bytes_min", 1 << 20));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set_shape(options, "no such", 1));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set_shape(options, "writes_before_base", 300));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set_codec(options, 9, 0));
+  FAILS(FRONDB_INVALID, frondb_tree_options_set_filter(options, 9, 0));
+  OK(frondb_db_create_tree(db, "one", options, &tree));
+  FAILS(FRONDB_EXISTS, frondb_db_create_tree(db, "one", options, &again));
+  OK(frondb_tree_options_of(tree, &same));
+  OK(frondb_db_create_tree(db, "two", same, &again));
+  CHECK(frondb_tree_options_free(same) == FRONDB_OK);
+  OK(frondb_tree_id(tree, &id));
+  OK(frondb_tree_id(again, &other_id));
+  CHECK(id != other_id);
+  CHECK(frondb_tree_free(again) == FRONDB_OK);
+  OK(frondb_tree_options_set_codec(options, FRONDB_CODEC_ZSTD, 99));
+  FAILS(FRONDB_INVALID, frondb_db_create_tree(db, "three", options, &again));
+  CHECK(frondb_tree_options_free(options) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_db_create_tree(db, "", NULL, &again));
+  FAILS(FRONDB_INVALID, frondb_db_create_tree(db, "\xff", NULL, &again));
+
+  OK(frondb_db_rename_tree(db, "one", "uno"));
+  OK(frondb_tree_name(tree, buffer));
+  CHECK(is(frondb_buffer_value(buffer), "uno"));
+  FAILS(FRONDB_NOT_FOUND, frondb_db_open_tree(db, "one", &again));
+  OK(frondb_db_open_tree(db, "uno", &again));
+  CHECK(frondb_tree_free(again) == FRONDB_OK);
+  OK(frondb_db_list_trees(db, &names));
+  CHECK(frondb_list_count(names) == 2);
+  OK(frondb_list_get(names, 0, &name));
+  CHECK(is(name, "two") && name.data[name.len] == 0);
+  OK(frondb_list_get(names, 1, &name));
+  CHECK(is(name, "uno"));
+  FAILS(FRONDB_INVALID, frondb_list_get(names, 2, &name));
+  CHECK(frondb_list_free(names) == FRONDB_OK);
+
+  OK(frondb_db_drop_tree(db, "uno"));
+  FAILS(FRONDB_NOT_FOUND, frondb_db_drop_tree(db, "uno"));
+  FAILS(FRONDB_NOT_FOUND, frondb_tree_put(tree, frondb_text("a"), frondb_text("b")));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+  OK(frondb_tree_options_new_aggressive(&options));
+  CHECK(frondb_tree_options_free(options) == FRONDB_OK);
+  OK(frondb_db_drop_tree(db, "two"));
+}
+
+static void keys(frondb_db *db) {
+  frondb_tree *tree = make_tree(db, "keys");
+  frondb_buffer *buffer;
+  frondb_snapshot *before;
+  frondb_slice wanted[3], values[3], end = frondb_text("c");
+  frondb_estimate estimate;
+  char small[3];
+  size_t len;
+  bool found;
+  OK(frondb_buffer_new(&buffer));
+  CHECK(frondb_buffer_value(buffer).len == 0);
+  PUT(tree, "a", "1");
+  OK(frondb_tree_put(tree, frondb_bytes("z\0z", 3), frondb_bytes("\0", 1)));
+  OK(frondb_tree_put(tree, frondb_bytes(NULL, 0), frondb_text("of the empty key")));
+  OK(frondb_db_snapshot(db, &before));
+  PUT(tree, "a", "2");
+  PUT(tree, "b", "");
+
+  OK(frondb_tree_get(tree, frondb_text("a"), NULL, buffer, &found));
+  CHECK(found && is(frondb_buffer_value(buffer), "2"));
+  OK(frondb_tree_get(tree, frondb_text("a"), before, buffer, &found));
+  CHECK(found && is(frondb_buffer_value(buffer), "1"));
+  OK(frondb_tree_get(tree, frondb_text("nothing"), NULL, buffer, &found));
+  CHECK(!found && frondb_buffer_value(buffer).len == 0);
+  OK(frondb_tree_get(tree, frondb_bytes("z\0z", 3), NULL, buffer, &found));
+  CHECK(found && frondb_buffer_value(buffer).len == 1 && *frondb_buffer_value(buffer).data == 0);
+  OK(frondb_tree_get_into(tree, frondb_bytes(NULL, 0), NULL, small, sizeof small, &len, &found));
+  CHECK(found && len == strlen("of the empty key") && memcmp(small, "of ", 3) == 0);
+  OK(frondb_tree_get_into(tree, frondb_text("a"), NULL, NULL, 0, &len, &found));
+  CHECK(found && len == 1);
+
+  OK(frondb_tree_exists(tree, frondb_text("b"), NULL, &found));
+  CHECK(found);
+  OK(frondb_tree_exists(tree, frondb_text("b"), before, &found));
+  CHECK(!found);
+  wanted[0] = frondb_text("b");
+  wanted[1] = frondb_text("nothing");
+  wanted[2] = frondb_text("a");
+  OK(frondb_tree_multi_get(tree, wanted, 3, NULL, buffer, values));
+  CHECK(values[0].data != NULL && values[0].len == 0);
+  CHECK(values[1].data == NULL && is(values[2], "2"));
+  OK(frondb_tree_multi_get(tree, wanted, 3, before, buffer, values));
+  CHECK(values[0].data == NULL && is(values[2], "1"));
+  OK(frondb_tree_multi_get(tree, NULL, 0, NULL, buffer, NULL));
+
+  OK(frondb_tree_estimate(tree, frondb_text("a"), &end, &estimate));
+  CHECK(estimate.entries == 2);
+  OK(frondb_tree_delete_range(tree, frondb_text("a"), &end));
+  OK(frondb_tree_exists(tree, frondb_text("a"), NULL, &found));
+  CHECK(!found);
+  OK(frondb_tree_delete(tree, frondb_bytes("z\0z", 3)));
+  OK(frondb_tree_exists(tree, frondb_bytes("z\0z", 3), NULL, &found));
+  CHECK(!found);
+  OK(frondb_tree_delete_range(tree, frondb_bytes(NULL, 0), NULL));
+  OK(frondb_tree_estimate(tree, frondb_bytes(NULL, 0), NULL, &estimate));
+  CHECK(estimate.entries == 0);
+  CHECK(frondb_snapshot_free(before) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+}
+
+static void batches(frondb_db *db) {
+  frondb_tree *rows = make_tree(db, "rows"), *index = make_tree(db, "index");
+  frondb_batch *batch;
+  frondb_batch_size size;
+  frondb_db *fast;
+  frondb_tree *unsynced;
+  frondb_slice hi = frondb_text("r5");
+  uint64_t most;
+  char key[8];
+  int i;
+  OK(frondb_batch_new(&batch));
+  for (i = 0; i < 10; i++) {
+    sprintf(key, "r%d", i);
+    OK(frondb_batch_put(batch, rows, frondb_text(key), frondb_text("row")));
+    OK(frondb_batch_put(batch, index, frondb_text(key + 1), frondb_text(key)));
+  }
+  OK(frondb_batch_delete(batch, rows, frondb_text("r9")));
+  OK(frondb_batch_delete_range(batch, rows, frondb_text("r2"), &hi));
+  OK(frondb_batch_measure(batch, &size));
+  CHECK(size.writes == 22 && size.log_bytes > 22 && size.memory_bytes > 22);
+  OK(frondb_db_batch_bytes_max(db, &most));
+  CHECK(most >= 1 << 20);
+  OK(frondb_db_write(db, batch, FRONDB_NO_SYNC));
+  CHECK(has(rows, "r1", "row") && !has(rows, "r2", "row") && has(rows, "r5", "row"));
+  CHECK(!has(rows, "r9", "row") && has(index, "9", "r9"));
+  OK(frondb_batch_clear(batch));
+  OK(frondb_batch_measure(batch, &size));
+  CHECK(size.writes == 0);
+  OK(frondb_db_write(db, batch, FRONDB_SYNC));
+  FAILS(FRONDB_INVALID, frondb_db_write(db, batch, 5));
+  CHECK(frondb_batch_free(batch) == FRONDB_OK);
+
+  OK(frondb_db_with_commit_sync(db, FRONDB_NO_SYNC, &fast));
+  OK(frondb_db_open_tree(fast, "rows", &unsynced));
+  CHECK(frondb_db_free(fast) == FRONDB_OK);
+  PUT(unsynced, "r1", "changed");
+  CHECK(has(rows, "r1", "changed"));
+  CHECK(frondb_tree_free(unsynced) == FRONDB_OK);
+  OK(frondb_db_sync(db));
+  CHECK(frondb_tree_free(rows) == FRONDB_OK);
+  CHECK(frondb_tree_free(index) == FRONDB_OK);
+}
+
+static int seen(void *user_data, const char *tree, uint64_t done_bytes, uint64_t to_do) {
+  CHECK(tree[0] != 0 && done_bytes <= to_do);
+  ++*(int *)user_data;
+  return 0;
+}
+
+static int stop(void *user_data, const char *tree, uint64_t done_bytes, uint64_t to_do) {
+  (void)user_data, (void)tree, (void)done_bytes, (void)to_do;
+  return 1;
+}
+
+static void figures(frondb_db *db) {
+  frondb_figures *stats;
+  frondb_list *faults;
+  frondb_tree *tree;
+  const char *name;
+  uint64_t value, trees_open;
+  size_t i;
+  int calls = 0;
+  bool did = true;
+  OK(frondb_db_flush(db));
+  OK(frondb_db_checkpoint(db));
+  OK(frondb_db_wait_settled(db));
+  CHECK(frondb_db_is_settled(db));
+  while (did) OK(frondb_db_run_one(db, true, &did));
+  OK(frondb_db_stats(db, &stats));
+  CHECK(frondb_figures_count(stats) > 30);
+  OK(frondb_figures_find(stats, "trees", &trees_open));
+  CHECK(trees_open == 3);
+  FAILS(FRONDB_NOT_FOUND, frondb_figures_find(stats, "no such", &value));
+  for (i = 0; i < frondb_figures_count(stats); i++) {
+    OK(frondb_figures_get(stats, i, &name, &value));
+    if (strcmp(name, "trees") == 0) CHECK(value == trees_open);
+  }
+  FAILS(FRONDB_INVALID, frondb_figures_get(stats, i, &name, NULL));
+  CHECK(strstr(frondb_figures_page(stats), "memory_total") != NULL);
+  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+
+  OK(frondb_db_open_tree(db, "rows", &tree));
+  OK(frondb_tree_stats(tree, &stats));
+  OK(frondb_figures_find(stats, "entries", &value));
+  CHECK(value > 0);
+  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+
+  OK(frondb_db_verify(db, seen, &calls, &stats, &faults));
+  CHECK(calls > 0 && frondb_list_count(faults) == 0);
+  OK(frondb_figures_find(stats, "runs", &value));
+  CHECK(value > 0);
+  CHECK(frondb_figures_free(stats) == FRONDB_OK && frondb_list_free(faults) == FRONDB_OK);
+  OK(frondb_tree_verify(tree, NULL, NULL, NULL, NULL));
+  FAILS(FRONDB_CANCELLED, frondb_tree_verify(tree, stop, NULL, NULL, NULL));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+}
+
+static void tuples(void) {
+  frondb_tuple *tuple;
+  frondb_buffer *buffer;
+  unsigned char first[64];
+  size_t first_len;
+  bool found;
+  OK(frondb_tuple_new(&tuple));
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tuple_add_string(tuple, frondb_text("cpu"), false));
+  OK(frondb_tuple_add_int(tuple, -5, false));
+  OK(frondb_tuple_add_uint(tuple, 7, true));
+  OK(frondb_tuple_add_null(tuple, false));
+  OK(frondb_tuple_add_bool(tuple, true, false));
+  OK(frondb_tuple_add_float(tuple, 0.5F, false));
+  OK(frondb_tuple_add_double(tuple, 0.5, true));
+  OK(frondb_tuple_add_bytes(tuple, frondb_bytes("\0x", 2), false));
+  first_len = frondb_tuple_key(tuple).len;
+  CHECK(first_len > 20 && first_len <= sizeof first);
+  memcpy(first, frondb_tuple_key(tuple).data, first_len);
+  OK(frondb_tuple_clear(tuple));
+  OK(frondb_tuple_add_string(tuple, frondb_text("cpu"), false));
+  OK(frondb_tuple_add_int(tuple, -5, false));
+  /* The key lies between the prefix and its end. */
+  CHECK(memcmp(frondb_tuple_key(tuple).data, first, frondb_tuple_key(tuple).len) == 0);
+  OK(frondb_prefix_end(frondb_tuple_key(tuple), buffer, &found));
+  CHECK(found && memcmp(first, frondb_buffer_value(buffer).data,
+                        frondb_buffer_value(buffer).len) < 0);
+  OK(frondb_prefix_end(frondb_bytes("\xff", 1), buffer, &found));
+  CHECK(!found);
+  /* A later one, descending, sorts before. */
+  OK(frondb_tuple_add_uint(tuple, 8, true));
+  CHECK(memcmp(frondb_tuple_key(tuple).data, first, frondb_tuple_key(tuple).len) < 0);
+  FAILS(FRONDB_INVALID, frondb_tuple_add_string(tuple, frondb_text("\xff"), false));
+  CHECK(frondb_tuple_free(tuple) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+}
+
+int main(int argc, char **argv) {
+  frondb_db *db;
+  frondb_tree *tree;
+  frondb_figures *recovery;
+  uint64_t created, replayed;
+  CHECK(argc == 2);
+  CHECK(strcmp(frondb_version(), FRONDB_VERSION) == 0);
+  options_and_errors(argv[1]);
+  db = open_small(argv[1], NULL);
+  trees(db);
+  keys(db);
+  batches(db);
+  figures(db);
+  tuples();
+  OK(frondb_db_open_tree(db, "rows", &tree));
+  PUT(tree, "kept", "by the log");
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  /* Not closed: the next open replays. */
+  CHECK(frondb_db_free(db) == FRONDB_OK);
+  db = open_small(argv[1], NULL);
+  OK(frondb_db_recovery(db, &recovery));
+  OK(frondb_figures_find(recovery, "created", &created));
+  OK(frondb_figures_find(recovery, "records", &replayed));
+  CHECK(created == 0 && replayed > 0 && frondb_figures_page(recovery)[0] != 0);
+  CHECK(frondb_figures_free(recovery) == FRONDB_OK);
+  OK(frondb_db_open_tree(db, "rows", &tree));
+  CHECK(has(tree, "kept", "by the log"));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+  return done();
+}

@@ -1,0 +1,156 @@
+//! The C programs in `tests/c`, and the example of docs/operating/c-api.md: compiled with the
+//! committed header, run against the shared library, and against the static one under the C
+//! compiler's address sanitizer, which also looks for leaks.
+//!
+//! `make sanitize` runs them again with FRONDB_C_RUNNER, a command such as valgrind that is put in
+//! front of the program, and the whole of Rust under address sanitizer.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use frondb_testkit::TempDir;
+
+const FLAGS: &[&str] = &["-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"];
+/// What the static library needs besides, as `--print native-static-libs` says.
+const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+fn crate_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// Where cargo has put the libraries: beside this test.
+fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test has a path");
+    let path = test.parent().expect("a folder").join(name);
+    assert!(path.is_file(), "{} is not built", path.display());
+    path
+}
+
+/// Runs a command and demands that it succeeds.
+fn run(command: &mut Command) {
+    let shown = format!("{command:?}");
+    let output = command.output().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    assert!(
+        output.status.success(),
+        "{shown}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu99", "-D_GNU_SOURCE"]).args(FLAGS).args(flags);
+    cc.arg("-I").arg(crate_dir().join("include")).arg("-I").arg(crate_dir().join("tests/c"));
+    cc.arg(source).arg("-o").arg(program);
+    cc
+}
+
+/// Runs a program with an empty directory, behind FRONDB_C_RUNNER if that is set.
+fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
+    let runner = std::env::var("FRONDB_C_RUNNER").unwrap_or_default();
+    let words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+    let words: Vec<&OsStr> = words.collect();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(dir.path().join("db")).env("LD_LIBRARY_PATH", libraries);
+    run(&mut command);
+}
+
+/// Against the shared library, found by its soname as an installed one is.
+fn with_shared(source: &Path) {
+    let dir = TempDir::new("c-shared");
+    let shared = library("libfrondb_capi.so");
+    let soname = format!(
+        "libfrondb.so.{}.{}",
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR")
+    );
+    std::os::unix::fs::symlink(&shared, dir.path().join(&soname)).expect("a link");
+    let program = dir.path().join("program");
+    run(cc(source, &program, &[]).arg(dir.path().join(&soname)));
+    execute(&program, &dir, dir.path());
+}
+
+/// Against the static library, under address sanitizer where the C compiler has one.
+fn with_static(source: &Path) {
+    let dir = TempDir::new("c-static");
+    let program = dir.path().join("program");
+    // Another tool in front, and the two would get in each other's way.
+    let has_runner = std::env::var_os("FRONDB_C_RUNNER").is_some();
+    let flags: &[&str] = if has_runner || !has_sanitizer() { &[] } else { &["-fsanitize=address"] };
+    run(cc(source, &program, flags).arg(library("libfrondb_capi.a")).args(SYSTEM));
+    execute(&program, &dir, dir.path());
+}
+
+fn has_sanitizer() -> bool {
+    let dir = TempDir::new("c-sanitizer");
+    let source = dir.path().join("empty.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("a source");
+    let program = dir.path().join("empty");
+    let built = cc(&source, &program, &["-fsanitize=address"]).output();
+    built.is_ok_and(|output| output.status.success())
+        && Command::new(program).output().is_ok_and(|output| output.status.success())
+}
+
+macro_rules! programs {
+    ($($name:ident),*) => {
+        /// Every program of the folder has its tests.
+        #[test]
+        fn every_program_is_run() {
+            let known = [$(concat!(stringify!($name), ".c")),*];
+            for entry in std::fs::read_dir(crate_dir().join("tests/c")).expect("the folder") {
+                let name = entry.expect("an entry").file_name();
+                let name = name.to_string_lossy();
+                assert!(name == "check.h" || known.contains(&name.as_ref()), "{name} is not run");
+            }
+        }
+
+        $(mod $name {
+            fn source() -> std::path::PathBuf {
+                super::crate_dir().join(concat!("tests/c/", stringify!($name), ".c"))
+            }
+
+            #[test]
+            fn with_the_shared_library() {
+                super::with_shared(&source());
+            }
+
+            #[test]
+            fn with_the_static_library() {
+                super::with_static(&source());
+            }
+        })*
+    };
+}
+
+programs!(bad_calls, basics, cursors, damage, threads, transactions, updates);
+
+#[test]
+fn the_example_runs() {
+    let source = crate_dir().join("examples/counters.c");
+    with_shared(&source);
+    with_static(&source);
+}
+
+/// Strict C99 and C++11 take the header as it is, without another one before it.
+#[test]
+fn the_header_is_clean_c_and_cpp() {
+    let dir = TempDir::new("c-header");
+    let text = "#include <frondb.h>\nint main(void) { return frondb_version()[0] == 0; }\n";
+    for (compiler, standard, name) in
+        [("cc", "-std=c99", "a.c"), ("c++", "-std=c++11", "a.cc"), ("c++", "-std=c++20", "b.cc")]
+    {
+        let source = dir.path().join(name);
+        std::fs::write(&source, text).expect("a source");
+        if compiler == "c++" && Command::new(compiler).arg("--version").output().is_err() {
+            // A C compiler is all that the project asks for.
+            eprintln!("there is no C++ compiler: the header is not compiled as C++");
+            continue;
+        }
+        let mut command = Command::new(compiler);
+        command.arg(standard).args(FLAGS).arg("-fsyntax-only").arg("-Wconversion");
+        run(command.arg("-I").arg(crate_dir().join("include")).arg(source));
+    }
+}
