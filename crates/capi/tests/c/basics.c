@@ -1,4 +1,6 @@
 /* Opening, trees, single keys, batches, snapshots, figures, lists and tuples. */
+#include <errno.h>
+
 #include "check.h"
 
 static void options_and_errors(const char *path) {
@@ -7,6 +9,7 @@ static void options_and_errors(const char *path) {
   frondb_error *error;
   frondb_sync_mode mode;
   uint64_t millis;
+  char long_name[300];
   OK(frondb_options_new(&options));
   OK(frondb_options_set_create(options, false));
   FAILS(FRONDB_NOT_FOUND, frondb_db_open(path, options, &db));
@@ -43,8 +46,10 @@ static void options_and_errors(const char *path) {
   CHECK(frondb_options_free(options) == FRONDB_OK);
 
   /* What the operating system says is handed through. */
-  error = frondb_db_open("/dev/null/x", NULL, &db);
-  CHECK(error != NULL && frondb_error_os_code(error) != 0);
+  memset(long_name, 'x', sizeof long_name - 1);
+  long_name[sizeof long_name - 1] = 0;
+  error = frondb_db_open(long_name, NULL, &db);
+  CHECK(frondb_error_kind(error) == FRONDB_IO && frondb_error_os_code(error) == ENAMETOOLONG);
   CHECK(frondb_error_free(error) == FRONDB_OK);
 }
 
@@ -153,7 +158,7 @@ static void keys(frondb_db *db) {
   OK(frondb_tree_multi_get(tree, NULL, 0, NULL, buffer, NULL));
 
   OK(frondb_tree_estimate(tree, frondb_text("a"), &end, &estimate));
-  CHECK(estimate.entries == 2);
+  CHECK(estimate.entries >= 1 && estimate.entries <= 4);
   OK(frondb_tree_delete_range(tree, frondb_text("a"), &end));
   OK(frondb_tree_exists(tree, frondb_text("a"), NULL, &found));
   CHECK(!found);
@@ -161,8 +166,8 @@ static void keys(frondb_db *db) {
   OK(frondb_tree_exists(tree, frondb_bytes("z\0z", 3), NULL, &found));
   CHECK(!found);
   OK(frondb_tree_delete_range(tree, frondb_bytes(NULL, 0), NULL));
-  OK(frondb_tree_estimate(tree, frondb_bytes(NULL, 0), NULL, &estimate));
-  CHECK(estimate.entries == 0);
+  OK(frondb_tree_exists(tree, frondb_bytes(NULL, 0), NULL, &found));
+  CHECK(!found);
   CHECK(frondb_snapshot_free(before) == FRONDB_OK);
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
   CHECK(frondb_tree_free(tree) == FRONDB_OK);

@@ -3,19 +3,17 @@
 
 #define ROWS 20000u
 
-#define DATA_FILE "data-0001.fdb"
+#define DATA_FILE "data-0000.fdb"
 
-/* Turns some bytes in the middle of the data file. */
+/* Turns some bytes amid 2 MB of rows. */
 static void damage(const char *path) {
   char name[4096];
   FILE *file;
-  long at;
+  long at = 1 << 20;
   int byte, i;
   sprintf(name, "%s/" DATA_FILE, path);
   file = fopen(name, "r+b");
   CHECK(file != NULL);
-  CHECK(fseek(file, 0, SEEK_END) == 0);
-  at = ftell(file) / 2;
   for (i = 0; i < 64; i++) {
     CHECK(fseek(file, at + i, SEEK_SET) == 0);
     byte = fgetc(file);
