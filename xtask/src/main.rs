@@ -13,6 +13,7 @@
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands, measures them, sums up |
 //! | [`install`] | installs what is missing, or says how |
+//! | [`install_c`] | the C library's header, and installing it |
 //! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`] | the commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
@@ -21,6 +22,7 @@ mod audit;
 mod bench;
 mod fuzz;
 mod install;
+mod install_c;
 mod layers;
 mod pages;
 mod sanitize;
@@ -44,6 +46,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   fuzz       TARGET= SECONDS=
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source
+  header     write crates/capi/include/frondb.h from the source
+  install-c  PREFIX= DESTDIR= FROM=  the C library, its header and frondb.pc
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&rest),
         "fuzz-targets" => fuzz::write_targets(),
         "pages" => pages::write(),
+        "header" => install_c::header(),
+        "install-c" => install_c::run(&rest),
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),

@@ -1,5 +1,6 @@
 //! `make sanitize`: the tests of the crates that contain `unsafe`, under address sanitizer (nightly)
-//! or, where there is no nightly toolchain, under valgrind.
+//! or, where there is no nightly toolchain, under valgrind. The C programs of crates/capi run under
+//! both: the sanitizer sees what they and Rust do wrong, valgrind what neither was compiled to show.
 //!
 //! Which crates those are is read from the source, so a new `unsafe` cannot be forgotten here.
 
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result {
         }
     };
     result?;
+    c_programs()?;
     eprintln!("{tool} found nothing in the tests of {}", packages.join(", "));
     Ok(())
 }
@@ -36,7 +38,25 @@ pub(crate) fn run() -> Result {
 /// that is dropped gives back all it held.
 fn address_sanitizer(packages: &str) -> Result {
     let args = format!("+nightly test --no-fail-fast --lib --tests --target {TARGET} {packages}");
-    Cmd::new("cargo", &args).env("RUSTFLAGS", "-Zsanitizer=address").target_folder("sanitize").run()
+    Cmd::new("cargo", &args)
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        // A library that was built so needs a C program that brings the sanitizer along.
+        .env("FRONDB_C_FLAGS", "-fsanitize=address")
+        .target_folder("sanitize")
+        .run()
+}
+
+/// The C programs under valgrind: accesses, frees and leaks. Not the use of undefined values: where
+/// LLVM evaluates both sides of an `&&` of safe code, valgrind takes the needless one for a use.
+/// Handles are in tables of the library, so a leaked one is no leak
+/// to valgrind: the programs count them themselves.
+fn c_programs() -> Result {
+    install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
+    let runner = "valgrind --quiet --error-exitcode=99 --leak-check=full --undef-value-errors=no \
+                  --errors-for-leak-kinds=definite --fair-sched=yes";
+    Cmd::new("cargo", "test --package frondb-capi --test c_programs")
+        .env("FRONDB_C_RUNNER", runner)
+        .run()
 }
 
 /// Leaks are not errors: a test process may end with its caches full.

@@ -2,8 +2,10 @@
 //! committed header, run against the shared library, and against the static one under the C
 //! compiler's address sanitizer, which also looks for leaks.
 //!
-//! `make sanitize` runs them again with FRONDB_C_RUNNER, a command such as valgrind that is put in
-//! front of the program, and the whole of Rust under address sanitizer.
+//! `make sanitize` runs them with Rust under address sanitizer, which FRONDB_C_FLAGS bring into the
+//! programs, and with FRONDB_C_RUNNER, a command (valgrind) that is put in front of them.
+
+#![allow(clippy::expect_used, reason = "a test")]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -42,7 +44,8 @@ fn run(command: &mut Command) {
 
 fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
     let mut cc = Command::new("cc");
-    cc.args(["-std=gnu99", "-D_GNU_SOURCE"]).args(FLAGS).args(flags);
+    let given = std::env::var("FRONDB_C_FLAGS").unwrap_or_default();
+    cc.args(["-std=gnu99", "-D_GNU_SOURCE"]).args(FLAGS).args(flags).args(given.split_whitespace());
     cc.arg("-I").arg(crate_dir().join("include")).arg("-I").arg(crate_dir().join("tests/c"));
     cc.arg(source).arg("-o").arg(program);
     cc
@@ -132,6 +135,49 @@ fn the_example_runs() {
     let source = crate_dir().join("examples/counters.c");
     with_shared(&source);
     with_static(&source);
+}
+
+/// Installed into a folder, the library is found as pkg-config says; without pkg-config the test
+/// reads the file as it would.
+#[test]
+fn an_installed_library_is_found() {
+    let dir = TempDir::new("c-install");
+    let prefix = dir.path().join("prefix");
+    let libraries = library("libfrondb_capi.so");
+    let mut install = Command::new(env!("CARGO"));
+    install.args(["run", "--quiet", "--package", "xtask", "--", "install-c"]);
+    install.arg(format!("PREFIX={}", prefix.display()));
+    install.arg(format!("FROM={}", libraries.parent().expect("a folder").display()));
+    // Tools of the project are not what a sanitizer looks at.
+    run(install.env_remove("RUSTFLAGS").current_dir(crate_dir()));
+
+    let pc = prefix.join("lib/pkgconfig/frondb.pc");
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--cflags", "--libs", "frondb"]);
+    let answer = ask.env("PKG_CONFIG_PATH", pc.parent().expect("a folder")).output();
+    let flags = match answer {
+        Ok(answer) => {
+            assert!(answer.status.success(), "{answer:?}");
+            String::from_utf8_lossy(&answer.stdout).into_owned()
+        }
+        Err(_) => flags_of(&std::fs::read_to_string(&pc).expect("the file is there")),
+    };
+    let program = dir.path().join("program");
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    let mut command = Command::new("cc");
+    command.arg(crate_dir().join("examples/counters.c")).args(&flags).arg("-o").arg(&program);
+    let given = std::env::var("FRONDB_C_FLAGS").unwrap_or_default();
+    run(command.args(given.split_whitespace()));
+    execute(&program, &dir, &prefix.join("lib"));
+}
+
+/// What `pkg-config --cflags --libs` says of our own simple file.
+fn flags_of(pc: &str) -> String {
+    let field = |name: &str| pc.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
+    let flags = format!("{} {}", field("Cflags:"), field("Libs:"));
+    let folders = flags.replace("${includedir}", field("includedir="));
+    let folders = folders.replace("${libdir}", field("libdir="));
+    folders.replace("${prefix}", field("prefix="))
 }
 
 /// Strict C99 and C++11 take the header as it is, without another one before it.

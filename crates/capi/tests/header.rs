@@ -1,6 +1,8 @@
 //! `include/frondb.h` is what cbindgen writes from the source: `cargo xtask header` writes it anew
 //! (this test with REWRITE=1), and a committed header that differs fails.
 
+#![allow(clippy::expect_used, reason = "a test")]
+
 use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};

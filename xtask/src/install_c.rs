@@ -1,0 +1,151 @@
+//! `cargo xtask install-c PREFIX=...`: the C library where C programs look for it, and
+//! `cargo xtask header`, which writes its header.
+//!
+//! ```text
+//!   PREFIX/include/frondb.h
+//!   PREFIX/lib/libfrondb.so.0.1.0      the library
+//!   PREFIX/lib/libfrondb.so.0.1        its soname: what a program is linked with
+//!   PREFIX/lib/libfrondb.so            what the linker looks for
+//!   PREFIX/lib/libfrondb.a
+//!   PREFIX/lib/pkgconfig/frondb.pc
+//! ```
+//! DESTDIR is put in front of every path that is written and of none that is said in a file, for
+//! packages. FROM takes built libraries from a folder; without it they are built.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+
+use crate::step::Cmd;
+use crate::workspace::{read_toml, root, target_folder};
+use crate::{Result, variables};
+
+const HEADER: &str = "crates/capi/include/frondb.h";
+
+/// Writes the header anew: the test that compares it does that too.
+pub(crate) fn header() -> Result {
+    Cmd::new("cargo", "test --quiet --package frondb-capi --test header").env("REWRITE", "1").run()
+}
+
+/// Installs.
+pub(crate) fn run(args: &[String]) -> Result {
+    let variables = variables(args, &["PREFIX", "DESTDIR", "FROM"])?;
+    let get = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| *v);
+    let prefix = get("PREFIX").unwrap_or("/usr/local");
+    if !Path::new(prefix).is_absolute() {
+        return Err(format!("PREFIX={prefix}: a program finds the library by an absolute path"));
+    }
+    let from = match get("FROM") {
+        Some(from) => PathBuf::from(from),
+        None => {
+            Cmd::new("cargo", "build --release --package frondb-capi --lib").run()?;
+            target_folder().join("release")
+        }
+    };
+    let version = version()?;
+    install(&from, Path::new(prefix), get("DESTDIR").unwrap_or(""), &version)?;
+    println!("installed frondb {version} in {prefix}");
+    Ok(())
+}
+
+/// The version of all packages.
+fn version() -> Result<String> {
+    let table = read_toml(&root().join("Cargo.toml"))?;
+    let package = table.get("workspace").and_then(|w| w.get("package"));
+    let version = package.and_then(|p| p.get("version")).and_then(Value::as_str);
+    version.map(str::to_owned).ok_or_else(|| "Cargo.toml: no version of the workspace".to_owned())
+}
+
+fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result {
+    let written = match prefix.strip_prefix("/") {
+        Ok(below) if !dest_dir.is_empty() => Path::new(dest_dir).join(below),
+        _ => prefix.to_owned(),
+    };
+    let (include, lib) = (written.join("include"), written.join("lib"));
+    for folder in [&include, &lib.join("pkgconfig")] {
+        fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    }
+    copy(&root().join(HEADER), &include.join("frondb.h"))?;
+    copy(&from.join("libfrondb_capi.a"), &lib.join("libfrondb.a"))?;
+    let (file, soname) = (format!("libfrondb.so.{version}"), soname(version));
+    copy(&from.join("libfrondb_capi.so"), &lib.join(&file))?;
+    link(&file, &lib.join(&soname))?;
+    link(&soname, &lib.join("libfrondb.so"))?;
+    let pc = lib.join("pkgconfig/frondb.pc");
+    fs::write(&pc, pkg_config(prefix, version))
+        .map_err(|e| format!("cannot write {}: {e}", pc.display()))
+}
+
+/// Major and minor version: as crates/capi/build.rs has it.
+fn soname(version: &str) -> String {
+    let parts: Vec<&str> = version.split('.').take(2).collect();
+    format!("libfrondb.so.{}", parts.join("."))
+}
+
+/// What pkg-config says of the library. `--static` adds what the static one needs.
+fn pkg_config(prefix: &Path, version: &str) -> String {
+    format!(
+        "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\n\
+         Name: frondb\nDescription: Write-optimized, transactional, compressed storage engine\n\
+         Version: {version}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lfrondb\n\
+         Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl\n",
+        prefix.display()
+    )
+}
+
+/// Replaces `to`: a program that runs keeps the old file.
+fn copy(from: &Path, to: &Path) -> Result {
+    let _ = fs::remove_file(to);
+    let failed = |e| format!("cannot copy {} to {}: {e}", from.display(), to.display());
+    fs::copy(from, to).map(|_| ()).map_err(failed)
+}
+
+fn link(target: &str, at: &Path) -> Result {
+    let _ = fs::remove_file(at);
+    symlink(target, at).map_err(|e| format!("cannot link {}: {e}", at.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soname_is_that_of_the_build_script() {
+        assert_eq!(soname("1.22.3"), "libfrondb.so.1.22");
+        let script = fs::read_to_string(root().join("crates/capi/build.rs")).unwrap();
+        assert!(script.contains("soname,libfrondb.so.{major}.{minor}"));
+        assert!(version().is_ok_and(|version| version.split('.').count() == 3));
+    }
+
+    #[test]
+    fn files_lie_below_dest_dir_and_speak_of_the_prefix() {
+        let folder = target_folder().join("install-c-test");
+        let _ = fs::remove_dir_all(&folder);
+        let built = folder.join("built");
+        fs::create_dir_all(&built).unwrap();
+        for name in ["libfrondb_capi.a", "libfrondb_capi.so"] {
+            fs::write(built.join(name), name).unwrap();
+        }
+        let dest = folder.join("dest");
+        // Twice: an older one is replaced.
+        for _ in 0..2 {
+            install(&built, Path::new("/opt/x"), &dest.to_string_lossy(), "0.7.3").unwrap();
+        }
+        let lib = dest.join("opt/x/lib");
+        assert_eq!(fs::read_to_string(lib.join("libfrondb.so")).unwrap(), "libfrondb_capi.so");
+        assert_eq!(fs::read_link(lib.join("libfrondb.so")).unwrap(), Path::new("libfrondb.so.0.7"));
+        assert!(lib.join("libfrondb.so.0.7.3").is_file() && lib.join("libfrondb.a").is_file());
+        assert!(dest.join("opt/x/include/frondb.h").is_file());
+        let pc = fs::read_to_string(lib.join("pkgconfig/frondb.pc")).unwrap();
+        assert!(pc.starts_with("prefix=/opt/x\n") && pc.contains("Version: 0.7.3\n"), "{pc}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_relative_prefix_is_refused() {
+        let refused = run(&["PREFIX=here".to_owned()]);
+        assert!(refused.is_err_and(|message| message.contains("absolute")));
+    }
+}
