@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p frondb-capi --example scan_cost DIRECTORY`
 
+#![allow(clippy::print_stdout, reason = "a program that measures")]
+
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;

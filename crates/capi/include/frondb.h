@@ -48,6 +48,19 @@ typedef struct frondb_batch frondb_batch;
 typedef struct frondb_buffer frondb_buffer;
 
 /**
+ * A bulk load: much data into new or existing trees, for less work than batches take. Entries come
+ * in any order and from several threads; they are sorted within a part of the memory and on disk,
+ * and attached to all trees with one commit. Until then, and after an error, a cancel, a free or a
+ * crash, the trees are as they were.
+ */
+typedef struct frondb_bulk frondb_bulk;
+
+/**
+ * Adds entries to a bulk load.
+ */
+typedef struct frondb_bulk_writer frondb_bulk_writer;
+
+/**
  * A commit that has happened: all later reads see it. What is left is the wait for the disk.
  */
 typedef struct frondb_committing frondb_committing;
@@ -204,7 +217,7 @@ typedef struct {
   /**
    * Name kept with the tree; UTF-8. Copied.
    */
-  const char * name;
+  const char *name;
   /**
    * Version kept with the tree.
    */
@@ -745,7 +758,7 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_log_dir(frondb_options *options, const char * path);
+frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *path);
 
 /**
  * Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
@@ -901,7 +914,7 @@ frondb_error *frondb_tree_options_set_filter(frondb_tree_options *options,
  * Threads: one at a time.
  */
 frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
-                                                const char * name,
+                                                const char *name,
                                                 uint32_t version);
 
 /**
@@ -914,7 +927,7 @@ frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
  * checked when the tree is made.
  */
 frondb_error *frondb_tree_options_set_shape(frondb_tree_options *options,
-                                            const char * name,
+                                            const char *name,
                                             uint64_t value);
 
 /**
@@ -928,7 +941,7 @@ frondb_error *frondb_tree_options_set_shape(frondb_tree_options *options,
  * or if the directory holds something else; FRONDB_UNSUPPORTED if a newer version wrote it;
  * FRONDB_CORRUPTION; FRONDB_IO.
  */
-frondb_error *frondb_db_open(const char * path, frondb_options *options, frondb_db **db);
+frondb_error *frondb_db_open(const char *path, frondb_options *options, frondb_db **db);
 
 /**
  * Closes a database and frees its directory for another open. The handle stays good, and so do
@@ -960,7 +973,7 @@ frondb_kind frondb_db_free(frondb_db *db);
  * registered.
  */
 frondb_error *frondb_db_create_tree(frondb_db *db,
-                                    const char * name,
+                                    const char *name,
                                     frondb_tree_options *options,
                                     frondb_tree **tree);
 
@@ -971,7 +984,7 @@ frondb_error *frondb_db_create_tree(frondb_db *db,
  *
  * Errors: FRONDB_NOT_FOUND.
  */
-frondb_error *frondb_db_open_tree(frondb_db *db, const char * name, frondb_tree **tree);
+frondb_error *frondb_db_open_tree(frondb_db *db, const char *name, frondb_tree **tree);
 
 /**
  * The names of all trees, sorted.
@@ -987,7 +1000,7 @@ frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
  *
  * Errors: FRONDB_NOT_FOUND, FRONDB_EXISTS, FRONDB_INVALID.
  */
-frondb_error *frondb_db_rename_tree(frondb_db *db, const char * from, const char * to);
+frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char *to);
 
 /**
  * Removes a tree with all it holds, at once. It is durable when this returns; cursors that are open
@@ -997,7 +1010,7 @@ frondb_error *frondb_db_rename_tree(frondb_db *db, const char * from, const char
  *
  * Errors: FRONDB_NOT_FOUND.
  */
-frondb_error *frondb_db_drop_tree(frondb_db *db, const char * name);
+frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
 
 /**
  * Commits a batch: all of it or nothing. Where transactions have locks it waits for them as a
@@ -1176,7 +1189,7 @@ frondb_error *frondb_tree_get(frondb_tree *tree,
 frondb_error *frondb_tree_get_into(frondb_tree *tree,
                                    frondb_slice key,
                                    frondb_snapshot *snapshot,
-                                   void * value,
+                                   void *value,
                                    size_t capacity,
                                    size_t *value_len,
                                    bool *found);
@@ -1191,11 +1204,11 @@ frondb_error *frondb_tree_get_into(frondb_tree *tree,
  * Errors: as frondb_tree_get().
  */
 frondb_error *frondb_tree_multi_get(frondb_tree *tree,
-                                    const frondb_slice * keys,
+                                    const frondb_slice *keys,
                                     size_t count,
                                     frondb_snapshot *snapshot,
                                     frondb_buffer *buffer,
-                                    frondb_slice * values);
+                                    frondb_slice *values);
 
 /**
  * Whether a key has a value. A large one is not read.
@@ -1532,6 +1545,24 @@ frondb_error *frondb_cursor_unlock(frondb_cursor *cursor);
 frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 
 /**
+ * Takes a snapshot that sees all that transactions have written to `count` trees before this call.
+ * Waits up to `timeout_millis` for each to end, and keeps others from writing there for the moment
+ * it takes. For who builds an index of existing data: create its tree, have everybody write to it
+ * from now on, then read the data at this snapshot: no row is missed.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_BUSY if a prepared transaction has written there: commit it or roll it back first;
+ * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK; FRONDB_INVALID for a tree of another database;
+ * FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
+                                                frondb_tree *const *trees,
+                                                size_t count,
+                                                uint64_t timeout_millis,
+                                                frondb_snapshot **snapshot);
+
+/**
  * Frees a snapshot. NULL is ignored. Cursors that read at it go on.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
@@ -1667,7 +1698,7 @@ frondb_error *frondb_txn_get_into(frondb_txn *txn,
                                   frondb_slice key,
                                   frondb_lock lock,
                                   frondb_wait wait_for,
-                                  void * value,
+                                  void *value,
                                   size_t capacity,
                                   size_t *value_len,
                                   bool *found);
@@ -1682,10 +1713,25 @@ frondb_error *frondb_txn_get_into(frondb_txn *txn,
  */
 frondb_error *frondb_txn_multi_get(frondb_txn *txn,
                                    frondb_tree *tree,
-                                   const frondb_slice * keys,
+                                   const frondb_slice *keys,
                                    size_t count,
                                    frondb_buffer *buffer,
-                                   frondb_slice * values);
+                                   frondb_slice *values);
+
+/**
+ * Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
+ * to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+ */
+frondb_error *frondb_txn_lock_range(frondb_txn *txn,
+                                    frondb_tree *tree,
+                                    frondb_slice lo,
+                                    const frondb_slice *hi,
+                                    frondb_lock lock,
+                                    frondb_wait wait_for);
 
 /**
  * Whether a key has a value; reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
@@ -1876,6 +1922,19 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
 frondb_error *frondb_txn_prepare(frondb_txn *txn, frondb_slice xid);
 
 /**
+ * The first half of frondb_txn_prepare(): all but the wait for the disk, which is
+ * frondb_committing_wait(). Only when that is over may a coordinator be told that the transaction
+ * is prepared.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: as frondb_txn_prepare().
+ */
+frondb_error *frondb_txn_prepare_in_order(frondb_txn *txn,
+                                          frondb_slice xid,
+                                          frondb_committing **preparing);
+
+/**
  * The names of all prepared transactions, sorted: those of this process, and those that the last
  * one left behind.
  *
@@ -1983,7 +2042,7 @@ frondb_error *frondb_figures_get(frondb_figures *figures,
  *
  * Errors: FRONDB_NOT_FOUND if there is none of this name.
  */
-frondb_error *frondb_figures_find(frondb_figures *figures, const char * name, uint64_t *value);
+frondb_error *frondb_figures_find(frondb_figures *figures, const char *name, uint64_t *value);
 
 /**
  * All figures as a page for people; never NULL, good until the figures are freed.
@@ -2051,6 +2110,92 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  void *user_data,
                                  frondb_figures **counts,
                                  frondb_list **faults);
+
+/**
+ * Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for an eighth of the
+ * memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
+ * with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
+ * `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(), or free it.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID for a durability that does not exist; FRONDB_POISONED; FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_bulk_load(frondb_db *db,
+                                  uint64_t memory_bytes,
+                                  bool refuse_duplicates,
+                                  frondb_durability waits_for,
+                                  frondb_bulk **bulk);
+
+/**
+ * Gives a load up, and frees it. NULL is ignored.
+ *
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+ */
+frondb_kind frondb_bulk_free(frondb_bulk *bulk);
+
+/**
+ * Makes every call of the load's writers, those under way too, fail with FRONDB_CANCELLED.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
+
+/**
+ * A writer of the load; all of them share its memory. Finish it with frondb_bulk_writer_finish().
+ *
+ * Threads: any for the load. The writer is for one thread at a time; a second one gets FRONDB_BUSY.
+ */
+frondb_error *frondb_bulk_writer_new(frondb_bulk *bulk, frondb_bulk_writer **writer);
+
+/**
+ * Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+ *
+ * Threads: one at a time for the writer, any for the tree.
+ *
+ * Errors: FRONDB_INVALID for a key or value that is too long, or a tree of another database;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CANCELLED; FRONDB_NO_SPACE, FRONDB_IO,
+ * FRONDB_CLOSED: the load can only be freed.
+ */
+frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
+                                     frondb_tree *tree,
+                                     frondb_slice key,
+                                     frondb_slice value);
+
+/**
+ * Hands in what the writer has, and frees it, also if this fails.
+ *
+ * Threads: any; the last call with this writer.
+ *
+ * Errors: FRONDB_CANCELLED.
+ */
+frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
+
+/**
+ * Frees a writer without handing in what it has: the load cannot be finished any more. NULL is
+ * ignored.
+ *
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
+ */
+frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
+
+/**
+ * Merges what all writers have handed in, commits it, and frees the load, also if this fails.
+ * `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
+ * work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
+ * wanted.
+ *
+ * Threads: any; the last call with this load.
+ *
+ * Errors: FRONDB_INVALID if a writer was not finished; FRONDB_CANCELLED, also if a writer was freed;
+ * FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if a tree was
+ * dropped; FRONDB_LOCK_TIMEOUT if transactions keep the trees locked; FRONDB_NO_SPACE, FRONDB_IO,
+ * FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+ */
+frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
+                                 frondb_progress progress,
+                                 void *user_data,
+                                 frondb_figures **report);
 
 /**
  * Makes a tuple without parts. Free it with frondb_tuple_free().

@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!   63    56 55          24 23        0        slots of a type, in chunks that never move
-//!  ┌────────┬──────────────┬───────────┐      ┌──────────────────────────────────────┐
-//!  │ type   │ generation   │ slot      │ ───▶ │ lock │ generation │ Option<Box<T>>   │
-//!  └────────┴──────────────┴───────────┘      └──────────────────────────────────────┘
+//!  +--------+--------------+-----------+      +--------------------------------------+
+//!  | type   | generation   | slot      | ---> | lock | generation | Option<Box<T>>   |
+//!  +--------+--------------+-----------+      +--------------------------------------+
 //! ```
 //! - The type is never 0, so no handle is null, and it makes an address that x86-64 and AArch64
 //!   refuse: a program that dereferences a handle stops there and then.
-//! - A slot's generation grows when its object goes. A handle of an older one is stale; after 2³²
+//! - A slot's generation grows when its object goes. A handle of an older one is stale; after 2^32
 //!   objects of one slot a number comes again.
 //! - The slot's lock is held for the whole call, shared or exclusive, and only ever *tried*: who
 //!   does not get it is told `Busy`. So an object cannot go while another thread works with it, and
@@ -83,10 +83,12 @@ pub(crate) enum Type {
     List,
     Locks,
     Tuple,
+    Bulk,
+    BulkWriter,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 16] = [
+    const ALL: [(Self, &'static str); 18] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -103,6 +105,8 @@ impl Type {
         (Self::List, "frondb_list"),
         (Self::Locks, "frondb_locks"),
         (Self::Tuple, "frondb_tuple"),
+        (Self::Bulk, "frondb_bulk"),
+        (Self::BulkWriter, "frondb_bulk_writer"),
     ];
 
     fn bits(self) -> u64 {
@@ -343,6 +347,8 @@ pub extern "C" fn frondb_live_handles() -> u64 {
         + crate::list::List::table().live()
         + crate::locks::Locks::table().live()
         + crate::tuple::TupleObject::table().live()
+        + frondb::BulkLoad::table().live()
+        + crate::bulk::BulkWriterObject::table().live()
 }
 
 #[cfg(test)]

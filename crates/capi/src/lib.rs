@@ -1,7 +1,7 @@
 //! FronDB for C and C++: what stands behind `include/frondb.h`, which is written from this source.
 //!
 //! ```text
-//!   C or C++ program, MariaDB plugin ──▶ frondb.h ──▶ this crate ──▶ frondb
+//!   C or C++ program, MariaDB plugin --> frondb.h --> this crate --> frondb
 //! ```
 //! | module | what is in it |
 //! |---|---|
@@ -20,6 +20,7 @@
 
 mod batch;
 mod buffer;
+mod bulk;
 mod call;
 mod cursor;
 mod db;
@@ -42,6 +43,7 @@ mod version;
 
 pub use batch::*;
 pub use buffer::*;
+pub use bulk::*;
 pub use cursor::*;
 pub use db::*;
 pub use error::*;

@@ -10,6 +10,8 @@ use std::mem::MaybeUninit;
 
 use frondb::{Error, Result};
 
+use crate::tree::frondb_tree;
+
 /// Bytes: a key, a value, an operand. May hold zero bytes. NULL with a length of 0 is empty; NULL
 /// with another length is an error of the kind FRONDB_INVALID.
 ///
@@ -106,6 +108,23 @@ impl Slices {
         // SAFETY: not null, and `count` slices are readable there by the caller's promise.
         let slices = unsafe { std::slice::from_raw_parts(self.0, count) };
         slices.iter().map(frondb_slice::bytes).collect()
+    }
+}
+
+/// An array of trees.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Trees(*const *mut frondb_tree);
+
+impl Trees {
+    /// The handles in it.
+    pub(crate) fn handles(&self, count: usize) -> Result<Vec<*mut frondb_tree>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        check_array(self.0.is_null(), count, size_of::<*mut frondb_tree>())?;
+        // SAFETY: not null, and `count` handles are readable there by the caller's promise.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, count) }.to_vec())
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use frondb::{
-    Committing, Error, ErrorKind, Isolation, Result, Savepoint, Transaction,
+    Committing, Error, ErrorKind, Isolation, LockMode, Result, Savepoint, Transaction,
     TransactionCursorOptions, TransactionOptions, Tree, Wait,
 };
 use frondb_core::sync::{Mutex, ProcessCounter};
@@ -58,13 +58,13 @@ impl TransactionObject {
         Self { txn, savepoints: Mutex::new(Vec::new()) }
     }
 
-    pub(crate) fn prepare(&self, xid: &[u8]) -> Result<()> {
-        self.txn.prepare(xid)
+    pub(crate) fn txn(&self) -> &Transaction {
+        &self.txn
     }
 }
 
 /// The first half of a commit.
-pub struct CommittingObject(Committing);
+pub struct CommittingObject(pub(crate) Committing);
 
 /// Runs a body with the transaction of a handle.
 #[inline]
@@ -375,6 +375,31 @@ pub extern "C" fn frondb_txn_multi_get(
     with_tree(txn, tree, |txn, tree| {
         values.check(count)?;
         fill_many(buffer, txn.multi_get(tree, &keys.bytes(count)?)?, values)
+    })
+}
+
+/// Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
+/// to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_lock_range(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| {
+        let mode = match lock {
+            FRONDB_LOCK_SHARED => LockMode::Shared,
+            FRONDB_LOCK_EXCLUSIVE => LockMode::Exclusive,
+            other => return Err(bad_lock(other)),
+        };
+        txn.lock_range(tree, lo.bytes()?, optional_bytes(hi)?, mode, wait(wait_for)?)
     })
 }
 

@@ -13,8 +13,8 @@ use crate::db::frondb_db;
 use crate::error::frondb_error;
 use crate::handle;
 use crate::list::{self, frondb_list};
-use crate::slice::{UserData, frondb_slice};
-use crate::transaction::{TransactionObject, frondb_txn};
+use crate::slice::{UserData, frondb_slice, out_handle};
+use crate::transaction::{CommittingObject, TransactionObject, frondb_committing, frondb_txn};
 
 /// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
 /// be committed or rolled back, whatever happens, by this handle or by name
@@ -28,7 +28,29 @@ use crate::transaction::{TransactionObject, frondb_txn};
 /// ended; else as frondb_txn_commit().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_prepare(txn: *mut frondb_txn, xid: frondb_slice) -> *mut frondb_error {
-    call(|| handle::shared::<TransactionObject>(txn)?.prepare(xid.bytes()?))
+    call(|| handle::shared::<TransactionObject>(txn)?.txn().prepare(xid.bytes()?))
+}
+
+/// The first half of frondb_txn_prepare(): all but the wait for the disk, which is
+/// frondb_committing_wait(). Only when that is over may a coordinator be told that the transaction
+/// is prepared.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_prepare().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_prepare_in_order(
+    txn: *mut frondb_txn,
+    xid: frondb_slice,
+    preparing: Option<&mut MaybeUninit<*mut frondb_committing>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(preparing)?;
+        let txn = handle::shared::<TransactionObject>(txn)?;
+        let preparing = CommittingObject(txn.txn().prepare_in_order(xid.bytes()?)?);
+        place.write(handle::insert(preparing)?);
+        Ok(())
+    })
 }
 
 /// The names of all prepared transactions, sorted: those of this process, and those that the last

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "version",
     "error",
     "slice",
@@ -27,6 +27,7 @@ const SOURCES: [&str; 18] = [
     "figures",
     "list",
     "verify",
+    "bulk",
 ];
 const LAST: [&str; 2] = ["tuple", "handle"];
 
@@ -90,6 +91,7 @@ fn config() -> Config {
     // What wraps the caller's memory in the source is a plain pointer in C.
     for (wrapper, pointer) in [
         ("Text", "const char *"),
+        ("Trees", "frondb_tree *const *"),
         ("Slices", "const frondb_slice *"),
         ("OutSlices", "frondb_slice *"),
         ("OutBytes", "void *"),
@@ -124,7 +126,7 @@ fn generated() -> String {
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("a header is text");
     // A renamed type keeps the blank that a name would have behind it.
-    let text = ["const char *", "frondb_slice *", "void *"]
+    let text = ["const char *", "frondb_slice *", "void *", "*const *"]
         .iter()
         .fold(text, |text, pointer| text.replace(&format!("{pointer} "), pointer));
     // Inside the part that C++ reads as C.

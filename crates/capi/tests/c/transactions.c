@@ -145,6 +145,10 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_BUSY, lock(two, tree, "l2", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
   OK(frondb_cursor_unlock(cursor));
   OK(lock(two, tree, "l2", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
+  OK(frondb_txn_lock_range(two, tree, frondb_text("r"), NULL, FRONDB_LOCK_SHARED, FRONDB_WAIT));
+  FAILS(FRONDB_INVALID, frondb_txn_lock_range(two, tree, frondb_text("r"), NULL, FRONDB_LOCK_NONE,
+                                              FRONDB_WAIT));
+  FAILS(FRONDB_LOCK_TIMEOUT, txn_put(one, tree, "s", "x"));
   end(two);
   end(one);
   FAILS(FRONDB_INVALID, frondb_cursor_next_batch(cursor, 1, 100, &rows));
@@ -310,13 +314,15 @@ static frondb_db *two_phases(frondb_db *db, frondb_tree *tree, const char *path)
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 1);
   frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 1);
   frondb_txn *three = begin(db, FRONDB_REPEATABLE_READ, 1);
+  frondb_committing *preparing;
   frondb_list *xids;
   frondb_slice xid;
   OK(txn_put(one, tree, "p1", "x"));
   OK(txn_put(two, tree, "p2", "x"));
   OK(txn_put(three, tree, "p3", "x"));
   OK(frondb_txn_prepare(one, frondb_bytes("x\0" "1", 3)));
-  OK(frondb_txn_prepare(two, frondb_text("x2")));
+  OK(frondb_txn_prepare_in_order(two, frondb_text("x2"), &preparing));
+  OK(frondb_committing_wait(preparing));
   FAILS(FRONDB_EXISTS, frondb_txn_prepare(three, frondb_text("x2")));
   OK(frondb_txn_prepare(three, frondb_text("x3")));
   FAILS(FRONDB_INVALID, txn_put(one, tree, "p4", "x"));

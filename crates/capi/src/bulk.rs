@@ -1,0 +1,177 @@
+//! Bulk loads: entries in any order, sorted outside of the trees and attached to them at once.
+
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+
+use frondb::{BulkLoad, BulkOptions, BulkWriter, Db, Duplicates, Tree};
+use frondb_core::sync::Mutex;
+
+use crate::batch::{durability, frondb_durability};
+use crate::call::{call, free};
+use crate::db::frondb_db;
+use crate::error::{frondb_error, frondb_kind};
+use crate::figures::{self, frondb_figures};
+use crate::handle::{self, object};
+use crate::slice::{frondb_slice, out_handle};
+use crate::tree::frondb_tree;
+use crate::verify::frondb_progress;
+
+/// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
+/// in any order and from several threads; they are sorted within a part of the memory and on disk,
+/// and attached to all trees with one commit. Until then, and after an error, a cancel, a free or a
+/// crash, the trees are as they were.
+pub struct frondb_bulk {
+    _private: [u8; 0],
+}
+
+object!(frondb_bulk, BulkLoad, Bulk);
+
+/// Adds entries to a bulk load.
+pub struct frondb_bulk_writer {
+    _private: [u8; 0],
+}
+
+object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
+
+/// A writer. In a mutex because it is not for several threads, which the table must know; the handle
+/// is held alone, so it is never locked.
+pub struct BulkWriterObject(Mutex<BulkWriter>);
+
+/// Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for an eighth of the
+/// memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
+/// with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
+/// `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(), or free it.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for a durability that does not exist; FRONDB_POISONED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_bulk_load(
+    db: *mut frondb_db,
+    memory_bytes: u64,
+    refuse_duplicates: bool,
+    waits_for: frondb_durability,
+    bulk: Option<&mut MaybeUninit<*mut frondb_bulk>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(bulk)?;
+        let duplicates = if refuse_duplicates { Duplicates::Fail } else { Duplicates::Replace };
+        let durability = durability(waits_for)?;
+        let options = BulkOptions { duplicates, memory_bytes, durability };
+        let load = handle::shared::<Db>(db)?.bulk_load(options)?;
+        place.write(handle::insert(load)?);
+        Ok(())
+    })
+}
+
+/// Gives a load up, and frees it. NULL is ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
+    free::<BulkLoad>(bulk)
+}
+
+/// Makes every call of the load's writers, those under way too, fail with FRONDB_CANCELLED.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_error {
+    call(|| {
+        handle::shared::<BulkLoad>(bulk)?.cancel();
+        Ok(())
+    })
+}
+
+/// A writer of the load; all of them share its memory. Finish it with frondb_bulk_writer_finish().
+///
+/// Threads: any for the load. The writer is for one thread at a time; a second one gets FRONDB_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_writer_new(
+    bulk: *mut frondb_bulk,
+    writer: Option<&mut MaybeUninit<*mut frondb_bulk_writer>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(writer)?;
+        let writer = BulkWriterObject(Mutex::new(handle::shared::<BulkLoad>(bulk)?.writer()));
+        place.write(handle::insert(writer)?);
+        Ok(())
+    })
+}
+
+/// Adds an entry. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+///
+/// Threads: one at a time for the writer, any for the tree.
+///
+/// Errors: FRONDB_INVALID for a key or value that is too long, or a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CANCELLED; FRONDB_NO_SPACE, FRONDB_IO,
+/// FRONDB_CLOSED: the load can only be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_writer_put(
+    writer: *mut frondb_bulk_writer,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let mut writer = handle::exclusive::<BulkWriterObject>(writer)?;
+        let tree = handle::shared::<Tree>(tree)?;
+        writer.0.get_mut().put(&tree, key.bytes()?, value.bytes()?)
+    })
+}
+
+/// Hands in what the writer has, and frees it, also if this fails.
+///
+/// Threads: any; the last call with this writer.
+///
+/// Errors: FRONDB_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_writer_finish(writer: *mut frondb_bulk_writer) -> *mut frondb_error {
+    call(|| handle::remove::<BulkWriterObject>(writer)?.0.into_inner().finish())
+}
+
+/// Frees a writer without handing in what it has: the load cannot be finished any more. NULL is
+/// ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> frondb_kind {
+    free::<BulkWriterObject>(writer)
+}
+
+/// Merges what all writers have handed in, commits it, and frees the load, also if this fails.
+/// `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
+/// work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
+/// wanted.
+///
+/// Threads: any; the last call with this load.
+///
+/// Errors: FRONDB_INVALID if a writer was not finished; FRONDB_CANCELLED, also if a writer was freed;
+/// FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if a tree was
+/// dropped; FRONDB_LOCK_TIMEOUT if transactions keep the trees locked; FRONDB_NO_SPACE, FRONDB_IO,
+/// FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_finish(
+    bulk: *mut frondb_bulk,
+    progress: frondb_progress,
+    user_data: *mut c_void,
+    report: Option<&mut MaybeUninit<*mut frondb_figures>>,
+) -> *mut frondb_error {
+    call(|| {
+        let load = handle::remove::<BulkLoad>(bulk)?;
+        let name: *const c_char = c"".as_ptr();
+        let done = load.finish(&mut |at| {
+            progress.is_none_or(|progress| progress(user_data, name, at.done, at.total) == 0)
+        })?;
+        if report.is_none() {
+            return Ok(());
+        }
+        let figures = vec![
+            ("entries", done.entries),
+            ("duplicates", done.duplicates),
+            ("raw_bytes", done.raw_bytes),
+            ("sorted_runs", done.sorted_runs),
+        ];
+        figures::give(report, figures, None)
+    })
+}

@@ -1,0 +1,101 @@
+/* Bulk loads from several threads, and the snapshot that an index build begins with. */
+#include <pthread.h>
+
+#include "check.h"
+
+#define ROWS 20000u
+
+static frondb_tree *tree;
+
+static void *load_half(void *argument) {
+  frondb_bulk_writer *writer = argument;
+  unsigned char key[4];
+  uint32_t i, odd;
+  /* From the last to the first; which half it is, the first key decides. */
+  static uint32_t next_half;
+  odd = __atomic_fetch_add(&next_half, 1, __ATOMIC_RELAXED);
+  for (i = ROWS; i-- > 0;) {
+    if (i % 2 == odd) {
+      OK(frondb_bulk_writer_put(writer, tree, number_key(key, i), frondb_bytes(key, 4)));
+    }
+  }
+  OK(frondb_bulk_writer_finish(writer));
+  return NULL;
+}
+
+static int stop(void *user_data, const char *name, uint64_t done_entries, uint64_t to_do) {
+  CHECK(name[0] == 0 && done_entries <= to_do);
+  return *(int *)user_data;
+}
+
+int main(int argc, char **argv) {
+  frondb_db *db;
+  frondb_bulk *bulk;
+  frondb_bulk_writer *writers[2];
+  frondb_figures *report;
+  frondb_cursor *cursor;
+  frondb_rows rows;
+  frondb_snapshot *snapshot;
+  frondb_txn *txn;
+  pthread_t threads[2];
+  unsigned char key[4];
+  uint64_t entries;
+  uint32_t next = 0;
+  size_t k;
+  int i, answer = 0;
+  CHECK(argc == 2);
+  db = open_small(argv[1], NULL);
+  tree = make_tree(db, "loaded");
+  FAILS(FRONDB_INVALID, frondb_db_bulk_load(db, 0, false, 7, &bulk));
+  OK(frondb_db_bulk_load(db, 1 << 20, true, FRONDB_SYNC, &bulk));
+  for (i = 0; i < 2; i++) {
+    OK(frondb_bulk_writer_new(bulk, &writers[i]));
+    CHECK(pthread_create(&threads[i], NULL, load_half, writers[i]) == 0);
+  }
+  for (i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  OK(frondb_bulk_finish(bulk, stop, &answer, &report));
+  OK(frondb_figures_find(report, "entries", &entries));
+  CHECK(entries == ROWS && frondb_figures_free(report) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_bulk_writer_finish(writers[0]));
+
+  OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));
+  do {
+    OK(frondb_cursor_next_batch(cursor, 100, 1 << 20, &rows));
+    for (k = 0; k < rows.count; k++) CHECK(key_number(rows.entries[k].value) == next++);
+  } while (rows.count > 0);
+  CHECK(next == ROWS && frondb_cursor_free(cursor) == FRONDB_OK);
+
+  /* A key twice, a writer that is not finished, one that is freed, a cancel. */
+  OK(frondb_db_bulk_load(db, 0, true, FRONDB_NO_SYNC, &bulk));
+  OK(frondb_bulk_writer_new(bulk, &writers[0]));
+  OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
+  OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("y")));
+  OK(frondb_bulk_writer_finish(writers[0]));
+  FAILS(FRONDB_EXISTS, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
+  OK(frondb_bulk_writer_new(bulk, &writers[0]));
+  OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
+  CHECK(frondb_bulk_writer_free(writers[0]) == FRONDB_OK);
+  FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
+  OK(frondb_bulk_writer_new(bulk, &writers[0]));
+  OK(frondb_bulk_cancel(bulk));
+  FAILS(FRONDB_CANCELLED, frondb_bulk_writer_put(writers[0], tree, number_key(key, 1),
+                                                 frondb_text("x")));
+  CHECK(frondb_bulk_writer_free(writers[0]) == FRONDB_OK);
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
+
+  /* A snapshot behind all writers waits for them. */
+  OK(frondb_db_begin(db, NULL, &txn));
+  OK(frondb_txn_put(txn, tree, number_key(key, ROWS), frondb_text("x")));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_db_snapshot_behind_writers(db, &tree, 1, 1, &snapshot));
+  FAILS(FRONDB_INVALID, frondb_db_snapshot_behind_writers(db, NULL, 1, 1, &snapshot));
+  OK(frondb_txn_commit(txn));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK);
+  OK(frondb_db_snapshot_behind_writers(db, &tree, 1, 1, &snapshot));
+  CHECK(frondb_snapshot_free(snapshot) == FRONDB_OK);
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+  return done();
+}
