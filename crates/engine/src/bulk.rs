@@ -185,6 +185,7 @@ impl BulkWriter {
         let env = &self.shared.engine.shared().env;
         env.check_open()?;
         env.check_tree(tree)?;
+        self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
             return Err(Error::invalid(format!(
                 "a key has at most {KEY_BYTES_MAX} bytes and a value {VALUE_BYTES_MAX}, not {} and {}",
@@ -234,7 +235,6 @@ impl BulkWriter {
 
     /// Writes the largest buffer when this writer has its share of the memory.
     fn make_room(&mut self) -> Result<()> {
-        self.shared.check_cancelled()?;
         self.unseen = 0;
         let share = self.shared.buffer_bytes / self.shared.writers.load(Ordering::Relaxed).max(1);
         let share = share.max(BUFFER_BYTES_MIN);
