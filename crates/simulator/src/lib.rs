@@ -19,6 +19,7 @@
 //! | [`setup`] | options under which a history must give the same answers |
 //! | [`simulation`] | carries a history out on engine and model and compares |
 //! | [`shrink`](mod@shrink) | makes a failing history small |
+//! | [`list_append`] | histories of concurrent transactions, and the check for anomalies |
 //! | [`crash`] | which states are allowed after power loss, and the check of a recovered database |
 //!
 //! A failure names its seed and the number of the operation; `FRONDB_SEED` replays one seed.
@@ -26,6 +27,7 @@
 pub mod crash;
 pub mod functions;
 pub mod history;
+pub mod list_append;
 pub mod model;
 pub mod setup;
 pub mod shrink;

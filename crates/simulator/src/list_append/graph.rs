@@ -1,0 +1,224 @@
+//! Who must come before whom, and cycles in that.
+//!
+//! ```text
+//!  ww   made the version before the one that the other made
+//!  wr   made the version that the other read
+//!  rw   read the version before the one that the other made
+//!  rt   was over before the other began
+//! ```
+//! Real time goes through nodes of its own, one for each end, so that it costs an edge or two a
+//! transaction and not one a pair:
+//!
+//! ```text
+//!  T1 --end--> o ------> o --begin--> T3        T1 was over before T3 began
+//!                        ^--end-- T2
+//! ```
+
+use std::collections::VecDeque;
+
+use super::history::History;
+use super::order::Order;
+
+/// Why one transaction must come before another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Edge {
+    /// Its version was overwritten by the other.
+    Ww,
+    /// Its version was read by the other.
+    Wr,
+    /// The other overwrote the version that it read.
+    Rw,
+    /// It was over before the other began.
+    RealTime,
+}
+
+/// A directed graph; nodes below `transactions` are transactions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) edges: Vec<Vec<(usize, Edge)>>,
+    transactions: usize,
+}
+
+impl Graph {
+    /// The graph of the committed transactions.
+    pub(crate) fn new(history: &History, order: &Order) -> Self {
+        let transactions = history.transactions.len();
+        let mut graph = Self { edges: vec![Vec::new(); transactions], transactions };
+        for writers in order.writers.values() {
+            for pair in writers.windows(2) {
+                graph.add(pair[0], pair[1], Edge::Ww);
+            }
+        }
+        for read in &order.reads {
+            let writers = order.writers.get(&read.key).map_or(&[][..], |writers| writers);
+            if let Some(last) = read.length.checked_sub(1).and_then(|at| writers.get(at)) {
+                graph.add(*last, read.transaction, Edge::Wr);
+            }
+            // The next version that is not its own: what comes behind an own append does so by ww.
+            if let Some(next) = writers.get(read.length) {
+                graph.add(read.transaction, *next, Edge::Rw);
+            }
+        }
+        graph.add_real_time(history);
+        graph
+    }
+
+    fn add(&mut self, from: usize, to: usize, edge: Edge) {
+        if from != to && !self.edges[from].contains(&(to, edge)) {
+            self.edges[from].push((to, edge));
+        }
+    }
+
+    fn add_real_time(&mut self, history: &History) {
+        let committed = history.transactions.iter().enumerate().filter(|(_, t)| t.is_committed());
+        let mut ticks: Vec<(u64, bool, usize)> = Vec::new();
+        for (number, transaction) in committed {
+            ticks.push((transaction.begin, true, number));
+            ticks.push((transaction.end, false, number));
+        }
+        ticks.sort_unstable();
+        let mut last_end = None;
+        for (_, begins, number) in ticks {
+            if begins {
+                if let Some(end) = last_end {
+                    self.add(end, number, Edge::RealTime);
+                }
+                continue;
+            }
+            let end = self.edges.len();
+            self.edges.push(Vec::new());
+            self.add(number, end, Edge::RealTime);
+            if let Some(before) = last_end {
+                self.add(before, end, Edge::RealTime);
+            }
+            last_end = Some(end);
+        }
+    }
+
+    /// The same nodes with only those edges that `keep` keeps.
+    pub(crate) fn only(&self, keep: impl Fn(Edge) -> bool) -> Self {
+        let kept = |edges: &Vec<(usize, Edge)>| {
+            edges.iter().copied().filter(|(_, edge)| keep(*edge)).collect()
+        };
+        Self { edges: self.edges.iter().map(kept).collect(), transactions: self.transactions }
+    }
+
+    /// A graph that has a cycle exactly if this has one in which no two rw edges are neighbours:
+    /// each node twice, by whether it was reached by rw, and no rw from where rw led.
+    pub(crate) fn without_neighbouring_rw(&self) -> Self {
+        let count = self.edges.len();
+        let mut edges = vec![Vec::new(); 2 * count];
+        for (from, out) in self.edges.iter().enumerate() {
+            for &(to, edge) in out {
+                if edge == Edge::Rw {
+                    edges[from].push((count + to, edge));
+                } else {
+                    edges[from].push((to, edge));
+                    edges[count + from].push((to, edge));
+                }
+            }
+        }
+        Self { edges, transactions: self.transactions }
+    }
+
+    /// Some cycle, if there is one: a shortest one through a node of a component.
+    pub(crate) fn cycle(&self) -> Option<Vec<(usize, Edge)>> {
+        let from = components(&self.edges).into_iter().find(|nodes| nodes.len() > 1)?;
+        self.path(*from.first()?, *from.first()?)
+    }
+
+    /// A cycle with exactly one rw edge, if there is one.
+    pub(crate) fn cycle_with_one_rw(&self) -> Option<Vec<(usize, Edge)>> {
+        let others = self.only(|edge| edge != Edge::Rw);
+        for (from, out) in self.edges.iter().enumerate() {
+            for &(to, _) in out.iter().filter(|(_, edge)| *edge == Edge::Rw) {
+                if let Some(mut path) = others.path(to, from) {
+                    path.push((from, Edge::Rw));
+                    return Some(path);
+                }
+            }
+        }
+        None
+    }
+
+    /// A shortest way of at least one edge: each node with the edge that leaves it.
+    fn path(&self, from: usize, to: usize) -> Option<Vec<(usize, Edge)>> {
+        let mut came: Vec<Option<(usize, Edge)>> = vec![None; self.edges.len()];
+        let mut queue = VecDeque::from([from]);
+        while let Some(node) = queue.pop_front() {
+            for &(next, edge) in &self.edges[node] {
+                if came[next].is_some() {
+                    continue;
+                }
+                came[next] = Some((node, edge));
+                if next == to {
+                    return Some(way_back(&came, from, to));
+                }
+                queue.push_back(next);
+            }
+        }
+        None
+    }
+
+    /// The transaction that a node is, if it is one.
+    pub(crate) fn transaction(&self, node: usize) -> Option<usize> {
+        (node < self.transactions).then_some(node)
+    }
+}
+
+fn way_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usize, Edge)> {
+    let mut way = Vec::new();
+    let mut at = to;
+    while let Some((before, edge)) = came[at] {
+        way.push((before, edge));
+        at = before;
+        if at == from {
+            break;
+        }
+    }
+    way.reverse();
+    way
+}
+
+/// Strongly connected components, by Tarjan's algorithm without recursion.
+pub(crate) fn components(edges: &[Vec<(usize, Edge)>]) -> Vec<Vec<usize>> {
+    const UNSEEN: usize = usize::MAX;
+    let mut index = vec![UNSEEN; edges.len()];
+    let mut low = vec![0; edges.len()];
+    let mut on_stack = vec![false; edges.len()];
+    let (mut stack, mut found, mut next) = (Vec::new(), Vec::new(), 0);
+    for root in 0..edges.len() {
+        if index[root] != UNSEEN {
+            continue;
+        }
+        let mut calls = vec![(root, 0)];
+        while let Some((node, at)) = calls.pop() {
+            if at == 0 {
+                (index[node], low[node]) = (next, next);
+                next += 1;
+                stack.push(node);
+                on_stack[node] = true;
+            } else {
+                // Back from the child of the edge before.
+                let (child, _) = edges[node][at - 1];
+                if on_stack[child] {
+                    low[node] = low[node].min(low[child]);
+                }
+            }
+            if let Some(&(child, _)) = edges[node].get(at) {
+                calls.push((node, at + 1));
+                if index[child] == UNSEEN {
+                    calls.push((child, 0));
+                }
+                continue;
+            }
+            if low[node] == index[node] {
+                let from = stack.iter().rposition(|on| *on == node).unwrap_or_default();
+                let component = stack.split_off(from);
+                component.iter().for_each(|node| on_stack[*node] = false);
+                found.push(component);
+            }
+        }
+    }
+    found
+}

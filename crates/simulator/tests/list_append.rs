@@ -1,0 +1,62 @@
+//! Threads with transactions over lists on a real database: what each isolation level forbids never
+//! happens. The steps of each thread follow a seed, how they interleave does not.
+//!
+//! `FRONDB_SEED` picks the seed, `FRONDB_TRANSACTIONS` sets how many transactions a thread has.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use frondb_device::MemoryDevice;
+use frondb_simulator::Setup;
+use frondb_simulator::list_append::runner::{Level, Run};
+use frondb_simulator::list_append::{
+    Anomaly, History, check_read_committed, check_serializable, check_snapshot_isolation,
+};
+use frondb_simulator::simulation::{clock, open};
+use frondb_testkit::seed;
+
+/// Small, so that lists are in memtables and runs of all ages.
+fn setup() -> Setup {
+    Setup { threads: 2, write_buffer_bytes: 16 << 10, ..Setup::tall() }
+}
+
+fn run(level: Level, check: fn(&History) -> Vec<Anomaly>) {
+    let first = seed::from_env("FRONDB_SEED", 1);
+    for (i, threads) in [4, 8].into_iter().enumerate() {
+        let seed = first + i as u64;
+        let transactions = seed::from_env("FRONDB_TRANSACTIONS", 1600) / threads;
+        let db = open(&MemoryDevice::new(), &setup(), &(clock() as _)).unwrap();
+        let history = Run { level, threads, transactions, seed }.on(&db, &setup()).unwrap();
+        let committed = history.transactions.iter().filter(|t| t.is_committed()).count();
+        println!(
+            "{level:?}, {threads} threads, seed {seed}: {committed} of {} transactions committed",
+            history.transactions.len()
+        );
+        // What the stronger levels forbid, to see that threads did meet.
+        let (single, any) = (check_snapshot_isolation(&history), check_serializable(&history));
+        println!("{} and {} anomalies by the stronger checks", single.len(), any.len());
+        let anomalies = check(&history);
+        for anomaly in anomalies.iter().take(10) {
+            println!("{anomaly}");
+            if let Anomaly::Cycle { way, .. } = anomaly {
+                way.iter().for_each(|(t, _)| println!("T{t}: {:?}", history.transactions[*t]));
+            }
+        }
+        assert!(anomalies.is_empty(), "{} anomalies at {level:?}, seed {seed}", anomalies.len());
+        assert!(committed as u64 > threads * transactions / 2);
+        assert!(db.locks().is_empty() && db.lock_waits().is_empty());
+    }
+}
+
+#[test]
+fn serializable_histories_have_no_cycles() {
+    run(Level::Serializable, check_serializable);
+}
+
+#[test]
+fn histories_under_snapshot_isolation_keep_to_their_snapshots() {
+    run(Level::Snapshot, check_snapshot_isolation);
+}
+
+#[test]
+fn read_committed_histories_read_what_was_committed() {
+    run(Level::ReadCommitted, check_read_committed);
+}

@@ -1,0 +1,212 @@
+//! The checks of list-append histories prove themselves: on histories with planted faults, each of
+//! which they must name, and on those of databases in memory that are right or broken.
+//!
+//! `FRONDB_HISTORIES` sets how many seeds of each kind are tried.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use frondb_simulator::list_append::broken::{self, Isolation};
+use frondb_simulator::list_append::check::Class;
+use frondb_simulator::list_append::graph::Edge;
+use frondb_simulator::list_append::{
+    Anomaly, History, Recorded, check_read_committed, check_serializable, check_snapshot_isolation,
+};
+use frondb_testkit::seed;
+
+fn history(transactions: &[Recorded], last: &[(u32, &[u64])]) -> History {
+    let last = last.iter().map(|(key, list)| (*key, list.to_vec())).collect();
+    History { transactions: transactions.to_vec(), last }
+}
+
+/// All of these run at once, unless they say otherwise.
+fn t() -> Recorded {
+    Recorded::new(0, 100)
+}
+
+type Check = fn(&History) -> Vec<Anomaly>;
+const CHECKS: [Check; 3] = [check_read_committed, check_snapshot_isolation, check_serializable];
+
+/// Which levels find something, from the weakest on.
+fn found_by(history: &History) -> [bool; 3] {
+    CHECKS.map(|check| !check(history).is_empty())
+}
+
+const BY_ALL: [bool; 3] = [true; 3];
+const BY_SNAPSHOT: [bool; 3] = [false, true, true];
+const BY_SERIALIZABLE: [bool; 3] = [false, false, true];
+const BY_NONE: [bool; 3] = [false; 3];
+
+fn class(history: &History) -> Class {
+    let found = check_serializable(history);
+    let [Anomaly::Cycle { class, way }] = &found[..] else { panic!("{found:?}") };
+    assert!(way.len() > 1 || way.iter().any(|(_, edge)| *edge == Edge::RealTime), "{way:?}");
+    *class
+}
+
+#[test]
+fn what_is_right_passes() {
+    let reads = t().read(1, &[]).append(1, 1).read(1, &[1]);
+    let gives_up = t().append(2, 2).set_savepoint().append(2, 3).read(2, &[2, 3]);
+    let gives_up = gives_up.roll_back_to(0).read(2, &[2]).append(2, 4);
+    let loses = t().read(1, &[]).append(1, 9).rolled_back();
+    let sees = Recorded::new(101, 102).read(1, &[1]).read(2, &[2, 4]);
+    let right = history(&[reads, gives_up, loses, sees], &[(1, &[1]), (2, &[2, 4])]);
+    assert_eq!(found_by(&right), BY_NONE);
+    assert_eq!(found_by(&History::default()), BY_NONE);
+}
+
+/// G0: two transactions overwrite each other in both orders.
+#[test]
+fn a_dirty_write_is_found() {
+    let both = [t().append(1, 1).append(2, 2), t().append(1, 3).append(2, 4)];
+    let dirty = history(&both, &[(1, &[1, 3]), (2, &[4, 2])]);
+    assert_eq!(found_by(&dirty), BY_ALL);
+    assert_eq!(class(&dirty), Class::G0);
+}
+
+#[test]
+fn reading_what_was_rolled_back_is_found() {
+    let both = [t().append(1, 1).rolled_back(), t().read(1, &[1])];
+    let aborted = history(&both, &[]);
+    let found = check_read_committed(&aborted);
+    assert_eq!(found, [Anomaly::G1a { transaction: 1, key: 1, value: 1 }]);
+    // Also by who is rolled back himself, and what only a savepoint took back.
+    let both = [t().append(1, 1).rolled_back(), t().read(1, &[1]).rolled_back()];
+    assert_eq!(found_by(&history(&both, &[])), BY_ALL);
+    let gave_up = t().set_savepoint().append(1, 1).roll_back_to(0).append(1, 2);
+    assert_eq!(found_by(&history(&[gave_up, t().read(1, &[1])], &[(1, &[2])])), BY_ALL);
+}
+
+#[test]
+fn reading_what_is_overwritten_later_is_found() {
+    let both = [t().append(1, 1).append(1, 2), t().read(1, &[1])];
+    let found = check_read_committed(&history(&both, &[(1, &[1, 2])]));
+    assert_eq!(found, [Anomaly::G1b { transaction: 1, key: 1, value: 1 }]);
+}
+
+/// G1c: each reads what the other wrote.
+#[test]
+fn circular_reads_are_found() {
+    let both = [t().append(1, 1).read(2, &[2]), t().append(2, 2).read(1, &[1])];
+    let circular = history(&both, &[(1, &[1]), (2, &[2])]);
+    assert_eq!(found_by(&circular), BY_ALL);
+    assert_eq!(class(&circular), Class::G1c);
+}
+
+/// G-single: half of a commit is seen.
+#[test]
+fn fractured_reads_are_found() {
+    let both = [t().append(1, 1).append(2, 2), t().read(1, &[1]).read(2, &[])];
+    let fractured = history(&both, &[(1, &[1]), (2, &[2])]);
+    assert_eq!(found_by(&fractured), BY_SNAPSHOT);
+    assert_eq!(class(&fractured), Class::GSingle);
+}
+
+/// Both read the empty list, and one appends behind the other.
+#[test]
+fn lost_updates_are_found() {
+    let both = [t().read(1, &[]).append(1, 1), t().read(1, &[]).append(1, 2)];
+    let lost = history(&both, &[(1, &[1, 2])]);
+    assert_eq!(found_by(&lost), BY_SNAPSHOT);
+    assert_eq!(class(&lost), Class::GSingle);
+    // Or overwrites it.
+    let found = check_read_committed(&history(&both, &[(1, &[2])]));
+    assert_eq!(found, [Anomaly::LostAppend { transaction: 0, key: 1, value: 1 }]);
+}
+
+/// G2-item: each reads what the other overwrites. Snapshot isolation allows it.
+#[test]
+fn write_skew_is_found_where_it_is_forbidden() {
+    let both = [t().read(1, &[]).append(2, 2), t().read(2, &[]).append(1, 1)];
+    let skew = history(&both, &[(1, &[1]), (2, &[2])]);
+    assert_eq!(found_by(&skew), BY_SERIALIZABLE);
+    assert_eq!(class(&skew), Class::G2Item);
+}
+
+/// Two readers see two commits in two orders: two rw edges that are no neighbours.
+#[test]
+fn a_long_fork_is_found() {
+    let writers = [t().append(1, 1), t().append(2, 2)];
+    let readers = [t().read(1, &[1]).read(2, &[]), t().read(1, &[]).read(2, &[2])];
+    let fork = history(&[writers, readers].concat(), &[(1, &[1]), (2, &[2])]);
+    assert_eq!(found_by(&fork), BY_SNAPSHOT);
+    assert_eq!(class(&fork), Class::GNonadjacent);
+}
+
+/// Who begins after a commit has returned must see it.
+#[test]
+fn reading_an_old_state_is_found_by_real_time() {
+    let old = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).read(1, &[])];
+    let stale = history(&old, &[(1, &[1])]);
+    assert_eq!(found_by(&stale), BY_SNAPSHOT);
+    assert_eq!(class(&stale), Class::GSingle);
+    // At once is no anomaly.
+    let at_once = [Recorded::new(1, 4).append(1, 1), Recorded::new(3, 6).read(1, &[])];
+    assert_eq!(found_by(&history(&at_once, &[(1, &[1])])), BY_NONE);
+    // Nor may it write before what was over.
+    let before = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).append(1, 2)];
+    assert_eq!(found_by(&history(&before, &[(1, &[2, 1])])), BY_ALL);
+}
+
+#[test]
+fn reads_that_do_not_fit_the_transaction_are_found() {
+    let missing = history(&[t().append(1, 1).read(1, &[])], &[(1, &[1])]);
+    let found = check_read_committed(&missing);
+    assert_eq!(found, [Anomaly::OwnAppendMissing { transaction: 0, key: 1 }]);
+    // Seen before it was written, and still seen after it was given up.
+    assert_eq!(found_by(&history(&[t().read(1, &[1]).append(1, 1)], &[(1, &[1])])), BY_ALL);
+    let stays = t().set_savepoint().append(1, 1).roll_back_to(0).read(1, &[1]);
+    assert_eq!(found_by(&history(&[stays], &[])), BY_ALL);
+    let twice = t().read(1, &[]).read(1, &[1]);
+    let changed = history(&[t().append(1, 1), twice], &[(1, &[1])]);
+    assert_eq!(found_by(&changed), BY_SNAPSHOT);
+    let back = history(&[t().append(1, 1), t().read(1, &[1]).read(1, &[])], &[(1, &[1])]);
+    assert_eq!(found_by(&back), BY_ALL);
+}
+
+#[test]
+fn lists_that_never_were_are_found() {
+    let writers = [t().append(1, 1), t().append(1, 2)];
+    let reader = |list: &[u64]| [&writers[..], &[t().read(1, list)]].concat();
+    assert_eq!(found_by(&history(&reader(&[2]), &[(1, &[1, 2])])), BY_ALL);
+    assert_eq!(found_by(&history(&reader(&[2, 1]), &[(1, &[1, 2])])), BY_ALL);
+    assert_eq!(found_by(&history(&reader(&[7]), &[(1, &[1, 2])])), BY_ALL);
+    assert_eq!(found_by(&history(&writers, &[(1, &[1, 2, 7])])), BY_ALL);
+    assert_eq!(found_by(&history(&writers, &[(1, &[1, 2, 1])])), BY_ALL);
+    assert_eq!(found_by(&history(&writers, &[(1, &[1])])), BY_ALL);
+}
+
+/// How many of the histories under `isolation` each level objects to.
+fn objections(isolation: Isolation) -> ([u64; 3], u64) {
+    let seeds = seed::from_env("FRONDB_HISTORIES", 60);
+    let mut sums = [0; 3];
+    for seed in 0..seeds {
+        let found = found_by(&broken::history(isolation, seed, 400));
+        sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += u64::from(found));
+    }
+    println!("{isolation:?}: {sums:?} of {seeds} histories refused");
+    (sums, seeds)
+}
+
+/// The lists are few and sessions meet often: nearly every history has the anomaly.
+fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
+    seeds * 9 / 10..=seeds
+}
+
+#[test]
+fn a_right_database_passes_at_its_level() {
+    assert_eq!(objections(Isolation::Serial).0, [0, 0, 0]);
+    let ([0, 0, skewed], seeds) = objections(Isolation::Snapshot) else { panic!("refused") };
+    assert!(nearly_all(seeds).contains(&skewed), "write skew is what snapshots leave");
+    let ([0, single, any], seeds) = objections(Isolation::ReadCommitted) else { panic!("refused") };
+    assert!(nearly_all(seeds).contains(&single) && nearly_all(seeds).contains(&any));
+}
+
+#[test]
+fn a_broken_database_is_refused() {
+    let ([0, single, any], seeds) = objections(Isolation::TwoSnapshots) else { panic!("refused") };
+    assert!(nearly_all(seeds).contains(&single) && nearly_all(seeds).contains(&any));
+    for isolation in [Isolation::LostUpdates, Isolation::Dirty] {
+        let (found, seeds) = objections(isolation);
+        assert_eq!(found, [seeds; 3]);
+    }
+}
