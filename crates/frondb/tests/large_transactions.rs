@@ -272,3 +272,24 @@ fn a_rollback_gives_all_space_back() {
     assert!(db.stats().spills > 3);
     assert!(db.locks().is_empty());
 }
+
+/// Memory of what a savepoint gave up holds no message to spill: looking for room must end all the same.
+#[test]
+fn room_that_a_savepoint_gave_up_is_found() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let trees = trees(&db);
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    let savepoint = transaction.set_savepoint().unwrap();
+    // A little below a sixteenth of the memory, in a buffer that is a little above.
+    for i in 0..9_u32 {
+        transaction.put(&trees[0], &i.to_be_bytes(), &[1; 20_000]).unwrap();
+    }
+    transaction.roll_back_to(savepoint).unwrap();
+    for i in 0..40_u32 {
+        transaction.put(&trees[1], &i.to_be_bytes(), &[2; 20_000]).unwrap();
+    }
+    transaction.commit().unwrap();
+    let mut models = [Model::new(), Model::new()];
+    models[1].extend((0..40_u32).map(|i| (i.to_be_bytes().to_vec(), vec![2; 20_000])));
+    check(&trees, &models, "after the commit");
+}

@@ -73,6 +73,10 @@ impl TreeWrites {
             };
             let run = self.write_run(env, tree, input)?;
             self.spilled(run);
+        } else {
+            // Room that a savepoint gave up, or an index of range deletes alone: who spills until
+            // there is less must get somewhere.
+            self.free_memory();
         }
         while self.has_many_of_one_size() {
             let merged = self.merge(env, tree, MERGE_RUNS, savepoints)?;

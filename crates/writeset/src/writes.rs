@@ -338,6 +338,14 @@ impl TreeWrites {
         self.excluded.push((upto, self.last));
     }
 
+    /// Gives memory back that no message needs. Only while there is none in memory.
+    pub(crate) fn free_memory(&mut self) {
+        debug_assert_eq!(self.count, 0, "messages would be lost");
+        self.bytes = Vec::new();
+        self.pieces.clear();
+        self.drop_index();
+    }
+
     fn drop_index(&mut self) {
         self.index = None;
         self.excluded.clear();
@@ -359,10 +367,8 @@ impl TreeWrites {
 
     /// What was in memory is in a run now, if anything was left of it.
     pub(crate) fn spilled(&mut self, run: Option<Arc<Run>>) {
-        self.bytes = Vec::new();
-        self.pieces.clear();
         self.count = 0;
-        self.drop_index();
+        self.free_memory();
         self.spills += 1;
         self.runs = run.into_iter().chain(self.runs.iter().cloned()).collect();
     }
