@@ -5,17 +5,21 @@
 //!                     ^--------------^        allowed: the state after 3, 4, 5 or 6, as a whole
 //!  catalog   as acknowledged, or with the change in flight
 //! ```
+//! A state has the contents of the trees and the prepared transactions: a prepare, and a commit of what
+//! was prepared, are commits here. A rollback of one is durable when it returns, alone.
+//!
 //! So a synced commit is never lost, an unsynced one only with all that came after it, and a
 //! commit over several trees is there in all of them or in none.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use frondb::{Db, Result, Tree};
+use frondb::{Db, Durability, ErrorKind, Result, TransactionOptions, Tree, Wait};
 use frondb_core::clock::SharedClock;
 use frondb_device::MemoryDevice;
 
-use crate::model::{Catalog, State};
+use crate::history::Message;
+use crate::model::{Catalog, Prepared, PreparedMessages, State, apply, xid};
 use crate::setup::Setup;
 use crate::simulation::{clock, open};
 
@@ -25,16 +29,32 @@ pub struct Known(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The state known to be durable, then one a commit since, the last perhaps in flight.
-    states: VecDeque<State>,
+    /// The moment known to be durable, then one a commit since, the last perhaps in flight.
+    moments: VecDeque<Moment>,
+    /// Prepared transactions whose rollback is in flight.
+    rolling_back: BTreeSet<u32>,
     catalog: Catalog,
     /// A change of the catalog in flight.
     catalog_next: Option<Catalog>,
 }
 
+/// What there is after a commit.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// Contents of the trees.
+    pub state: State,
+    /// Prepared transactions.
+    pub prepared: Prepared,
+}
+
 impl Default for Inner {
     fn default() -> Self {
-        Self { states: VecDeque::from([State::new()]), catalog: Catalog::new(), catalog_next: None }
+        Self {
+            moments: VecDeque::from([Moment::default()]),
+            rolling_back: BTreeSet::new(),
+            catalog: Catalog::new(),
+            catalog_next: None,
+        }
     }
 }
 
@@ -43,25 +63,41 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A commit that leads to `state` begins.
-    pub fn committing(&self, state: State) {
-        self.inner().states.push_back(state);
+    /// A commit or a prepare that leads to `moment` begins.
+    pub fn committing(&self, moment: Moment) {
+        self.inner().moments.push_back(moment);
+    }
+
+    /// The rollback of a prepared transaction begins.
+    pub fn rolling_back(&self, transaction: u32) {
+        self.inner().rolling_back.insert(transaction);
+    }
+
+    /// The rollback of a prepared transaction that began is durable, or was refused.
+    pub fn rolled_back(&self, transaction: u32, done: bool) {
+        let mut inner = self.inner();
+        inner.rolling_back.remove(&transaction);
+        if done {
+            inner.moments.iter_mut().for_each(|moment| {
+                moment.prepared.remove(&transaction);
+            });
+        }
     }
 
     /// The commit or the change of the catalog that began was refused: it must never be found.
     pub fn refused(&self) {
         let mut inner = self.inner();
-        if inner.catalog_next.take().is_none() && inner.states.len() > 1 {
-            inner.states.pop_back();
+        if inner.catalog_next.take().is_none() && inner.moments.len() > 1 {
+            inner.moments.pop_back();
         }
     }
 
     /// Every commit so far is durable.
     pub fn all_durable(&self) {
         let mut inner = self.inner();
-        if let Some(last) = inner.states.pop_back() {
-            inner.states.clear();
-            inner.states.push_back(last);
+        if let Some(last) = inner.moments.pop_back() {
+            inner.moments.clear();
+            inner.moments.push_back(last);
         }
     }
 
@@ -78,24 +114,41 @@ impl Known {
         }
     }
 
-    /// Panics unless `found` is one of the states that may be found.
+    /// The catalog and the moment that were `found`, with the prepared transactions of these names.
     ///
     /// # Panics
-    /// If it is not; the message says how it differs from the nearest candidates.
-    pub fn check(&self, found: &Found) {
+    /// If it may not be found; the message says how it differs from the nearest candidates.
+    pub fn check(&self, found: &Found, prepared: &[Vec<u8>]) -> (Catalog, Moment) {
         let inner = self.inner();
         let catalogs = std::iter::once(&inner.catalog).chain(&inner.catalog_next);
         let mut differences = Vec::new();
         for catalog in catalogs {
-            for (back, state) in inner.states.iter().rev().enumerate() {
-                match difference(found, catalog, state) {
-                    None => return,
-                    Some(text) => differences.push(format!("{back} commits back: {text}")),
-                }
+            for (back, moment) in inner.moments.iter().rev().enumerate() {
+                let difference = difference(found, catalog, &moment.state)
+                    .or_else(|| inner.difference_of_prepared(prepared, &moment.prepared));
+                let Some(text) = difference else {
+                    let mut moment = moment.clone();
+                    moment.prepared.retain(|number, _| prepared.contains(&xid(*number)));
+                    return (catalog.clone(), moment);
+                };
+                differences.push(format!("{back} commits back: {text}"));
             }
         }
         differences.truncate(6);
         panic!("none of the allowed states was recovered:\n  {}", differences.join("\n  "));
+    }
+}
+
+impl Inner {
+    fn difference_of_prepared(&self, found: &[Vec<u8>], wanted: &Prepared) -> Option<String> {
+        let names: BTreeMap<_, _> = wanted.keys().map(|number| (xid(*number), number)).collect();
+        if let Some(more) = found.iter().find(|name| !names.contains_key(*name)) {
+            return Some(format!("\"{}\" is prepared", more.escape_ascii()));
+        }
+        let may_go = |number: &u32| self.rolling_back.contains(number);
+        let mut missing =
+            names.into_iter().filter(|(name, number)| !found.contains(name) && !may_go(number));
+        missing.next().map(|(name, _)| format!("\"{}\" is not prepared", name.escape_ascii()))
     }
 }
 
@@ -155,9 +208,10 @@ pub fn read_tree(tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
 /// How much [`check_recovered`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
-    /// Open, read everything, verify.
+    /// Open, read everything, verify, ask for the locks of what is prepared.
     Once,
-    /// Also: a second recovery finds the same, the database can be written, no space has leaked.
+    /// Also: a second recovery finds the same, what is prepared can be decided, the database can be
+    /// written, no space has leaked.
     All,
 }
 
@@ -172,22 +226,88 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, chec
         Ok(db) => db,
         Err(error) => panic!("the database cannot be opened: {error}"),
     };
-    let first = read_checked(&reopen());
-    known.check(&first);
+    let db = reopen();
+    let first = read_checked(&db);
+    let prepared = db.prepared();
+    let (catalog, moment) = known.check(&first, &prepared);
+    check_locks(&db, &catalog, &moment.prepared);
+    drop(db);
     if check == Check::Once {
         return;
     }
     let db = reopen();
     assert!(first == read_checked(&db), "a second recovery found another state");
+    assert_eq!(prepared, db.prepared(), "a second recovery has others prepared");
+    let decided = if moment.prepared.is_empty() {
+        first
+    } else {
+        decide(&db, &catalog, moment);
+        read_checked(&db)
+    };
     if let Err(error) = db.checkpoint() {
         panic!("the recovered database cannot be written: {error}");
     }
     let used = db.stats().data_used_bytes;
     drop(db);
     let db = reopen();
-    assert!(first == read_checked(&db), "a checkpoint changed the state");
+    assert!(decided == read_checked(&db), "a checkpoint changed the state");
+    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "decided, and prepared again");
     let used_after = db.stats().data_used_bytes;
     assert_eq!(used, used_after, "bytes of extents in use before and after opening again");
+}
+
+/// Some keys that a prepared transaction has written, each with the name of its tree.
+fn some_keys<'a>(
+    catalog: &'a Catalog,
+    messages: &'a PreparedMessages,
+) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+    let name = |tree| catalog.iter().find(|(_, number)| **number == tree).map(|(name, _)| &**name);
+    let keys = messages.iter().filter_map(move |(tree, _, message)| match message {
+        Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => {
+            Some((name(*tree)?, &**key))
+        }
+        Message::DeleteRange(lo, _) => Some((name(*tree)?, &**lo)),
+    });
+    keys.step_by((messages.len() / 4).max(1))
+}
+
+/// Asks for what prepared transactions have written: it must be locked (rule 19).
+fn check_locks(db: &Db, catalog: &Catalog, prepared: &Prepared) {
+    for (number, messages) in prepared {
+        for (tree, key) in some_keys(catalog, messages) {
+            let asked = db.open_tree(tree).and_then(|tree| {
+                let transaction = db.begin(TransactionOptions::new())?;
+                transaction.get_for_update(&tree, key, Wait::NoWait)
+            });
+            let kind = asked.err().map(|error| error.kind());
+            let key = key[..key.len().min(30)].escape_ascii();
+            assert_eq!(kind, Some(ErrorKind::Busy), "{key} of transaction {number} is not locked");
+        }
+    }
+}
+
+/// Decides all prepared transactions, every other one each way, and checks what comes of it.
+fn decide(db: &Db, catalog: &Catalog, mut moment: Moment) {
+    for (number, messages) in std::mem::take(&mut moment.prepared) {
+        let decided = if number.is_multiple_of(2) {
+            for (tree, function, message) in messages.iter() {
+                let contents = moment.state.entry(*tree).or_default();
+                apply(std::sync::Arc::make_mut(contents), *function, message);
+            }
+            db.commit_prepared(&xid(number), Durability::Sync)
+        } else {
+            db.rollback_prepared(&xid(number))
+        };
+        if let Err(error) = decided {
+            panic!("transaction {number} cannot be decided: {error}");
+        }
+    }
+    let found = read_checked(db);
+    if let Some(text) = difference(&found, catalog, &moment.state) {
+        panic!("after the prepared transactions were decided: {text}");
+    }
+    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "decided, and still prepared");
+    assert_eq!(db.locks(), [], "locks of what was decided");
 }
 
 fn read_checked(db: &Db) -> Found {

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use frondb::Isolation;
 use frondb_core::prng::Prng;
 
 use crate::functions::Function;
 use crate::model::{Bytes, Move, TreeNumber};
+
+mod transactions;
 
 /// A message of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +22,46 @@ pub enum Message {
     Update(Bytes, Bytes),
     /// Remove `[lo, hi)`.
     DeleteRange(Bytes, Option<Bytes>),
+}
+
+/// A call of a transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The fields say what they are.
+pub enum Step {
+    /// Write.
+    Write(TreeNumber, Message),
+    /// Set the value of a key that has none.
+    Insert(TreeNumber, Bytes, Bytes),
+    /// Read a key, locked for update or as the level says.
+    Get { tree: TreeNumber, key: Bytes, locked: bool },
+    /// Read a range, locked for update or as the level says.
+    Scan {
+        tree: TreeNumber,
+        lower: Option<Bytes>,
+        upper: Option<Bytes>,
+        backward: bool,
+        limit: usize,
+        locked: bool,
+    },
+    /// Set a savepoint.
+    SetSavepoint,
+    /// Roll back to one of those that are set: this number modulo how many there are.
+    RollBackTo(usize),
+    /// Forget one, counted in the same way, and those behind it.
+    Release(usize),
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Committed.
+    Commit,
+    /// Rolled back.
+    RollBack,
+    /// Dropped, which rolls it back.
+    Drop,
+    /// Prepared, and left to a later [`Op::Decide`].
+    Prepare,
 }
 
 /// One call, or a few that belong together.
@@ -74,6 +117,16 @@ pub enum Op {
     Reopen { close: bool },
     /// Verify all trees and compare all contents.
     CheckAll,
+    /// Begin a transaction.
+    Begin { transaction: u32, isolation: Isolation, sync: bool },
+    /// Go on with one.
+    Steps { transaction: u32, steps: Vec<Step> },
+    /// End one.
+    End { transaction: u32, end: End },
+    /// Commit several in this order, then wait for all of them.
+    CommitTogether { transactions: Vec<u32> },
+    /// Commit a prepared transaction, or roll it back.
+    Decide { transaction: u32, commit: bool, sync: bool },
 }
 
 /// What kind of history to make.
@@ -95,6 +148,10 @@ pub struct Profile {
     pub sync_in: u64,
     /// Share of reads among the operations, percent.
     pub reads_percent: u64,
+    /// Share of operations that have to do with transactions, percent.
+    pub transactions_percent: u64,
+    /// One transaction in so many writes so much that it spills at the smallest memory.
+    pub spill_in: u64,
 }
 
 impl Profile {
@@ -110,7 +167,15 @@ impl Profile {
             reopen_in: 120,
             sync_in: 4,
             reads_percent: 40,
+            transactions_percent: 0,
+            spill_in: 12,
         }
+    }
+
+    /// This with many transactions in place of batches.
+    #[must_use]
+    pub fn with_transactions(self) -> Self {
+        Self { transactions_percent: 60, ..self }
     }
 
     /// Mostly writes and structural changes, for crash tests: reads make no crash points.
@@ -138,6 +203,8 @@ impl History {
             trees: BTreeMap::new(),
             snapshots: Vec::new(),
             cursors: Vec::new(),
+            open: Vec::new(),
+            prepared: Vec::new(),
             next: 0,
             sequence: 0,
         };
@@ -158,6 +225,9 @@ struct Generator {
     trees: BTreeMap<TreeNumber, (String, Function)>,
     snapshots: Vec<u32>,
     cursors: Vec<u32>,
+    /// Transactions that have begun.
+    open: Vec<u32>,
+    prepared: Vec<u32>,
     next: u32,
     /// For keys that ascend.
     sequence: u64,
@@ -171,8 +241,13 @@ impl Generator {
         if self.profile.reopen_in > 0 && self.prng.chance(1, self.profile.reopen_in) {
             self.snapshots.clear();
             self.cursors.clear();
+            self.open.clear();
             let close = self.prng.chance(1, 2);
             return self.ops.push(Op::Reopen { close });
+        }
+        let transactions = self.profile.transactions_percent;
+        if transactions > 0 && self.prng.chance(transactions, 100) {
+            return self.transaction();
         }
         if self.prng.chance(self.profile.reads_percent, 100) {
             return self.read();

@@ -50,6 +50,18 @@ pub type State = BTreeMap<TreeNumber, Contents>;
 /// Names of the trees that exist.
 pub type Catalog = BTreeMap<String, TreeNumber>;
 
+/// What a prepared transaction will have done to the trees once it is committed.
+pub type PreparedMessages = Arc<Vec<(TreeNumber, Function, Message)>>;
+
+/// All prepared transactions, by the number that their name has.
+pub type Prepared = BTreeMap<u32, PreparedMessages>;
+
+/// The name of a prepared transaction.
+#[must_use]
+pub fn xid(number: u32) -> Vec<u8> {
+    format!("transaction {number}").into_bytes()
+}
+
 /// The database as it should be now.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
@@ -59,6 +71,8 @@ pub struct Model {
     pub catalog: Catalog,
     /// Update functions by tree.
     pub functions: BTreeMap<TreeNumber, Function>,
+    /// Transactions that are prepared.
+    pub prepared: Prepared,
 }
 
 impl Model {
@@ -78,7 +92,8 @@ impl Model {
     }
 }
 
-fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, message: &Message) {
+/// Applies a message to what a tree holds.
+pub(crate) fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, message: &Message) {
     match message {
         Message::Put(key, value) => {
             map.insert(key.clone(), value.clone());

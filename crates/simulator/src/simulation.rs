@@ -4,7 +4,7 @@
 //! the caller knows of the state is in [`Known`]. A wrong answer panics, with the number of the
 //! operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,10 @@ use crate::crash::{Found, Known, read_tree};
 use crate::history::{History, Message, Op};
 use crate::model::{Bytes, Catalog, Contents, Model, ModelCursor, Move, State, TreeNumber};
 use crate::setup::Setup;
+
+mod transactions;
+
+use transactions::Held;
 
 /// Opens a database on `device` as a setup says, with a clock that stands still.
 ///
@@ -58,6 +62,9 @@ pub struct Simulation {
     trees: BTreeMap<TreeNumber, Tree>,
     snapshots: BTreeMap<u32, HeldSnapshot>,
     cursors: BTreeMap<u32, HeldCursor>,
+    transactions: BTreeMap<u32, Held>,
+    /// Trees that each prepared transaction has ever written to.
+    touched: BTreeMap<u32, BTreeSet<TreeNumber>>,
     /// A hash of every answer, to compare runs under several setups.
     digest: u64,
     coverage: Coverage,
@@ -89,6 +96,10 @@ pub struct Coverage {
     pub replayed: u64,
     /// Trees made, renamed and dropped.
     pub catalog_changes: [u64; 3],
+    /// Parts of large transactions written to disk.
+    pub spills: u64,
+    /// Transactions attached as runs of their own.
+    pub attaches: u64,
 }
 
 impl Coverage {
@@ -107,6 +118,8 @@ impl Coverage {
         for (sum, other) in self.catalog_changes.iter_mut().zip(other.catalog_changes) {
             *sum += other;
         }
+        self.spills += other.spills;
+        self.attaches += other.attaches;
     }
 }
 
@@ -134,6 +147,8 @@ impl Simulation {
             trees: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             cursors: BTreeMap::new(),
+            transactions: BTreeMap::new(),
+            touched: BTreeMap::new(),
             digest: 0,
             coverage: Coverage::default(),
         };
@@ -181,6 +196,8 @@ impl Simulation {
                 replayed: db.recovery().records,
                 height_max: 0,
                 catalog_changes: [0; 3],
+                spills: stats.spills,
+                attaches: stats.attaches,
             });
         }
         sum
@@ -268,6 +285,11 @@ impl Simulation {
             }
             Op::Reopen { close } => self.reopen(*close),
             Op::CheckAll => self.check_all(),
+            Op::Begin { .. }
+            | Op::Steps { .. }
+            | Op::End { .. }
+            | Op::CommitTogether { .. }
+            | Op::Decide { .. } => self.transact(op),
         }
     }
 
@@ -290,6 +312,7 @@ impl Simulation {
             let closed = self.all_durable(|db| db.close());
             if closed.is_err() {
                 // It is closed all the same, and may be opened again.
+                self.transactions.clear();
                 self.trees.clear();
                 self.db = None;
                 return closed;
@@ -298,7 +321,9 @@ impl Simulation {
                 let Err(error) = tree.get(b"x") else { panic!("a closed tree was read") };
                 assert_eq!(error.kind(), ErrorKind::Closed);
             }
+            self.check_closed();
         }
+        self.transactions.clear();
         let failed = self.db.is_none();
         self.coverage = self.coverage();
         self.trees.clear();
@@ -320,8 +345,11 @@ impl Simulation {
     }
 
     fn write(&mut self, messages: &[(TreeNumber, Message)], sync: bool) -> Result<()> {
+        let locked = self.locked_keys(None);
+        let waits = |message: &Message| Self::would_wait(&locked, message);
+        let messages: Vec<_> = messages.iter().filter(|(_, message)| !waits(message)).collect();
         let mut batch = Batch::new();
-        for (number, message) in messages {
+        for (number, message) in &messages {
             // A history that was made smaller may use a tree it does not make.
             let Some(tree) = self.trees.get(number) else { continue };
             match message {
@@ -331,10 +359,11 @@ impl Simulation {
                 Message::DeleteRange(lo, hi) => batch.delete_range(tree, lo, hi.as_deref()),
             }
         }
-        let messages: Vec<_> = messages.iter().filter(|m| self.trees.contains_key(&m.0)).collect();
+        let messages = messages.into_iter().filter(|m| self.trees.contains_key(&m.0));
+        let messages: Vec<_> = messages.collect();
         let before = self.model.state.clone();
         self.model.write(messages);
-        self.known.committing(self.model.state.clone());
+        self.known.committing(self.moment());
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().write(&batch, durability) {
             if error.kind() == ErrorKind::NoSpace {
@@ -351,7 +380,17 @@ impl Simulation {
     }
 
     fn catalog(&mut self, op: &Op) -> Result<()> {
+        let (wanted, touched) = match op {
+            Op::DropTree { tree, .. } => (self.is_wanted(*tree), self.is_touched(*tree)),
+            _ => (false, false),
+        };
         let result = self.change_catalog(op);
+        assert!(!wanted || result.is_err(), "dropped, though a prepared transaction wrote to it");
+        if touched && result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Busy) {
+            // The tree stays; nothing later in the history knows it.
+            self.known.refused();
+            return Ok(());
+        }
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
             self.known.refused();
         }
@@ -514,6 +553,7 @@ impl Simulation {
                 handle.estimate(b"k", Some(b"k00300"))?;
             }
         }
+        self.check_prepared();
         let report = self.db().verify(&mut |_, _, _| true)?;
         if let Some(error) = report.faults.iter().find(|error| error.kind() == ErrorKind::Io) {
             return Err(error.clone());

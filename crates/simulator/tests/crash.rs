@@ -52,40 +52,7 @@ fn every_crash_point_recovers_an_allowed_state() {
     let recoveries = Arc::new(AtomicU64::new(0));
     for seed in seeds {
         let history = History::new(seed, 130, &profile());
-        let setup = setup(seed);
-        coverage.add(&run(&MemoryDevice::new(), &history, &setup, &Arc::default()));
-        let (checked, again) = (setup.clone(), Arc::clone(&recoveries));
-        let report = crash_while_running(
-            CrashTest::new(u64::MAX, seed),
-            || Arc::new(Known::default()),
-            |device, known| {
-                run(&device, &history, &setup, known);
-            },
-            move |crash, known| {
-                // Every so often the recovery is crashed as well, at each of its own points.
-                let modes = [
-                    matches!(crash.mode, CrashMode::LoseUnsynced),
-                    matches!(crash.mode, CrashMode::Random(_)),
-                    matches!(crash.mode, CrashMode::KeepAll),
-                ];
-                if crash.point % 40 == seed && modes[(crash.point / 40 % 3) as usize] {
-                    let tried = crash_recovery(&crash.device, &checked, known, crash.point);
-                    again.fetch_add(tried, Ordering::Relaxed);
-                }
-                let all = crash.mode
-                    == [CrashMode::LoseUnsynced, CrashMode::KeepAll]
-                        [(crash.point % 8 / 4) as usize]
-                    && crash.point % 4 == 0;
-                check_recovered(
-                    &crash.device,
-                    &checked,
-                    known,
-                    if all { Check::All } else { Check::Once },
-                );
-            },
-        );
-        println!("seed {seed}: {report}");
-        add(&mut sum, report);
+        add(&mut sum, crash_one(seed, &history, &setup(seed), &mut coverage, &recoveries));
     }
     let again = recoveries.load(Ordering::Relaxed);
     println!(
@@ -103,6 +70,71 @@ fn every_crash_point_recovers_an_allowed_state() {
         assert!(coverage.merges > 0 && coverage.rewrites > 0 && coverage.relogs > 0);
         assert!(coverage.manifest_rotations > 0 && coverage.replayed > 0, "{coverage:?}");
     }
+}
+
+/// The same with transactions: with savepoints, prepared ones that are decided before and after the
+/// crash, ones that spill, and several committed in order before the first is waited for.
+#[test]
+fn every_crash_point_of_transactions_recovers_an_allowed_state() {
+    let mut sum = CrashReport::default();
+    let mut coverage = Coverage::default();
+    let seeds = seed::from_env("FRONDB_CRASH_SEEDS", 4);
+    let only = seed::from_env("FRONDB_SEED", u64::MAX);
+    let seeds = if only == u64::MAX { 0..seeds } else { only..only + 1 };
+    let recoveries = Arc::new(AtomicU64::new(0));
+    for seed in seeds {
+        let history = History::new(100 + seed, 110, &profile().with_transactions());
+        add(&mut sum, crash_one(seed, &history, &setup(seed), &mut coverage, &recoveries));
+    }
+    let again = recoveries.load(Ordering::Relaxed);
+    println!("{sum}, {again} crash points of recoveries; {coverage:?}");
+    if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
+        assert!(sum.tried >= 500, "only {} crash points", sum.tried);
+        assert!(coverage.spills > 5 && coverage.attaches > 3, "{coverage:?}");
+        assert!(coverage.replayed > 0 && coverage.leaves_max >= 8, "{coverage:?}");
+    }
+}
+
+/// Crashes one history while it stands still in each call.
+fn crash_one(
+    seed: u64,
+    history: &History,
+    setup: &Setup,
+    coverage: &mut Coverage,
+    recoveries: &Arc<AtomicU64>,
+) -> CrashReport {
+    coverage.add(&run(&MemoryDevice::new(), history, setup, &Arc::default()));
+    let (checked, again) = (setup.clone(), Arc::clone(recoveries));
+    let report = crash_while_running(
+        CrashTest::new(u64::MAX, seed),
+        || Arc::new(Known::default()),
+        |device, known| {
+            run(&device, history, setup, known);
+        },
+        move |crash, known| {
+            // Every so often the recovery is crashed as well, at each of its own points.
+            let modes = [
+                matches!(crash.mode, CrashMode::LoseUnsynced),
+                matches!(crash.mode, CrashMode::Random(_)),
+                matches!(crash.mode, CrashMode::KeepAll),
+            ];
+            if crash.point % 40 == seed && modes[(crash.point / 40 % 3) as usize] {
+                let tried = crash_recovery(&crash.device, &checked, known, crash.point);
+                again.fetch_add(tried, Ordering::Relaxed);
+            }
+            let all = crash.mode
+                == [CrashMode::LoseUnsynced, CrashMode::KeepAll][(crash.point % 8 / 4) as usize]
+                && crash.point % 4 == 0;
+            check_recovered(
+                &crash.device,
+                &checked,
+                known,
+                if all { Check::All } else { Check::Once },
+            );
+        },
+    );
+    println!("seed {seed}: {report}");
+    report
 }
 
 /// Loses power at every point of the recovery of `device` and of a first commit after it.
@@ -128,14 +160,17 @@ fn the_engine_unwinds_from_a_device_that_stops() {
     let seed = seed::from_env("FRONDB_SEED", 7);
     let history = History::new(seed, 130, &profile());
     let setup = setup(seed);
-    let report = for_each_crash_point(
-        CrashTest::new(40, seed),
-        |device| {
-            let known = Arc::new(Known::default());
-            run(&device, &history, &setup, &known);
-            known
-        },
-        |crash, known| check_recovered(&crash.device, &setup, known, Check::All),
-    );
-    println!("seed {seed}: {report}");
+    let with_transactions = History::new(seed + 1, 110, &profile().with_transactions());
+    for history in [history, with_transactions] {
+        let report = for_each_crash_point(
+            CrashTest::new(40, seed),
+            |device| {
+                let known = Arc::new(Known::default());
+                run(&device, &history, &setup, &known);
+                known
+            },
+            |crash, known| check_recovered(&crash.device, &setup, known, Check::All),
+        );
+        println!("seed {seed}: {report}");
+    }
 }

@@ -67,7 +67,7 @@ fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: 
         simulation.check_all().unwrap();
         return;
     }
-    known.check(&simulation.read_held().unwrap());
+    known.check(&simulation.read_held().unwrap(), &simulation.db().prepared());
     let db = simulation.db();
     let calls: [(&str, Result<()>); 6] = [
         ("sync", db.sync()),
@@ -120,19 +120,33 @@ fn sweep(call: &str, error: &str, reads: u64) -> BTreeMap<String, u64> {
         reads_percent: reads,
         ..Profile::crash()
     };
-    let history = History::new(seed, 60, &profile);
     let mut outcomes = BTreeMap::new();
+    for profile in [profile.clone(), profile.with_transactions()] {
+        let history = History::new(seed, 60, &profile);
+        sweep_history(seed, &history, call, error, step, &mut outcomes);
+    }
+    println!("{call} {error}: {outcomes:?}");
+    outcomes
+}
+
+/// Tries each point of one history.
+fn sweep_history(
+    seed: u64,
+    history: &History,
+    call: &str,
+    error: &str,
+    step: usize,
+    outcomes: &mut BTreeMap<String, u64>,
+) {
     for nth in (1..).step_by(step) {
         let rule = format!("fail {call} nth={nth} {error}");
         let at = At(seed, &rule);
-        let outcome = run(&history, &Setup::tall(), &rule);
+        let outcome = run(history, &Setup::tall(), &rule);
         drop(at);
         let Some(outcome) = outcome else { break };
         let name = outcome.map_or("no call failed".to_owned(), |kind| kind.to_string());
         *outcomes.entry(name).or_insert(0) += 1;
     }
-    println!("{call} {error}: {outcomes:?}");
-    outcomes
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn outcome(
         Ok(found) if found == *whole => Outcome::Harmless,
         Ok(found) => {
             assert!(trimmed, "other contents and no tail reported");
-            known.check(&found);
+            known.check(&found, &db.prepared());
             Outcome::Trimmed
         }
         Err(error) => {

@@ -71,6 +71,25 @@ fn random_histories_answer_as_the_model() {
     }
 }
 
+/// Transactions of all kinds, among them prepared ones and ones that spill.
+#[test]
+fn random_histories_of_transactions_answer_as_the_model() {
+    let mut coverage = Coverage::default();
+    for seed in seeds(30) {
+        let profile = Profile::general().with_transactions();
+        let history = History::new(3000 + seed, 300, &profile);
+        let setup = if seed.is_multiple_of(3) { Setup::tiny() } else { Setup::tall() };
+        let setup = Setup { threads: usize::from(seed % 5 == 4) * 2, ..setup };
+        coverage.add(&run_or_shrink(3000 + seed, &history, &setup).coverage());
+    }
+    println!("{coverage:?}");
+    if seeds(30).len() >= 30 {
+        assert!(coverage.spills > 20 && coverage.attaches > 10, "{coverage:?}");
+        assert!(coverage.height_max >= 3 && coverage.replayed > 0, "{coverage:?}");
+        assert!(coverage.catalog_changes.iter().all(|n| *n > 2), "{coverage:?}");
+    }
+}
+
 /// Codecs, block sizes, filters, shapes, memory, log compression and threads must not change a
 /// single answer.
 #[test]

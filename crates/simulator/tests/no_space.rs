@@ -104,26 +104,30 @@ impl Drop for At {
     }
 }
 
-fn history() -> (u64, History) {
+/// One of batches, one of transactions.
+fn histories() -> (u64, [History; 2]) {
     let seed = seed::from_env("FRONDB_SEED", 1);
     let profile = Profile { keys: 200, bulk: 120, reopen_in: 25, large_in: 40, ..Profile::crash() };
-    (seed, History::new(seed, 60, &profile))
+    let with_transactions = profile.clone().with_transactions();
+    (seed, [profile, with_transactions].map(|profile| History::new(seed, 60, &profile)))
 }
 
 /// Tries one point after the other until there are no more.
 fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) -> u64 {
-    let (seed, history) = history();
+    let (seed, histories) = histories();
     let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;
     let (mut points, mut refused) = (0, 0);
-    for nth in (1..).step_by(step) {
-        let at = At(seed, format!("{what}, point {nth}"));
-        let (met, calls) = run(&history, &Setup::tall(), &full(nth));
-        drop(at);
-        if !met {
-            break;
+    for (i, history) in histories.iter().enumerate() {
+        for nth in (1..).step_by(step) {
+            let at = At(seed, format!("{what}, history {i}, point {nth}"));
+            let (met, calls) = run(history, &Setup::tall(), &full(nth));
+            drop(at);
+            if !met {
+                break;
+            }
+            points += 1;
+            refused += calls;
         }
-        points += 1;
-        refused += calls;
     }
     println!("{what}: {points} points, {refused} calls refused");
     assert!(points > 0);

@@ -1,0 +1,502 @@
+//! Transactions of a simulation. One thread has them all, so nothing may wait for a lock: what
+//! would wait is left out, by what the database says is locked. That it does lock what it must is
+//! checked apart ([`Simulation::check_prepared`]).
+
+use std::collections::BTreeSet;
+
+use frondb::{
+    Committing, Durability, ErrorKind, Isolation, Locked, Result, Savepoint, Transaction,
+    TransactionCursorOptions, TransactionOptions, Wait,
+};
+
+use super::{Simulation, mix, short};
+use crate::crash::Moment;
+use crate::functions::Function;
+use crate::history::{End, Message, Op, Step};
+use crate::model::{Bytes, Contents, ModelCursor, Move, State, TreeNumber, apply, xid};
+
+/// A transaction that goes on.
+pub(super) struct Held {
+    transaction: Transaction,
+    isolation: Isolation,
+    sync: bool,
+    /// What a repeatable read sees, from the first one on.
+    snapshot: Option<State>,
+    /// What it wrote and did not give up.
+    messages: Vec<(TreeNumber, Message)>,
+    savepoints: Vec<(Savepoint, usize)>,
+    /// Trees that it ever wrote to.
+    touched: BTreeSet<TreeNumber>,
+    /// Steps of the operation that is under way that are done: it may be tried again.
+    done: usize,
+}
+
+/// Keys that are locked, whatever the tree: `lo` and the first key behind.
+pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// What a message writes to.
+fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
+    match message {
+        Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => (key, Some(key)),
+        Message::DeleteRange(lo, hi) => (lo, hi.as_deref()),
+    }
+}
+
+/// Whether something between `lo` and `hi`, both included, is locked.
+fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
+    locked.iter().any(|(from, to)| {
+        to.as_ref().is_none_or(|to| lo < &to[..]) && hi.is_none_or(|hi| &from[..] <= hi)
+    })
+}
+
+/// Whether a message has no effect, and is not written at all.
+fn is_nothing(message: &Message) -> bool {
+    matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
+}
+
+impl Simulation {
+    /// What others than `except` have locked.
+    pub(super) fn locked_keys(&self, except: Option<u64>) -> LockedKeys {
+        if self.transactions.is_empty() && self.model.prepared.is_empty() {
+            return Vec::new();
+        }
+        let others = self.db().locks().into_iter();
+        let others = others.filter(|lock| Some(lock.transaction) != except);
+        others
+            .map(|lock| match lock.locked {
+                Locked::Row { key } => (key.clone(), Some([&key[..], &[0]].concat())),
+                Locked::Gap { lo, hi } | Locked::Scanned { lo, hi } | Locked::Range { lo, hi } => {
+                    (lo, hi)
+                }
+            })
+            .collect()
+    }
+
+    /// Whether a message would wait.
+    pub(super) fn would_wait(locked: &LockedKeys, message: &Message) -> bool {
+        let (lo, hi) = extent_of(message);
+        !is_nothing(message) && meets(locked, lo, hi)
+    }
+
+    /// What there is if a commit that begins succeeds.
+    pub(super) fn moment(&self) -> Moment {
+        Moment { state: self.model.state.clone(), prepared: self.model.prepared.clone() }
+    }
+
+    /// Carries out one operation of transactions.
+    pub(super) fn transact(&mut self, op: &Op) -> Result<()> {
+        match op {
+            Op::Begin { transaction, isolation, sync } => {
+                let durability = if *sync { Durability::Sync } else { Durability::NoSync };
+                let options = TransactionOptions::new().isolation(*isolation);
+                let begun = self.db().begin(options.durability(durability))?;
+                let held = Held {
+                    transaction: begun,
+                    isolation: *isolation,
+                    sync: *sync,
+                    snapshot: None,
+                    messages: Vec::new(),
+                    savepoints: Vec::new(),
+                    touched: BTreeSet::new(),
+                    done: 0,
+                };
+                self.transactions.insert(*transaction, held);
+                Ok(())
+            }
+            Op::Steps { transaction, steps } => self.steps(*transaction, steps),
+            Op::End { transaction, end } => match end {
+                End::Commit => self.commit_together(&[*transaction], false),
+                End::Prepare => self.prepare(*transaction),
+                End::RollBack => {
+                    let held = self.transactions.remove(transaction);
+                    held.map_or(Ok(()), |held| held.transaction.rollback())
+                }
+                End::Drop => {
+                    self.transactions.remove(transaction);
+                    Ok(())
+                }
+            },
+            Op::CommitTogether { transactions } => self.commit_together(transactions, true),
+            Op::Decide { transaction, commit, sync } => self.decide(*transaction, *commit, *sync),
+            _ => Ok(()),
+        }
+    }
+
+    fn steps(&mut self, number: u32, steps: &[Step]) -> Result<()> {
+        let Some(mut held) = self.transactions.remove(&number) else { return Ok(()) };
+        let locked = self.locked_keys(Some(held.transaction.id()));
+        let mut result = Ok(());
+        while let Some(step) = steps.get(held.done) {
+            if step.tree().is_none_or(|tree| self.trees.contains_key(&tree)) {
+                result = self.step_of(&mut held, step, &locked);
+                if result.is_err() {
+                    break;
+                }
+            }
+            held.done += 1;
+        }
+        if result.is_ok() {
+            held.done = 0;
+        }
+        self.transactions.insert(number, held);
+        result
+    }
+
+    fn step_of(&mut self, held: &mut Held, step: &Step, locked: &LockedKeys) -> Result<()> {
+        match step {
+            Step::Write(tree, message) => self.write_in(held, *tree, message, locked),
+            Step::Insert(tree, key, value) => {
+                if meets(locked, key, Some(key)) {
+                    return Ok(());
+                }
+                let there = self.value_in(held, *tree, key, true).is_some();
+                let result = held.transaction.insert(&self.trees[tree], key, value);
+                if there {
+                    let kind = result.err().map(|error| error.kind());
+                    assert_eq!(kind, Some(ErrorKind::Exists), "insert {:?}", short(Some(key)));
+                    return Ok(());
+                }
+                result?;
+                held.wrote(*tree, Message::Put(key.clone(), value.clone()));
+                Ok(())
+            }
+            Step::Get { tree, key, locked: locks } => self.get_in(held, *tree, key, *locks, locked),
+            Step::Scan { .. } => self.scan_in(held, step, locked),
+            Step::SetSavepoint => {
+                let savepoint = held.transaction.set_savepoint()?;
+                held.savepoints.push((savepoint, held.messages.len()));
+                Ok(())
+            }
+            Step::RollBackTo(which) => {
+                let Some(at) = which.checked_rem(held.savepoints.len()) else { return Ok(()) };
+                let (savepoint, length) = held.savepoints[at];
+                held.transaction.roll_back_to(savepoint)?;
+                held.savepoints.truncate(at + 1);
+                held.messages.truncate(length);
+                Ok(())
+            }
+            Step::Release(which) => {
+                let Some(at) = which.checked_rem(held.savepoints.len()) else { return Ok(()) };
+                held.transaction.release(held.savepoints[at].0)?;
+                held.savepoints.truncate(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_in(
+        &mut self,
+        held: &mut Held,
+        tree: TreeNumber,
+        message: &Message,
+        locked: &LockedKeys,
+    ) -> Result<()> {
+        if Self::would_wait(locked, message) {
+            return Ok(());
+        }
+        let (transaction, handle) = (&held.transaction, &self.trees[&tree]);
+        match message {
+            Message::Put(key, value) => transaction.put(handle, key, value)?,
+            Message::Delete(key) => transaction.delete(handle, key)?,
+            Message::Update(key, operand) => transaction.update(handle, key, operand)?,
+            Message::DeleteRange(lo, hi) => transaction.delete_range(handle, lo, hi.as_deref())?,
+        }
+        if !is_nothing(message) {
+            held.wrote(tree, message.clone());
+        }
+        Ok(())
+    }
+
+    /// What others have committed, as a read of the transaction sees it.
+    fn seen(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
+        let state = if newest || held.isolation != Isolation::RepeatableRead {
+            &self.model.state
+        } else {
+            held.snapshot.get_or_insert_with(|| self.model.state.clone())
+        };
+        state.get(&tree).cloned().unwrap_or_default()
+    }
+
+    /// The same with its own writes above.
+    fn contents_in(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
+        let mut contents = self.seen(held, tree, newest);
+        let function = self.model.functions.get(&tree).copied().unwrap_or(Function::None);
+        for (_, message) in held.messages.iter().filter(|(of, _)| *of == tree) {
+            apply(std::sync::Arc::make_mut(&mut contents), function, message);
+        }
+        contents
+    }
+
+    fn value_in(
+        &self,
+        held: &mut Held,
+        tree: TreeNumber,
+        key: &Bytes,
+        newest: bool,
+    ) -> Option<Bytes> {
+        self.contents_in(held, tree, newest).get(key).cloned()
+    }
+
+    fn get_in(
+        &mut self,
+        held: &mut Held,
+        tree: TreeNumber,
+        key: &Bytes,
+        locks: bool,
+        locked: &LockedKeys,
+    ) -> Result<()> {
+        let asks = locks || held.isolation == Isolation::Serializable;
+        if asks && meets(locked, key, Some(key)) {
+            return Ok(());
+        }
+        let (transaction, handle) = (&held.transaction, &self.trees[&tree]);
+        let found = if locks {
+            transaction.get_for_update(handle, key, Wait::NoWait)?
+        } else {
+            let found = transaction.get(handle, key)?;
+            assert_eq!(transaction.exists(handle, key)?, found.is_some());
+            found
+        };
+        let wanted = self.value_in(held, tree, key, asks);
+        assert_eq!(short(found.as_deref()), short(wanted.as_deref()), "{:?}", short(Some(key)));
+        assert!(found.as_deref() == wanted.as_deref(), "get: same ends, other bytes");
+        self.digest = mix(self.digest, found.as_deref());
+        Ok(())
+    }
+
+    fn scan_in(&mut self, held: &mut Held, step: &Step, locked: &LockedKeys) -> Result<()> {
+        let Step::Scan { tree, lower, upper, backward, limit, locked: locks } = step else {
+            return Ok(());
+        };
+        let asks = *locks || held.isolation == Isolation::Serializable;
+        if asks && meets(locked, lower.as_deref().unwrap_or_default(), upper.as_deref()) {
+            return Ok(());
+        }
+        let options = TransactionCursorOptions::new();
+        let options = if *locks { options.for_update(Wait::NoWait) } else { options };
+        let options = match (lower.as_deref(), upper.as_deref()) {
+            (None, None) => options,
+            (Some(lower), None) => options.range(lower..),
+            (None, Some(upper)) => options.range(..upper),
+            (Some(lower), Some(upper)) => options.range(lower..upper),
+        };
+        let mut cursor = held.transaction.cursor_with(&self.trees[tree], options)?;
+        let contents = self.contents_in(held, *tree, asks);
+        let mut model = ModelCursor::new(contents, lower.clone(), upper.clone());
+        let step = if *backward { Move::Prev } else { Move::Next };
+        for _ in 0..*limit {
+            let wanted = model.go(&step);
+            let is_there = if *backward { cursor.prev()? } else { cursor.next()? };
+            let found = if is_there { Some((cursor.key(), cursor.value()?)) } else { None };
+            let wanted = wanted.as_ref().map(|(key, value)| (&**key, &**value));
+            let keys = [found, wanted].map(|entry| short(entry.map(|(key, _)| key)));
+            assert_eq!(keys[0], keys[1], "{step:?}");
+            assert!(found == wanted, "{step:?}: another value of {keys:?}");
+            self.digest = mix(mix(self.digest, found.map(|e| e.0)), found.map(|e| e.1));
+            if found.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a call failed because a tree was dropped, which it may only if one was.
+    fn lost_a_tree(&self, held: &Held, error: &frondb::Error) -> bool {
+        let lost = error.kind() == ErrorKind::NotFound;
+        let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
+        assert!(!lost || dropped.next().is_some(), "no tree was dropped: {error}");
+        lost
+    }
+
+    /// Whether what it wrote and kept can be committed.
+    fn has_all_trees(&self, held: &Held) -> bool {
+        held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
+    }
+
+    /// Commits one after the other, then waits for all.
+    fn commit_together(&mut self, numbers: &[u32], in_order: bool) -> Result<()> {
+        let mut waits: Vec<(Committing, bool)> = Vec::new();
+        let mut result = Ok(());
+        for number in numbers {
+            let Some(held) = self.transactions.remove(number) else { continue };
+            let before = self.model.state.clone();
+            let writes = !held.messages.is_empty() && self.has_all_trees(&held);
+            if writes {
+                self.model.write(&held.messages);
+                self.known.committing(self.moment());
+            }
+            let committed = held.transaction.commit_in_order();
+            let sync = held.sync && self.setup.sync == frondb::SyncMode::Always;
+            let durable = sync && writes;
+            match committed {
+                Ok(wait) => {
+                    assert!(self.has_all_trees(&held), "committed into a tree that was dropped");
+                    waits.push((wait, durable));
+                }
+                Err(error) if self.lost_a_tree(&held, &error) => {
+                    self.take_back(before, writes);
+                    held.transaction.rollback()?;
+                }
+                Err(error) => {
+                    if error.kind() == ErrorKind::NoSpace {
+                        self.take_back(before, writes);
+                        self.transactions.insert(*number, held);
+                    }
+                    result = Err(error);
+                    break;
+                }
+            }
+            if !in_order {
+                break;
+            }
+        }
+        // The last first: its sync serves those before.
+        let all_durable = waits.last().is_some_and(|(_, durable)| *durable);
+        waits.into_iter().rev().try_for_each(|(wait, _)| wait.wait())?;
+        if all_durable && result.is_ok() {
+            self.known.all_durable();
+        }
+        result
+    }
+
+    /// A commit was refused.
+    fn take_back(&mut self, before: State, was_known: bool) {
+        self.model.state = before;
+        if was_known {
+            self.known.refused();
+        }
+    }
+
+    fn prepare(&mut self, number: u32) -> Result<()> {
+        let Some(held) = self.transactions.remove(&number) else { return Ok(()) };
+        let functions = &self.model.functions;
+        let function = |tree| functions.get(tree).copied().unwrap_or(Function::None);
+        let messages = held.messages.iter();
+        let messages = messages.map(|(tree, message)| (*tree, function(tree), message.clone()));
+        self.model.prepared.insert(number, std::sync::Arc::new(messages.collect()));
+        let possible = self.has_all_trees(&held);
+        if possible {
+            self.known.committing(self.moment());
+        }
+        match held.transaction.prepare(&xid(number)) {
+            Ok(()) => {
+                assert!(possible, "prepared for a tree that was dropped");
+                self.touched.insert(number, held.touched);
+                if held.sync && self.setup.sync == frondb::SyncMode::Always {
+                    self.known.all_durable();
+                }
+                Ok(())
+            }
+            Err(error) if self.lost_a_tree(&held, &error) => {
+                self.model.prepared.remove(&number);
+                if possible {
+                    self.known.refused();
+                }
+                held.transaction.rollback()
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::NoSpace {
+                    self.model.prepared.remove(&number);
+                    if possible {
+                        self.known.refused();
+                    }
+                    self.transactions.insert(number, held);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn decide(&mut self, number: u32, commit: bool, sync: bool) -> Result<()> {
+        let Some(messages) = self.model.prepared.get(&number).cloned() else { return Ok(()) };
+        if commit {
+            self.commit_prepared(number, &messages, sync)?;
+        } else {
+            self.known.rolling_back(number);
+            let result = self.db().rollback_prepared(&xid(number));
+            let refused = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace);
+            if result.is_ok() || refused {
+                self.known.rolled_back(number, result.is_ok());
+            }
+            result?;
+            self.model.prepared.remove(&number);
+        }
+        self.touched.remove(&number);
+        let again = self.db().rollback_prepared(&xid(number));
+        assert!(again.is_err_and(|error| error.kind() == ErrorKind::NotFound), "decided twice");
+        Ok(())
+    }
+
+    fn commit_prepared(
+        &mut self,
+        number: u32,
+        messages: &[(TreeNumber, Function, Message)],
+        sync: bool,
+    ) -> Result<()> {
+        let before = (self.model.state.clone(), self.model.prepared.clone());
+        for (tree, function, message) in messages {
+            let contents = self.model.state.entry(*tree).or_default();
+            apply(std::sync::Arc::make_mut(contents), *function, message);
+        }
+        self.model.prepared.remove(&number);
+        self.known.committing(self.moment());
+        let durability = if sync { Durability::Sync } else { Durability::NoSync };
+        if let Err(error) = self.db().commit_prepared(&xid(number), durability) {
+            if error.kind() == ErrorKind::NoSpace {
+                (self.model.state, self.model.prepared) = before;
+                self.known.refused();
+            }
+            return Err(error);
+        }
+        if sync && self.setup.sync == frondb::SyncMode::Always {
+            self.known.all_durable();
+        }
+        Ok(())
+    }
+
+    /// Whether a tree can be dropped: not one that a prepared transaction has written to.
+    pub(super) fn is_wanted(&self, tree: TreeNumber) -> bool {
+        let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
+        self.model.prepared.values().any(|messages| messages.iter().any(writes))
+    }
+
+    /// Whether a prepared transaction has ever written to a tree, also what it gave up.
+    pub(super) fn is_touched(&self, tree: TreeNumber) -> bool {
+        self.touched.values().any(|trees| trees.contains(&tree))
+    }
+
+    /// Compares what is prepared, and checks that all of it is locked.
+    pub(super) fn check_prepared(&self) {
+        let names: BTreeSet<Vec<u8>> = self.model.prepared.keys().map(|n| xid(*n)).collect();
+        let found: BTreeSet<Vec<u8>> = self.db().prepared().into_iter().collect();
+        assert_eq!(found, names, "prepared transactions");
+        let locked = self.locked_keys(None);
+        for (number, messages) in &self.model.prepared {
+            for (_, _, message) in messages.iter() {
+                let (lo, hi) = extent_of(message);
+                assert!(meets(&locked, lo, hi), "{message:?} of transaction {number} is free");
+            }
+        }
+        if self.transactions.is_empty() && names.is_empty() {
+            assert_eq!(self.db().locks(), [], "locks of nobody");
+        }
+    }
+
+    /// After the database was closed: transactions that go on can only be given up.
+    pub(super) fn check_closed(&mut self) {
+        for held in std::mem::take(&mut self.transactions).into_values() {
+            let result = held.transaction.commit();
+            if !held.messages.is_empty() {
+                let kind = result.err().map(|error| error.kind());
+                assert_eq!(kind, Some(ErrorKind::Closed), "commit after close");
+            }
+        }
+    }
+}
+
+impl Held {
+    fn wrote(&mut self, tree: TreeNumber, message: Message) {
+        self.touched.insert(tree);
+        self.messages.push((tree, message));
+    }
+}
