@@ -40,9 +40,9 @@ pub(super) struct BenchArgs {
     /// Engines, separated by commas, or `all`
     #[arg(long)]
     pub(super) engines: Option<String>,
-    /// Rows to write (10000000, 10M)
-    #[arg(long, default_value = "10M", value_parser = size::rows)]
-    pub(super) rows: u64,
+    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M)
+    #[arg(long, value_parser = size::rows)]
+    pub(super) rows: Option<u64>,
     /// All the memory of an engine (256MiB); the child is held to 1.5 times as much
     #[arg(long, default_value = "256MiB", value_parser = size::memory)]
     pub(super) memory: u64,
@@ -52,9 +52,9 @@ pub(super) struct BenchArgs {
     /// Where to write a chart of rows a second over time (of the first round), as SVG
     #[arg(long)]
     pub(super) chart: Option<PathBuf>,
-    /// Rounds; the report is the median
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
-    pub(super) rounds: u64,
+    /// Rounds; the report is the median (if not given: 3; 1 of `txn`, which repeats by itself)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
+    pub(super) rounds: Option<u64>,
     /// Directory for the data, on a disk
     #[arg(long, default_value = "var/bench")]
     pub(super) dir: PathBuf,
@@ -153,8 +153,8 @@ mod tests {
         let Command::Bench(args) = Cli::parse_from(line.split_whitespace()).command else {
             panic!("not bench");
         };
-        assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, 10_000_000));
-        assert_eq!((args.memory, args.rounds), (256 << 20, 3));
+        assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, Some(10_000_000)));
+        assert_eq!((args.memory, args.rounds), (256 << 20, None));
         assert_eq!(args.json, Some(PathBuf::from("out.json")));
     }
 }

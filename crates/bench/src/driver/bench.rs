@@ -20,6 +20,12 @@ use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 /// Our own directory below the one that was named: it is emptied without asking.
 const DATA: &str = "frondb-bench-data";
 
+/// Rows, if their number is not given.
+const ROWS: u64 = 10_000_000;
+
+/// The same of `txn`.
+const TXN_ROWS: u64 = 20_000_000;
+
 /// Each case of `fsync` takes this long.
 const FSYNC_LIMIT_S: f64 = 4.0;
 
@@ -29,8 +35,8 @@ const DURABLE_LIMIT_S: f64 = 20.0;
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
         Workload::Merge => vec![&KERNEL],
-        // What the others cost is asked for by name: this one is about our own log.
-        Workload::Fsync if args.engines.is_none() => registry.select("frondb")?,
+        // Transactions are FronDB's alone. What the others' syncs cost is asked for by name: this one is about our own log.
+        Workload::Fsync | Workload::Txn if args.engines.is_none() => registry.select("frondb")?,
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
     prepare_dir(&args.dir)?;
@@ -50,23 +56,46 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let mut results = Vec::new();
     for variant in &variants {
         let medians = measure_variant(args, variant, &kinds, limit)?;
-        let baseline = medians
-            .iter()
-            .position(|m| m.engine == registry.baseline)
-            .unwrap_or(medians.len().saturating_sub(1));
-        print(&report::table(&medians, baseline))?;
+        show(registry, &medians)?;
         check_answers(&medians)?;
         results.extend(medians);
     }
     print_settings(args, &results)?;
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&results).map_err(Error::engine)?;
-        fs::write(path, text + "\n").map_err(Error::io(format!("write {}", path.display())))?;
+        write_json(path, args.workload, &results)?;
     }
     match results.iter().find_map(|result| result.error.as_ref().map(|e| (&result.engine, e))) {
         Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),
         None => Ok(()),
     }
+}
+
+/// Prints the table of one variant.
+fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
+    let baseline = medians
+        .iter()
+        .position(|m| m.engine == registry.baseline)
+        .unwrap_or(medians.len().saturating_sub(1));
+    print(&report::table(medians, baseline))?;
+    for m in medians.iter().filter(|m| !m.figures.is_empty()) {
+        print(&report::figures(&m.workload, &m.figures))?;
+    }
+    Ok(())
+}
+
+/// The report: an object for each engine and variant; of `txn`, which has one, its figures.
+fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
+    let text = match results {
+        [only] if workload == Workload::Txn => serde_json::to_string_pretty(&only.figures),
+        _ => serde_json::to_string_pretty(results),
+    };
+    let text = text.map_err(Error::engine)? + "\n";
+    fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// How often each engine is measured.
+fn rounds(args: &BenchArgs) -> u64 {
+    args.rounds.unwrap_or(if args.workload == Workload::Txn { 1 } else { 3 })
 }
 
 /// The medians of all engines that have what the variant needs.
@@ -80,11 +109,12 @@ fn measure_variant(
     for kind in kinds.iter().filter(|kind| !kind.codecs.contains(&variant.codec)) {
         note(&format!("{} has no codec {} and sits this out", kind.name, variant.codec.name()));
     }
+    let count = rounds(args);
     let mut rounds: Vec<Vec<Measurement>> = able.iter().map(|_| Vec::new()).collect();
-    for round in 0..args.rounds {
+    for round in 0..count {
         for (kind, results) in able.iter().zip(&mut rounds) {
-            note(&format!("round {} of {}: {}", round + 1, args.rounds, kind.name));
-            let keep = args.keep && round + 1 == args.rounds;
+            note(&format!("round {} of {count}: {}", round + 1, kind.name));
+            let keep = args.keep && round + 1 == count;
             let measured = child::measure(&spec(args, variant, kind), limit, keep)?;
             if let Some(error) = &measured.error {
                 note(&format!("{}: {error}", kind.name));
@@ -107,7 +137,7 @@ fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
         variant: variant.clone(),
-        rows: args.rows,
+        rows: args.rows.unwrap_or(if args.workload == Workload::Txn { TXN_ROWS } else { ROWS }),
         batch_rows: args.batch,
         memory_bytes: args.memory,
         seed: args.seed,
@@ -175,12 +205,15 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
 }
 
 fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
-    let mut text = format!("medians of {} rounds, seed {}", args.rounds, args.seed);
+    let mut text = format!("medians of {} rounds, seed {}", rounds(args), args.seed);
     if args.workload != Workload::Merge {
         let held = if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" };
         text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
     }
-    if !matches!(args.workload, Workload::Merge | Workload::Durable | Workload::Fsync) {
+    if !matches!(
+        args.workload,
+        Workload::Merge | Workload::Durable | Workload::Fsync | Workload::Txn
+    ) {
         text.push_str(&format!(", {} rows a commit", args.batch));
     }
     text.push('\n');

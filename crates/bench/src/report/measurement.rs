@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Figure;
 use crate::measure::Sample;
 
 /// One engine's figures for one workload. A figure that the workload does not yield is null.
@@ -107,6 +108,9 @@ pub struct Measurement {
     /// `merge`: entries a second through the kernel, codec zstd level 1.
     pub merge_zstd_entries_s: Option<f64>,
 
+    /// `txn`: all its figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
     /// One sample a second, for the chart; empty in the report of several rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Sample>,

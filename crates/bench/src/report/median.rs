@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::Measurement;
+use super::{Figure, Measurement};
 use crate::error::{Error, Result};
 
 /// The median of each figure over the rounds that have it. A figure of some rounds is the median
@@ -46,7 +46,32 @@ pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     }
     let mut result: Measurement = serde_json::from_value(result).map_err(Error::engine)?;
     result.rounds = Some(rounds.len() as u64);
+    result.figures = middle_figures(rounds);
     Ok(result)
+}
+
+/// The median of each named figure.
+fn middle_figures(rounds: &[Measurement]) -> Vec<Figure> {
+    let first = rounds.iter().map(|round| &round.figures).max_by_key(|figures| figures.len());
+    let middle = |figure: &Figure| {
+        let all = rounds.iter().flat_map(|round| &round.figures);
+        let same = all.filter(|other| other.name == figure.name);
+        let values: Vec<f64> = same.map(|other| other.value).collect();
+        Figure { value: median_of(values), ..figure.clone() }.judged()
+    };
+    first.into_iter().flatten().map(middle).collect()
+}
+
+/// The middle number, of an even count the mean of the two in the middle; 0 of none.
+#[must_use]
+pub fn median_of(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.get(half) {
+        None => 0.0,
+        Some(&high) if values.len() % 2 == 1 => high,
+        Some(&high) => f64::midpoint(values[half - 1], high),
+    }
 }
 
 /// The middle number; of an even count the mean of the two in the middle, whole if both are.
@@ -100,6 +125,17 @@ mod tests {
         let failed = Measurement { error: Some("killed".to_owned()), ..round(9.0, 9, None) };
         let result = median(&[round(1.0, 1, None), failed]).unwrap();
         assert_eq!(result.error.as_deref(), Some("killed"));
+    }
+
+    #[test]
+    fn named_figures_have_medians_too() {
+        let with = |value: f64| Measurement {
+            figures: vec![Figure::plain("a", value, "x").at_least(2.0, 4.0)],
+            ..round(1.0, 1, None)
+        };
+        let result = median(&[with(1.0), with(5.0), with(3.0)]).unwrap();
+        assert_eq!(result.figures, [Figure::plain("a", 3.0, "x").at_least(2.0, 4.0)]);
+        assert_eq!((median_of(vec![4.0, 1.0]), median_of(Vec::new())), (2.5, 0.0));
     }
 
     #[test]

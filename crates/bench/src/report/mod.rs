@@ -1,6 +1,7 @@
 //! From measurements to something to read: medians of rounds, a table with ratios, JSON, charts.
 
 mod chart;
+mod figure;
 mod format;
 mod measurement;
 mod median;
@@ -8,8 +9,9 @@ mod page;
 mod table;
 
 pub use chart::rows_chart;
+pub use figure::{Figure, Met, figures};
 pub use format::{bytes, count};
 pub use measurement::Measurement;
-pub use median::median;
+pub use median::{median, median_of};
 pub use page::{html, summary};
 pub use table::table;

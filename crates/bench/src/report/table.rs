@@ -94,7 +94,7 @@ fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
 }
 
 /// Pads the first column on the right and the others on the left.
-fn align(rows: &[Vec<String>]) -> String {
+pub(super) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

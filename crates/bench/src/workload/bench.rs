@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::{Spec, Workload, delete_left, durable, fsync, iibench, logs, merge, mixed, overwrite};
+use super::{
+    Spec, Workload, delete_left, durable, fsync, iibench, logs, merge, mixed, overwrite, txn,
+};
 use crate::driver::Progress;
 use crate::engine::{Engine, EngineKind};
 use crate::error::{Error, Result};
@@ -24,8 +26,10 @@ pub struct Bench<'a> {
 /// Runs the workload of `spec` on an engine of `kind` in this process, which ought to be a child
 /// that does nothing else: memory and processor time are the process's.
 pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measurement> {
-    if spec.workload == Workload::Merge {
-        return merge::run(spec);
+    match spec.workload {
+        Workload::Merge => return merge::run(spec),
+        Workload::Txn => return txn::run(spec, &progress),
+        _ => {}
     }
     let options = spec.engine_options();
     let doing = || format!("create {}", spec.dir.display());
@@ -51,8 +55,8 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Logs => logs::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
-        // Answered above: it has no engine.
-        Workload::Merge => {}
+        // Answered above: they open none, or more than one.
+        Workload::Txn | Workload::Merge => {}
     }
     let mut measurement = bench.measurement;
     measurement.rss_peak_bytes = Some(process::resident_peak_bytes()?);

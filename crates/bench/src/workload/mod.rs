@@ -9,6 +9,7 @@
 //! | logs        | lines of a web server's log, one tree             | size and points, for each codec  |
 //! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
+//! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
 //! A [`Spec`] says everything that a child needs to know; a workload gets it with the open engine
@@ -28,6 +29,7 @@ mod reads;
 mod settle;
 mod spec;
 mod threads;
+mod txn;
 
 pub use bench::{Bench, run};
 pub use merge::KERNEL;

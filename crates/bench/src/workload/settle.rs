@@ -20,15 +20,23 @@ const GIVE_UP: Duration = Duration::from_secs(3_600);
 /// Waits until the engine is settled and synced. Returns the time that took from now, without the
 /// time it took to believe it.
 pub(super) fn settle(engine: &dyn Engine) -> Result<Duration> {
+    settle_until(&|| engine.is_settled(), &|| engine.sync())
+}
+
+/// As [`settle`], of what is asked and synced so.
+pub(super) fn settle_until(
+    is_settled: &dyn Fn() -> Result<bool>,
+    sync: &dyn Fn() -> Result<()>,
+) -> Result<Duration> {
     let begin = Instant::now();
     let mut since: Option<Instant> = None;
     loop {
         let now = Instant::now();
-        if engine.is_settled()? {
+        if is_settled()? {
             let since = *since.get_or_insert(now);
             if now - since >= STREAK {
                 let syncing = Instant::now();
-                engine.sync()?;
+                sync()?;
                 return Ok(since - begin + syncing.elapsed());
             }
         } else {

@@ -26,6 +26,8 @@ pub enum Workload {
     Durable,
     /// What a sync costs, and how many commits share one
     Fsync,
+    /// What transactions cost beside batches
+    Txn,
     /// The merge kernel, in memory
     Merge,
 }
@@ -60,6 +62,7 @@ impl Workload {
             Self::Logs => "logs",
             Self::Durable => "durable",
             Self::Fsync => "fsync",
+            Self::Txn => "txn",
             Self::Merge => "merge",
         }
     }
@@ -113,7 +116,7 @@ impl Workload {
         match self {
             Self::Logs => LOG_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
-            Self::Merge => Vec::new(),
+            Self::Txn | Self::Merge => Vec::new(),
             _ => TABLE_TREES.to_vec(),
         }
     }

@@ -144,6 +144,30 @@ fn fsync_fits_and_counts_syncs() {
 }
 
 #[test]
+fn txn_has_a_figure_for_each_thing_it_is_held_to() {
+    let scratch = Scratch::new("txn");
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Txn, 0, &scratch) };
+    let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+    let held: Vec<_> = m.figures.iter().filter(|figure| figure.met.is_some()).collect();
+    let names: Vec<_> = held.iter().map(|figure| figure.name.as_str()).collect();
+    let expected = [
+        "large transaction to batches, rows/s",
+        "large transaction, commit call",
+        "large transaction, peak memory to MEMORY",
+        "single-row transactions to batches",
+        "durable commits, 16 threads to 1",
+        "snapshot reads, beside a writer to alone",
+        "lock and unlock of one row",
+    ];
+    assert_eq!(names, expected);
+    assert!(m.figures.iter().all(|figure| figure.value > 0.0), "{:?}", m.figures);
+    let mut all: Vec<_> = m.figures.iter().map(|figure| &figure.name).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), m.figures.len(), "names name one figure");
+}
+
+#[test]
 fn merge_measures_the_kernel_with_and_without_compression() {
     let m = measure(Workload::Merge, 0);
     assert_eq!((m.engine.as_str(), m.rows), ("frondb", Some(5_000)));

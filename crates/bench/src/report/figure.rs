@@ -1,0 +1,134 @@
+//! A named figure that stands for itself: a value with its unit, and what it is held to.
+
+use serde::{Deserialize, Serialize};
+
+use super::format::short;
+
+/// A figure of a workload that has a list of them and not an engine's row in a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What was measured. Names one figure of a report.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what: `x` is a ratio.
+    pub unit: String,
+    /// What the engine is held to; none for what only explains another figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+    /// What it is meant to reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<f64>,
+    /// What of the two it reaches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<Met>,
+    /// Less is better.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub at_most: bool,
+}
+
+/// How a figure stands to what it is held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Met {
+    /// It reaches its goal; its floor, if it has no goal.
+    Goal,
+    /// It reaches its floor and not its goal.
+    Floor,
+    /// It does not reach its floor.
+    Neither,
+}
+
+impl Figure {
+    /// A figure that is held to nothing.
+    #[must_use]
+    pub fn plain(name: impl Into<String>, value: f64, unit: &str) -> Self {
+        let (name, unit) = (name.into(), unit.to_owned());
+        Self { name, value, unit, floor: None, goal: None, met: None, at_most: false }
+    }
+
+    /// Holds it to at least `floor`, and `goal`.
+    #[must_use]
+    pub fn at_least(self, floor: f64, goal: f64) -> Self {
+        Self { floor: Some(floor), goal: Some(goal), ..self }.judged()
+    }
+
+    /// Holds it to at most `floor`, and `goal` if there is one.
+    #[must_use]
+    pub fn at_most(self, floor: f64, goal: Option<f64>) -> Self {
+        Self { floor: Some(floor), goal, at_most: true, ..self }.judged()
+    }
+
+    /// Says anew what it reaches, after its value has changed.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        let reaches = |limit: f64| {
+            if self.at_most { self.value <= limit } else { self.value >= limit }
+        };
+        self.met = self.floor.map(|floor| match () {
+            () if self.goal.map_or(reaches(floor), reaches) => Met::Goal,
+            () if reaches(floor) => Met::Floor,
+            () => Met::Neither,
+        });
+        self
+    }
+}
+
+/// The figures as a table for the terminal.
+#[must_use]
+pub fn figures(title: &str, figures: &[Figure]) -> String {
+    let mut rows = vec![[title, "", "", "floor", "goal", ""].map(str::to_owned).to_vec()];
+    for figure in figures {
+        let limit = |limit: Option<f64>| limit.map_or_else(String::new, short);
+        let met = figure.met.map_or("", |met| match met {
+            Met::Goal => "goal met",
+            Met::Floor => "floor met",
+            Met::Neither => "NOT MET",
+        });
+        let value = short(figure.value);
+        let (floor, goal) = (limit(figure.floor), limit(figure.goal));
+        rows.push(vec![figure.name.clone(), value, figure.unit.clone(), floor, goal, met.into()]);
+    }
+    super::table::align(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_held_to_its_limits() {
+        let more = |value| Figure::plain("a", value, "x").at_least(0.7, 0.9).met;
+        let stages = [Met::Neither, Met::Floor, Met::Goal].map(Some);
+        assert_eq!([more(0.69), more(0.7), more(0.9)], stages);
+        let less = |value| Figure::plain("a", value, "s").at_most(2.0, Some(0.2)).met;
+        assert_eq!([less(2.1), less(2.0), less(0.2)], stages);
+        let floor = |value| Figure::plain("a", value, "x").at_most(1.15, None).met;
+        assert_eq!([floor(1.2), floor(1.1)], [Some(Met::Neither), Some(Met::Goal)]);
+        assert_eq!(Figure::plain("a", 1.0, "x").met, None);
+    }
+
+    #[test]
+    fn the_json_has_name_value_and_unit() {
+        let json = serde_json::to_string(&Figure::plain("a", 0.5, "us")).unwrap();
+        assert_eq!(json, r#"{"name":"a","value":0.5,"unit":"us"}"#);
+        let held = Figure::plain("a", 0.5, "us").at_most(1.0, Some(0.3));
+        let json = serde_json::to_string(&held).unwrap();
+        assert_eq!(serde_json::from_str::<Figure>(&json).unwrap(), held);
+        assert!(json.contains(r#""met":"floor""#), "{json}");
+    }
+
+    #[test]
+    fn the_table_says_what_is_not_met() {
+        let list = [
+            Figure::plain("reads", 0.4, "x").at_least(0.45, 0.6),
+            Figure::plain("commits", 12_345.0, "1/s"),
+        ];
+        let expected = "\
+txn                   floor  goal
+reads      0.40    x   0.45  0.60  NOT MET
+commits  12,345  1/s
+";
+        assert_eq!(figures("txn", &list), expected);
+    }
+}

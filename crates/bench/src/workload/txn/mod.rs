@@ -1,0 +1,58 @@
+//! What transactions cost, each figure beside what it is compared with, in one process.
+//!
+//! ```text
+//!  large    one transaction of all rows | the same rows in batches        each in a database of its own
+//!  single   transactions of one row     | batches of one row              slices in turn, one database
+//!  durable  16 threads                  | 1 thread                        in turn, one database
+//!  reads    beside a writer             | alone                           in turn, one database
+//!  lock     of one row, and its release                                   no database: the lock manager
+//! ```
+//!
+//! What is compared takes turns, so that a slow moment of the machine meets both; a figure is the
+//! median of its turns' ratios. The large transaction comes first: the peak of memory is then its own.
+
+mod durable;
+mod large;
+mod lock;
+mod reads;
+mod rows;
+mod single;
+mod store;
+
+use super::Spec;
+use crate::driver::Progress;
+use crate::engines::frondb::FRONDB;
+use crate::error::Result;
+use crate::measure::process;
+use crate::report::{Figure, Measurement};
+
+/// What a part of the workload needs, and where it leaves its figures.
+struct Parts<'a> {
+    spec: &'a Spec,
+    progress: &'a Progress,
+    figures: Vec<Figure>,
+}
+
+impl Parts<'_> {
+    fn add(&mut self, figure: Figure) {
+        self.figures.push(figure);
+    }
+}
+
+pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
+    let mut parts = Parts { spec, progress, figures: Vec::new() };
+    large::run(&mut parts)?;
+    single::run(&mut parts)?;
+    durable::run(&mut parts)?;
+    reads::run(&mut parts)?;
+    lock::run(&mut parts)?;
+    Ok(Measurement {
+        engine: FRONDB.name.to_owned(),
+        workload: spec.workload.name().to_owned(),
+        settings: (FRONDB.describe)(&spec.engine_options()),
+        rows: Some(spec.rows),
+        rss_peak_bytes: Some(process::resident_peak_bytes()?),
+        figures: parts.figures,
+        ..Measurement::default()
+    })
+}
