@@ -154,6 +154,7 @@ fn txn_has_a_figure_for_each_thing_it_is_held_to() {
         "large transaction to batches, rows/s",
         "large transaction, commit call",
         "large transaction, peak memory to MEMORY",
+        "bulk load to batches, CPU a row",
         "single-row transactions to batches",
         "durable commits, 16 threads to 1",
         "snapshot reads, beside a writer to alone",

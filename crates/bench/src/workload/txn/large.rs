@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use frondb::Durability;
 
-use super::Parts;
 use super::rows::Rows;
 use super::store::Store;
+use super::{Parts, bulk};
 use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, count};
 
 /// Fewest and most bytes of a value.
-const VALUE_BYTES: (usize, usize) = (30, 100);
+pub(super) const VALUE_BYTES: (usize, usize) = (30, 100);
 
 /// How the rows got in.
 struct Loaded {
@@ -48,12 +48,17 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     let settled_ratio = settled(&large) / settled(&batches);
     parts.add(Figure::plain("large transaction to batches, settled", settled_ratio, "x"));
     for (name, loaded) in [("large transaction", &large), ("batches of 1,000", &batches)] {
-        let cpu = loaded.cpu.as_secs_f64() * 1e6 / rows.max(1) as f64;
+        let cpu = cpu_us(loaded, rows);
         parts.add(Figure::plain(name, per_s(loaded.elapsed), "rows/s"));
         parts.add(Figure::plain(format!("{name}, settled"), settled(loaded), "rows/s"));
         parts.add(Figure::plain(format!("{name}, CPU"), cpu, "us/row"));
     }
-    Ok(())
+    bulk::run(parts, cpu_us(&batches, rows))
+}
+
+/// Microseconds of the processor a row; the clock of a few rows does not tick.
+fn cpu_us(loaded: &Loaded, rows: u64) -> f64 {
+    (loaded.cpu.as_secs_f64() * 1e6).max(1.0) / rows.max(1) as f64
 }
 
 /// Writes rows and returns how long the commit call took, if there is one.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  large    one transaction of all rows | the same rows in batches        each in a database of its own
+//!  bulk     a bulk load of them         | the batches again              a database of its own
 //!  single   transactions of one row     | batches of one row              slices in turn, one database
 //!  durable  16 threads                  | 1 thread                        in turn, one database
 //!  reads    beside a writer             | alone                           in turn, one database
@@ -11,6 +12,7 @@
 //! What is compared takes turns, so that a slow moment of the machine meets both; a figure is the
 //! median of its turns' ratios. The large transaction comes first: the peak of memory is then its own.
 
+mod bulk;
 mod durable;
 mod large;
 mod lock;
