@@ -131,6 +131,7 @@ impl Env {
                 runs: Arc::clone(&parts.runs),
                 run_ids: Arc::clone(&run_ids),
                 index_budget: Budget::new(u64::MAX),
+                runs_max: parts.options.private_runs_max(),
             },
             write_set_bytes: AtomicU64::new(0),
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),

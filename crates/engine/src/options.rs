@@ -222,6 +222,14 @@ impl EngineOptions {
         self.memory_bytes / 16
     }
 
+    /// Most private runs of a transaction in one tree (rule 18): merging them takes an eighth of the
+    /// memory at most, where that is enough for any merge.
+    pub(crate) fn private_runs_max(&self) -> usize {
+        const MERGE_RUN_BYTES: u64 = 768 << 10;
+        const RUNS: (u64, u64) = (8, 24);
+        (self.memory_bytes / 8 / MERGE_RUN_BYTES).clamp(RUNS.0, RUNS.1) as usize
+    }
+
     /// Memory that all locks together may have before row locks become ranges, bytes.
     pub(crate) fn lock_bytes(&self) -> u64 {
         self.memory_bytes / 32

@@ -18,6 +18,7 @@ mod own;
 mod savepoint;
 mod set;
 mod sort;
+mod sorted;
 mod spill;
 mod writes;
 

@@ -15,10 +15,11 @@ use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunOptions, RunWriter
 use frondb_space::Class;
 
 use crate::own::{Excluded, OwnSource};
+use crate::sorted::Sorted;
 use crate::writes::TreeWrites;
 
-/// As many neighbouring runs of one size become one.
-const MERGE_RUNS: usize = 8;
+/// Fewer runs are not merged without the next larger ones: they would soon be there again.
+const MERGE_RUNS_MIN: usize = 4;
 
 /// What all write sets of an engine share.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct SpillEnv {
     pub run_ids: Arc<AtomicU64>,
     /// Charged for indexes; not the engine's, which has what write sets take as a sum.
     pub index_budget: Arc<frondb_core::budget::Budget>,
+    /// Most private runs of a tree (rule 18). More are merged later, and so fewer times.
+    pub runs_max: usize,
 }
 
 /// How the runs of a tree are written.
@@ -53,7 +56,7 @@ struct Input {
 }
 
 impl TreeWrites {
-    /// Writes what is in memory to a private run, and merges runs if there are many of one size.
+    /// Writes what is in memory to a private run, and merges runs if there are too many.
     /// `savepoints` are the numbers of those that are set. After an error nothing has changed.
     pub(crate) fn spill(
         &mut self,
@@ -62,34 +65,79 @@ impl TreeWrites {
         savepoints: &Arc<[SeqNo]>,
     ) -> Result<()> {
         if self.count > 0 {
-            let (index, excluded) = self.sorted(&env.index_budget)?;
-            let input = Input {
-                raw_bytes: index.data_bytes(),
-                sources: vec![Box::new(OwnSource { inner: index.scan_all(), excluded, shift: 0 })],
-                range_deletes: index.range_deletes(),
-                savepoints: Arc::clone(savepoints),
-                numbers: self.numbers(),
-                writes: 1,
+            let run = match self.take_unread()? {
+                Some(sorted) => self.spill_sorted(env, tree, sorted, savepoints)?,
+                None => self.spill_index(env, tree, savepoints)?,
             };
-            let run = self.write_run(env, tree, input)?;
             self.spilled(run);
         } else {
             // Room that a savepoint gave up, or an index of range deletes alone: who spills until
             // there is less must get somewhere.
             self.free_memory();
         }
-        while self.has_many_of_one_size() {
-            let merged = self.merge(env, tree, MERGE_RUNS, savepoints)?;
-            self.replace_newest(MERGE_RUNS, merged);
+        while self.runs.len() > env.runs_max.max(1) {
+            let n = self.newest_alike();
+            let merged = self.merge(env, tree, n, savepoints)?;
+            self.replace_newest(n, merged);
         }
         Ok(())
     }
 
-    fn has_many_of_one_size(&self) -> bool {
-        let Some(first) = self.runs.first() else { return false };
-        let writes = first.meta().writes;
-        let alike = self.runs.iter().take_while(|run| run.meta().writes == writes);
-        alike.count() >= MERGE_RUNS && writes < u8::MAX
+    /// Writes what the transaction has not read: sorted for this alone.
+    fn spill_sorted(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        sorted: Sorted,
+        savepoints: &Arc<[SeqNo]>,
+    ) -> Result<Option<Arc<Run>>> {
+        let sorted = Arc::new(sorted);
+        let input = Input {
+            raw_bytes: sorted.bytes() as u64,
+            sources: vec![Box::new(sorted.source())],
+            // Those there are were written before all of this.
+            range_deletes: RangeDeletes::empty(),
+            savepoints: Arc::clone(savepoints),
+            numbers: self.numbers(),
+            writes: 1,
+        };
+        let run = self.write_run(env, tree, input);
+        if run.is_err() {
+            self.put_back(sorted);
+        }
+        run
+    }
+
+    fn spill_index(
+        &mut self,
+        env: &SpillEnv,
+        tree: &TreeSpill,
+        savepoints: &Arc<[SeqNo]>,
+    ) -> Result<Option<Arc<Run>>> {
+        let (index, excluded) = self.sorted(&env.index_budget)?;
+        let input = Input {
+            raw_bytes: index.data_bytes(),
+            sources: vec![Box::new(OwnSource { inner: index.scan_all(), excluded, shift: 0 })],
+            range_deletes: index.range_deletes(),
+            savepoints: Arc::clone(savepoints),
+            numbers: self.numbers(),
+            writes: 1,
+        };
+        self.write_run(env, tree, input)
+    }
+
+    /// How many runs are to be merged: the newest ones that were written as often as the newest.
+    /// With `m` runs at most, the first merges take `m + 1`, `m`, `m - 1` ... of them, so some
+    /// `m * m / 2` spills go by before a message is written a third time.
+    fn newest_alike(&self) -> usize {
+        let mut n = 0;
+        for alike in self.runs.chunk_by(|a, b| a.meta().writes == b.meta().writes) {
+            n += alike.len();
+            if n >= MERGE_RUNS_MIN {
+                break;
+            }
+        }
+        n
     }
 
     /// Merges the newest `n` runs.
@@ -108,7 +156,7 @@ impl TreeWrites {
             savepoints: Arc::clone(savepoints),
             numbers: numbers.fold((u64::MAX, 0), |all, run| (all.0.min(run.0), all.1.max(run.1))),
             raw_bytes: runs.iter().map(|run| run.meta().raw_bytes).sum(),
-            writes: runs[0].meta().writes.saturating_add(1),
+            writes: runs.iter().map(|run| run.meta().writes).max().unwrap_or(0).saturating_add(1),
         };
         self.write_run(env, tree, input)
     }

@@ -19,6 +19,7 @@ use frondb_space::Extent;
 use crate::op::{Op, decode_op, encode_op, encode_range_delete};
 use crate::own::{Excluded, OwnWrites, own_seq};
 use crate::savepoint::TreeMark;
+use crate::sorted::{Slot, Sorted};
 
 /// Up to this many messages in memory a lookup reads them all; more get an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
@@ -186,7 +187,7 @@ impl TreeWrites {
     /// All messages are in memory, and few.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
-        self.for_each(Place::default(), &mut |n, op| match op {
+        self.for_each(Place::default(), &mut |n, _, op| match op {
             Op::Point { kind, key: k, value } if k == key => found.push((n, kind, value)),
             Op::Point { .. } => {}
             Op::RangeDelete { lo, hi } => {
@@ -233,7 +234,7 @@ impl TreeWrites {
         };
         let mut entries: Vec<Entry<'_>> = Vec::new();
         let deletes = &self.range_deletes;
-        self.for_each(done, &mut |n, op| match op {
+        self.for_each(done, &mut |n, _, op| match op {
             Op::Point { kind, key, value } => {
                 entries.push(Entry { key, seq: SeqNo(n), kind, value });
                 if entries.len() == INDEX_ENTRIES {
@@ -266,8 +267,12 @@ impl TreeWrites {
         Arc::new(memtable)
     }
 
-    /// Decodes the messages in memory from a place on, with their numbers.
-    fn for_each<'a>(&'a self, from: Place, visit: &mut dyn FnMut(u64, Op<'a>)) -> Result<()> {
+    /// Decodes the messages in memory from a place on, with their numbers and where they begin.
+    fn for_each<'a>(
+        &'a self,
+        from: Place,
+        visit: &mut dyn FnMut(u64, usize, Op<'a>),
+    ) -> Result<()> {
         let mut input = Reader::new(&self.bytes[from.bytes..]);
         let begun = self.pieces.partition_point(|piece| piece.at < from.bytes);
         let mut pieces = self.pieces[begun..].iter().peekable();
@@ -279,7 +284,7 @@ impl TreeWrites {
             }
             let op = decode_op(&mut input)
                 .map_err(|_| Error::internal("a write set cannot be decoded"))?;
-            visit(n, op);
+            visit(n, at, op);
             n += 1;
         }
         Ok(())
@@ -352,6 +357,31 @@ impl TreeWrites {
     }
 
     // --- Spilling ---
+
+    /// The messages in memory, sorted, if no index has them and they are point messages only. They
+    /// are gone from here until [`put_back`](Self::put_back) or [`spilled`](Self::spilled).
+    pub(crate) fn take_unread(&mut self) -> Result<Option<Sorted>> {
+        let (first, last) = self.numbers();
+        let deletes = self.range_deletes.last().is_some_and(|delete| delete.seq.get() >= first);
+        let fits = u32::try_from(self.bytes.len()).is_ok() && u32::try_from(last - first).is_ok();
+        if self.index.is_some() || deletes || !fits {
+            return Ok(None);
+        }
+        let mut slots = Vec::with_capacity(usize::try_from(self.count).unwrap_or(0));
+        self.for_each(Place::default(), &mut |n, at, op| {
+            if let Op::Point { key, .. } = op {
+                slots.push(Slot::new(key, at as u32, (n - first) as u32));
+            }
+        })?;
+        Ok(Some(Sorted::new(std::mem::take(&mut self.bytes), slots, first)))
+    }
+
+    /// Nothing came of a spill.
+    pub(crate) fn put_back(&mut self, sorted: Arc<Sorted>) {
+        if let Some(sorted) = Arc::into_inner(sorted) {
+            self.bytes = sorted.into_bytes();
+        }
+    }
 
     /// The index of all that is in memory, for spilling it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {

@@ -74,6 +74,7 @@ fn world(seed: u64) -> World {
         runs: Arc::new(runs),
         run_ids: Arc::default(),
         index_budget: Budget::new(u64::MAX),
+        runs_max: 5,
     };
     World {
         rng: Prng::new(seed),

@@ -1,0 +1,161 @@
+//! [`Sorted`]: messages of a write set in key order, for spilling ones that were never read.
+//!
+//! ```text
+//!  bytes | put m | put c | put t |      as the write set held them
+//!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
+//! ```
+//!
+//! An index, which a transaction makes when it reads, would do as well; making one for a single
+//! walk costs three times as much, and its memory. Never changed once made; any thread may read it.
+
+use std::cmp::Reverse;
+
+use frondb_core::chunk::key_prefix;
+use frondb_core::codec::Reader;
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, Error, Result, SeqNo, Source};
+
+use crate::op::{Op, decode_op};
+
+/// Entries of a chunk.
+const CHUNK_ENTRIES: usize = 1024;
+/// A chunk ends when its keys and values pass this.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Encoded point messages and their order.
+pub(crate) struct Sorted {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+    /// The smallest number.
+    first: u64,
+}
+
+/// A message.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    prefix: u64,
+    /// Where its encoding begins.
+    at: u32,
+    /// Its number, from the smallest on.
+    number: u32,
+}
+
+impl Slot {
+    /// The message that is encoded from `at` on; `number` counts from the smallest.
+    pub(crate) fn new(key: &[u8], at: u32, number: u32) -> Self {
+        Self { prefix: key_prefix(key), at, number }
+    }
+}
+
+impl Sorted {
+    /// Sorts `slots` of point messages in `bytes`. The smallest number is `first`.
+    pub(crate) fn new(bytes: Vec<u8>, mut slots: Vec<Slot>, first: u64) -> Self {
+        let key = |slot: &Slot| match decode_at(&bytes, slot.at) {
+            Ok(Op::Point { key, .. }) => key,
+            // Whoever made the slots has decoded them; `next_chunk` says so if it is otherwise.
+            _ => &[],
+        };
+        slots.sort_unstable_by(|a, b| {
+            let by_key = a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b)));
+            by_key.then_with(|| Reverse(a.number).cmp(&Reverse(b.number)))
+        });
+        Self { bytes, slots, first }
+    }
+
+    /// Bytes of the encoded messages.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The encoded messages, in the order in which they were written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// A walk over all messages in order, numbers for SeqNos.
+    pub(crate) fn source(self: &Arc<Self>) -> SortedWrites {
+        SortedWrites { sorted: Arc::clone(self), next: 0 }
+    }
+}
+
+fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
+    let from = bytes.get(at as usize..).unwrap_or_default();
+    decode_op(&mut Reader::new(from))
+        .map_err(|_| Error::internal("a message of a write set cannot be decoded"))
+}
+
+/// A walk over [`Sorted`].
+pub(crate) struct SortedWrites {
+    sorted: Arc<Sorted>,
+    next: usize,
+}
+
+impl Source for SortedWrites {
+    fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        chunk.clear();
+        let Sorted { bytes, slots, first } = &*self.sorted;
+        let mut taken = 0;
+        for slot in slots[self.next..].iter().take(CHUNK_ENTRIES) {
+            let Op::Point { kind, key, value } = decode_at(bytes, slot.at)? else {
+                return Err(Error::internal("a range delete is among sorted messages"));
+            };
+            chunk.push(key, SeqNo(first + u64::from(slot.number)), kind, value);
+            self.next += 1;
+            taken += key.len() + value.len();
+            if taken >= CHUNK_BYTES {
+                break;
+            }
+        }
+        Ok(!chunk.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::encode_op;
+    use frondb_core::MessageKind;
+
+    #[test]
+    fn messages_come_by_key_and_newest_first() {
+        let (mut bytes, mut slots) = (Vec::new(), Vec::new());
+        let keys = ["same prefix b", "a", "same prefix a", "a", "", "same pre"];
+        for (key, number) in keys.iter().zip(0..) {
+            slots.push(Slot::new(key.as_bytes(), bytes.len() as u32, number));
+            encode_op(&mut bytes, MessageKind::Put, key.as_bytes(), &[number as u8]);
+        }
+        let written = bytes.clone();
+        let sorted = Arc::new(Sorted::new(bytes, slots, 10));
+        let (mut source, mut chunk) = (sorted.source(), Chunk::new());
+        assert!(source.next_chunk(&mut chunk).is_ok_and(|more| more));
+        let order: Vec<_> = (0..chunk.len()).map(|i| (chunk.key(i), chunk.seqs[i].get())).collect();
+        let expected: [(&[u8], u64); 6] = [
+            (b"", 14),
+            (b"a", 13),
+            (b"a", 11),
+            (b"same pre", 15),
+            (b"same prefix a", 12),
+            (b"same prefix b", 10),
+        ];
+        assert_eq!(order, expected);
+        assert!(source.next_chunk(&mut chunk).is_ok_and(|more| !more));
+        drop(source);
+        assert_eq!(Arc::into_inner(sorted).map(Sorted::into_bytes), Some(written));
+    }
+
+    #[test]
+    fn chunks_end_where_they_are_large() {
+        let (mut bytes, mut slots) = (Vec::new(), Vec::new());
+        let value = vec![7; CHUNK_BYTES / 3];
+        for number in 0..8_u32 {
+            slots.push(Slot::new(&[number as u8], bytes.len() as u32, number));
+            encode_op(&mut bytes, MessageKind::Put, &[number as u8], &value);
+        }
+        let mut source = Arc::new(Sorted::new(bytes, slots, 1)).source();
+        let (mut chunk, mut sizes) = (Chunk::new(), Vec::new());
+        while source.next_chunk(&mut chunk).unwrap_or(false) {
+            sizes.push(chunk.len());
+        }
+        assert_eq!(sizes, [3, 3, 2]);
+    }
+}
