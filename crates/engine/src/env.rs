@@ -20,6 +20,7 @@ use crate::options::EngineOptions;
 use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
+use crate::transaction::Spares;
 use crate::tree::{Tree, TreeCore};
 
 /// What the parts of one open engine share. Every field is safe to use from any thread.
@@ -62,6 +63,8 @@ pub struct Env {
     pub(crate) locks: Arc<LockManager>,
     /// What write sets need to spill.
     pub(crate) spill: SpillEnv,
+    /// What transactions that have ended leave for others.
+    pub(crate) spares: Spares,
     /// Memory of all write sets, about.
     pub(crate) write_set_bytes: AtomicU64,
     /// What the manifest has of transactions that are not part of the trees yet. Its lock is a leaf.
@@ -133,6 +136,7 @@ impl Env {
                 index_budget: Budget::new(u64::MAX),
                 runs_max: parts.options.private_runs_max(),
             },
+            spares: Spares::default(),
             write_set_bytes: AtomicU64::new(0),
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
             oracle,

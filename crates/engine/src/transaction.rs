@@ -6,6 +6,7 @@
 //!  writes.rs   puts and deletes: lock, check, note in the write set
 //!  cursor.rs   ordered reading, plain and locking
 //!  end.rs      commit and rollback
+//!  spare.rs    memory of those that have ended, for others
 //! ```
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
@@ -18,6 +19,7 @@ mod cursor;
 mod end;
 mod options;
 mod reads;
+mod spare;
 mod writes;
 
 use frondb_core::budget::{Part, Reservation};
@@ -31,7 +33,9 @@ pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
 pub use end::Committing;
 pub(crate) use options::LOCK_TIMEOUT;
 pub use options::{Isolation, TransactionOptions, Wait};
+pub(crate) use spare::Spares;
 
+use self::spare::Spare;
 use crate::engine::Engine;
 use crate::read::Snapshot;
 use crate::tree::{Tree, TreeCore};
@@ -104,12 +108,21 @@ impl Engine {
         let env = &self.shared().env;
         env.check()?;
         let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
-        let locker = env.locks.locker(id);
+        let Spare { locker, writes, trees } = match env.spares.take() {
+            Some(mut spare) => {
+                spare.locker.renew(id);
+                spare
+            }
+            None => {
+                let (writes, trees) = (WriteSet::new(), Vec::new());
+                Spare { locker: env.locks.locker(id), writes, trees }
+            }
+        };
         let canceller = locker.canceller();
         let state = State {
             phase: Phase::Active,
-            writes: WriteSet::new(),
-            trees: Vec::new(),
+            writes,
+            trees,
             locker,
             snapshot: None,
             statement: None,
@@ -356,10 +369,25 @@ fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::Tree
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        if self.core.ended.load(Ordering::Acquire) {
+            return;
+        }
         let mut state = self.core.state.lock();
         if matches!(state.phase, Phase::Active) {
             self.core.end(&mut state, Phase::RolledBack);
         }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let env = &self.engine.shared().env;
+        let state = self.state.get_mut();
+        // It has ended, or is prepared and has handed over what it had.
+        state.trees.clear();
+        let locker = std::mem::replace(&mut state.locker, env.locks.locker(0));
+        let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));
+        env.spares.give(Spare { locker, writes, trees });
     }
 }
 

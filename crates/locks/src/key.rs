@@ -15,10 +15,18 @@ use crate::class::Class;
 const INLINE_BYTES: usize = 24;
 
 /// A key with its first bytes as a number: most comparisons end there, without touching more.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     prefix: u64,
     bytes: SmallVec<[u8; INLINE_BYTES]>,
+}
+
+impl Clone for Key {
+    /// One copy of memory: the small vector's own clone goes byte by byte.
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { prefix: self.prefix, bytes: SmallVec::from_slice(&self.bytes) }
+    }
 }
 
 impl Key {

@@ -94,6 +94,22 @@ impl Locker {
         self.id
     }
 
+    /// Makes it the locker of another transaction, as [`LockManager::locker`] would, but keeps the
+    /// memory that it has. Releases all locks first. Cancellers that were made of it are without
+    /// effect from now on.
+    pub fn renew(&mut self, id: u64) {
+        self.release_all();
+        self.id = id;
+        self.work = AtomicU64::new(0);
+        if let Some(mut waker) = self.waker.take() {
+            // One that somebody else knows is somebody else's.
+            if let Some(own) = Arc::get_mut(&mut waker) {
+                own.cancelled = AtomicBool::new(false);
+                self.waker = OnceLock::from(waker);
+            }
+        }
+    }
+
     /// Locks a row, whether it exists or not. Held shared and wanted exclusive is an upgrade: it
     /// goes before all who wait.
     ///

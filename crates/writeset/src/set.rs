@@ -22,6 +22,8 @@ pub struct WriteSet {
     last: usize,
     marks: Vec<Mark>,
     next_savepoint: u64,
+    /// Empty, with memory for the next tree: write sets are used again.
+    spare: Option<TreeWrites>,
 }
 
 /// Of one tree, what a commit takes from disk: private runs and what belongs to them.
@@ -48,7 +50,8 @@ impl WriteSet {
     /// The writes to `tree`.
     pub fn tree(&mut self, tree: TreeId) -> &mut TreeWrites {
         let at = self.position(tree).unwrap_or_else(|| {
-            self.trees.push(TreeWrites::new(tree));
+            let spare = self.spare.take().map(|spare| spare.reused(tree));
+            self.trees.push(spare.unwrap_or_else(|| TreeWrites::new(tree)));
             self.trees.len() - 1
         });
         self.last = at;
@@ -242,15 +245,20 @@ impl WriteSet {
 
     /// Forgets everything; what is on disk is somebody else's now.
     pub fn hand_over(&mut self) {
-        self.trees.clear();
-        self.marks.clear();
-        self.last = 0;
+        self.clear();
     }
 
     /// Forgets everything and gives back what is on disk.
     pub fn discard(&mut self, env: &SpillEnv) {
         for writes in &mut self.trees {
             writes.discard(env);
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        if let Some(writes) = self.trees.pop().filter(TreeWrites::is_small) {
+            self.spare = Some(writes.emptied());
         }
         self.trees.clear();
         self.marks.clear();

@@ -24,6 +24,9 @@ use crate::sorted::{Slot, Sorted};
 /// Up to this many messages in memory a lookup reads them all; more get an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
 
+/// Bytes that an empty one may keep.
+const KEPT_BYTES_MAX: usize = 4 << 10;
+
 /// Messages put into the index at a time.
 const INDEX_ENTRIES: usize = 8192;
 
@@ -91,6 +94,24 @@ impl TreeWrites {
             runs: Arc::default(),
             spills: 0,
         }
+    }
+
+    /// Whether it has so little memory that it is worth keeping for another transaction.
+    pub(crate) fn is_small(&self) -> bool {
+        self.bytes.capacity() <= KEPT_BYTES_MAX && self.spills == 0 && self.index.is_none()
+    }
+
+    /// Without messages; its memory stays.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.bytes.clear();
+        self.pieces.clear();
+        self.pieces.shrink_to(1);
+        Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree) }
+    }
+
+    /// An empty one, for another tree.
+    pub(crate) fn reused(self, tree: TreeId) -> Self {
+        Self { tree, ..self }
     }
 
     /// The tree.

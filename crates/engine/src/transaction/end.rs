@@ -44,7 +44,10 @@ impl Transaction {
     /// `NoSpace` or `NotFound` (a tree was dropped): nothing has changed, and the transaction goes
     /// on, for another try or a rollback; `Poisoned`, `Io`, `Closed`; `Invalid` if it has ended.
     pub fn commit(&self) -> Result<()> {
-        self.commit_in_order()?.wait()
+        match self.core.commit()? {
+            None => Ok(()),
+            Some(end) => self.core.engine.wait_durable(end, self.core.options.durability),
+        }
     }
 
     /// The first half of [`commit`](Self::commit): everything but the wait for the disk. Who
@@ -53,16 +56,7 @@ impl Transaction {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_in_order(&self) -> Result<Committing> {
-        if let Some(xid) = self.core.prepared_xid() {
-            let end = self.core.engine.commit_prepared_in_order(&xid)?;
-            let mut state = self.core.state.lock();
-            self.core.end(&mut state, Phase::Committed);
-            return Ok(self.core.committing(Some(end)));
-        }
-        let mut state = self.core.active()?;
-        let end = if state.writes.is_empty() { None } else { Some(self.core.log(&mut state)?) };
-        self.core.end(&mut state, Phase::Committed);
-        Ok(self.core.committing(end))
+        self.core.commit().map(|end| self.core.committing(end))
     }
 
     /// Prepares under a name of 1 to 256 bytes: from now on the transaction can be committed, or
@@ -116,6 +110,24 @@ impl Core {
             Phase::Prepared(xid) => Some(xid.clone()),
             _ => None,
         }
+    }
+
+    /// Commits, but for the wait for the disk. Returns where the record ends, if there is one.
+    fn commit(&self) -> Result<Option<Lsn>> {
+        let end = match self.active() {
+            Ok(mut state) => {
+                let is_empty = state.writes.is_empty();
+                let end = if is_empty { None } else { Some(self.log(&mut state)?) };
+                self.end(&mut state, Phase::Committed);
+                return Ok(end);
+            }
+            Err(error) => match self.prepared_xid() {
+                Some(xid) => self.engine.commit_prepared_in_order(&xid)?,
+                None => return Err(error),
+            },
+        };
+        self.end(&mut self.state.lock(), Phase::Committed);
+        Ok(Some(end))
     }
 
     fn committing(&self, end: Option<Lsn>) -> Committing {
