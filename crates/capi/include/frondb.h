@@ -2135,7 +2135,8 @@ frondb_error *frondb_db_bulk_load(frondb_db *db,
 frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 
 /**
- * Makes every call of the load's writers, those under way too, fail with FRONDB_CANCELLED.
+ * Makes the calls of the load's writers, those under way too, fail with FRONDB_CANCELLED, at the
+ * latest when they hand in what they have.
  *
  * Threads: any.
  */

@@ -72,7 +72,8 @@ pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
     free::<BulkLoad>(bulk)
 }
 
-/// Makes every call of the load's writers, those under way too, fail with FRONDB_CANCELLED.
+/// Makes the calls of the load's writers, those under way too, fail with FRONDB_CANCELLED, at the
+/// latest when they hand in what they have.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -81,9 +81,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_cancel(bulk));
-  FAILS(FRONDB_CANCELLED, frondb_bulk_writer_put(writers[0], tree, number_key(key, 1),
-                                                 frondb_text("x")));
-  CHECK(frondb_bulk_writer_free(writers[0]) == FRONDB_OK);
+  FAILS(FRONDB_CANCELLED, frondb_bulk_writer_finish(writers[0]));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
 
   /* A snapshot behind all writers waits for them. */
