@@ -27,15 +27,14 @@ static double now(void) {
 static volatile size_t bytes;
 
 static size_t by_steps(frondb_cursor *cursor) {
-  frondb_slice key, value;
+  frondb_entry entry;
   size_t rows = 0, sum = 0;
   bool found;
   for (;;) {
     check(frondb_cursor_next(cursor, &found));
     if (!found) break;
-    check(frondb_cursor_key(cursor, &key));
-    check(frondb_cursor_value(cursor, &value));
-    sum += key.len + value.len;
+    check(frondb_cursor_entry(cursor, &entry));
+    sum += entry.key.len + entry.value.len;
     rows++;
   }
   bytes = sum;

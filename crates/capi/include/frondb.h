@@ -301,7 +301,7 @@ typedef struct {
 } frondb_batch_size;
 
 /**
- * An entry of a batch.
+ * An entry of a tree.
  */
 typedef struct {
   /**
@@ -1513,6 +1513,16 @@ frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
  * Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED.
  */
 frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
+
+/**
+ * Key and value of the entry the cursor is at, for one call: both empty if it is at none. As
+ * frondb_cursor_key() and frondb_cursor_value().
+ *
+ * Threads: one at a time.
+ *
+ * Errors: as frondb_cursor_value().
+ */
+frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
 
 /**
  * The state that a cursor shows, as a snapshot. Free it with frondb_snapshot_free().

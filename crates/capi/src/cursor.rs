@@ -182,7 +182,7 @@ impl Batch {
     }
 }
 
-/// An entry of a batch.
+/// An entry of a tree.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_entry {
@@ -442,6 +442,26 @@ pub extern "C" fn frondb_cursor_value(
     call(|| {
         let (place, mut cursor) = (out(value)?, handle::exclusive::<CursorObject>(cursor)?);
         place.write(frondb_slice::of(either!(cursor.inner.get_mut(), cursor => cursor.value())?));
+        Ok(())
+    })
+}
+
+/// Key and value of the entry the cursor is at, for one call: both empty if it is at none. As
+/// frondb_cursor_key() and frondb_cursor_value().
+///
+/// Threads: one at a time.
+///
+/// Errors: as frondb_cursor_value().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_entry(
+    cursor: *mut frondb_cursor,
+    entry: Option<&mut MaybeUninit<frondb_entry>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, mut cursor) = (out(entry)?, handle::exclusive::<CursorObject>(cursor)?);
+        let (key, value) =
+            either!(cursor.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
+        place.write(frondb_entry { key: frondb_slice::of(key), value: frondb_slice::of(value) });
         Ok(())
     })
 }

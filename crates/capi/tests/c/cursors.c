@@ -53,6 +53,7 @@ static void scan_batches(frondb_cursor *cursor) {
 
 static void steps_and_batches(frondb_cursor *cursor) {
   frondb_rows rows;
+  frondb_entry entry;
   frondb_slice key, value;
   unsigned char memory[4];
   bool found;
@@ -61,6 +62,8 @@ static void steps_and_batches(frondb_cursor *cursor) {
   OK(frondb_cursor_key(cursor, &key));
   OK(frondb_cursor_value(cursor, &value));
   CHECK(found && key_number(key) == 500 && is(value, "value 500"));
+  OK(frondb_cursor_entry(cursor, &entry));
+  check_row(&entry, 500);
   OK(frondb_cursor_next_batch(cursor, 2, 1000, &rows));
   CHECK(rows.count == 2);
   check_row(&rows.entries[0], 500);
