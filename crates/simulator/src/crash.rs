@@ -101,6 +101,17 @@ impl Known {
         }
     }
 
+    /// What has been committed so far is durable. A prepare behind the last commit need not be: it is
+    /// in the log only.
+    pub fn commits_durable(&self) {
+        let mut inner = self.inner();
+        let prepares = |at: usize| {
+            at > 0 && inner.moments[at].prepared.len() > inner.moments[at - 1].prepared.len()
+        };
+        let last = (0..inner.moments.len()).rev().find(|at| !prepares(*at));
+        inner.moments.drain(..last.unwrap_or_default());
+    }
+
     /// A change of the catalog begins.
     pub fn changing_catalog(&self, next: Catalog) {
         self.inner().catalog_next = Some(next);

@@ -271,7 +271,11 @@ impl Simulation {
             }
             Op::CreateTree { .. } | Op::RenameTree { .. } | Op::DropTree { .. } => self.catalog(op),
             Op::Sync => self.all_durable(|db| db.sync()),
-            Op::Flush => self.all_durable(|db| db.flush()),
+            Op::Flush => {
+                self.db().flush()?;
+                self.known.commits_durable();
+                Ok(())
+            }
             Op::Checkpoint => self.all_durable(|db| db.checkpoint()),
             Op::Work { pieces, idle } => {
                 for _ in 0..*pieces {
