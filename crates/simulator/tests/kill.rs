@@ -1,7 +1,8 @@
 //! `kill -9` in the middle of everything, on a real file system: a child process writes rows and
 //! index entries, says through a pipe what was acknowledged, and is killed; the parent opens what
 //! is left. All that was acknowledged is there, also what was not synced; what was in flight is
-//! there as a whole or not at all; the index has exactly the entries of the rows.
+//! there as a whole or not at all; the index has exactly the entries of the rows. Commits are batches,
+//! transactions with a savepoint that is rolled back, and prepared ones, which the parent may have to decide.
 //!
 //! `FRONDB_KILL_ROUNDS` sets the rounds, `FRONDB_SEED` the rows and when the child dies.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
@@ -11,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use frondb::{Batch, Db, Durability, Tree};
+use frondb::{Batch, Db, Durability, TransactionOptions, Tree};
 use frondb_core::prng::Prng;
 use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
@@ -68,6 +69,44 @@ fn open(path: &Path) -> (Db, Tree, Tree) {
     (db, rows, values)
 }
 
+/// A key of a tree, and its value or none.
+type Writes<'a> = Vec<(&'a Tree, Vec<u8>, Option<Vec<u8>>)>;
+
+/// Commits in one of several ways.
+fn commit(db: &Db, writes: &Writes<'_>, n: u64, durability: Durability) {
+    if n.is_multiple_of(3) {
+        let mut batch = Batch::new();
+        for (tree, key, value) in writes {
+            match value {
+                Some(value) => batch.put(tree, key, value),
+                None => batch.delete(tree, key),
+            }
+        }
+        return db.write(&batch, durability).unwrap();
+    }
+    let transaction = db.begin(TransactionOptions::new().durability(durability)).unwrap();
+    for (i, (tree, key, value)) in writes.iter().enumerate() {
+        if i % 7 == 3 {
+            let savepoint = transaction.set_savepoint().unwrap();
+            transaction.delete_range(tree, b"", None).unwrap();
+            // Now and then so much that it spills.
+            let large = if n.is_multiple_of(40) { 30_000 } else { 30 };
+            (0..12_u8).for_each(|k| transaction.put(tree, &[k], &vec![k; large]).unwrap());
+            transaction.roll_back_to(savepoint).unwrap();
+        }
+        match value {
+            Some(value) => transaction.put(tree, key, value).unwrap(),
+            None => transaction.delete(tree, key).unwrap(),
+        }
+    }
+    if n % 3 == 1 {
+        return transaction.commit().unwrap();
+    }
+    transaction.prepare(&n.to_be_bytes()).unwrap();
+    drop(transaction);
+    db.commit_prepared(&n.to_be_bytes(), durability).unwrap();
+}
+
 /// The child: writes until it is killed.
 fn write_until_killed(path: &Path, seed: u64, first: u64) {
     let mut model = Rows::new();
@@ -75,24 +114,25 @@ fn write_until_killed(path: &Path, seed: u64, first: u64) {
     let (db, rows, values) = open(path);
     let mut out = std::io::stdout();
     for n in first.. {
-        let mut batch = Batch::new();
+        let mut writes = Writes::default();
         let changes = changes(seed, n);
         for change in &changes {
             let (row, value) = *change;
             if let Some(old) = model.get(&row) {
-                batch.delete(&values, &entry(*old, row));
+                writes.push((&values, entry(*old, row), None));
             }
             match value {
                 Some(value) => {
-                    batch.put(&rows, &row.to_be_bytes(), &value.to_be_bytes());
-                    batch.put(&values, &entry(value, row), b"");
+                    let bytes = value.to_be_bytes().to_vec();
+                    writes.push((&rows, row.to_be_bytes().to_vec(), Some(bytes)));
+                    writes.push((&values, entry(value, row), Some(Vec::new())));
                 }
-                None => batch.delete(&rows, &row.to_be_bytes()),
+                None => writes.push((&rows, row.to_be_bytes().to_vec(), None)),
             }
             apply(&mut model, &[*change]);
         }
         let durability = if n % 5 == 0 { Durability::Sync } else { Durability::NoSync };
-        db.write(&batch, durability).unwrap();
+        commit(&db, &writes, n, durability);
         writeln!(out, "ack {n}").unwrap();
         out.flush().unwrap();
         if n % 97 == 0 {
@@ -114,6 +154,14 @@ fn read(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// How many commits the database holds, which is `acked` or one more.
 fn check(path: &Path, seed: u64, acked: u64) -> u64 {
     let (db, rows, values) = open(path);
+    // All that was acknowledged was decided; the one in flight may be decided in any way.
+    for xid in db.prepared() {
+        assert_eq!(xid, acked.to_be_bytes());
+        match seed % 2 {
+            0 => db.rollback_prepared(&xid).unwrap(),
+            _ => db.commit_prepared(&xid, Durability::Sync).unwrap(),
+        }
+    }
     let (found_rows, found_values) = (read(&rows), read(&values));
     let mut model = Rows::new();
     (0..acked).for_each(|n| apply(&mut model, &changes(seed, n)));

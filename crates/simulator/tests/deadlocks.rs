@@ -1,0 +1,140 @@
+//! Deadlock storms: many threads lock rows, ranges and scans in random orders at all isolation
+//! levels. Each transaction ends, by its commit or as the victim of a deadlock or a conflict, and
+//! each victim gets through when it tries again. Nothing hangs: lock timeouts are so long that only
+//! the search for cycles can end a wait. Should one last, the test says who waits for whom.
+//!
+//! `FRONDB_SEED` picks what the threads do, `FRONDB_STORM` how many transactions each has.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use frondb::{
+    Db, Durability, ErrorKind, Isolation, Result, Transaction, TransactionCursorOptions,
+    TransactionOptions, Tree, Wait,
+};
+use frondb_core::prng::Prng;
+use frondb_device::MemoryDevice;
+use frondb_simulator::Setup;
+use frondb_simulator::functions::Function;
+use frondb_simulator::simulation::{clock, open};
+use frondb_testkit::seed;
+
+const ROWS: u64 = 24;
+
+/// No progress for so long is a hang. What a run takes has nothing to do with it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn key(prng: &mut Prng) -> [u8; 8] {
+    prng.below(ROWS).to_be_bytes()
+}
+
+/// Locks and writes of one transaction, the same at each try.
+fn work(transaction: &Transaction, trees: &[Tree; 2], seed: u64) -> Result<()> {
+    let mut prng = Prng::new(seed);
+    for _ in 0..2 + prng.below(6) {
+        let tree = &trees[prng.index(2)];
+        let (a, b) = (key(&mut prng), key(&mut prng));
+        let (lo, hi) = (a.min(b), a.max(b));
+        match prng.below(12) {
+            0 | 1 => transaction.put(tree, &a, &b)?,
+            2 => transaction.update(tree, &a, b"x")?,
+            3 => transaction.delete(tree, &a)?,
+            4 => drop(transaction.get_for_update(tree, &a, Wait::Timeout)?),
+            5 => drop(transaction.get_for_share(tree, &a, Wait::Timeout)?),
+            6 => drop(transaction.get(tree, &a)?),
+            7 => transaction.delete_range(tree, &lo, Some(&hi))?,
+            n => {
+                let options = TransactionCursorOptions::new().range(&lo[..]..&hi[..]);
+                let options = match n {
+                    8 => options,
+                    9 | 10 => options.for_share(Wait::Timeout),
+                    _ => options.for_update(Wait::Timeout),
+                };
+                let mut cursor = transaction.cursor_with(tree, options)?;
+                let backward = prng.chance(1, 2);
+                while if backward { cursor.prev()? } else { cursor.next()? } {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tries a transaction until it commits. Returns how many tries failed.
+fn insist(db: &Db, trees: &[Tree; 2], seed: u64) -> u64 {
+    let mut prng = Prng::new(seed);
+    let levels = [
+        Isolation::ReadUncommitted,
+        Isolation::ReadCommitted,
+        Isolation::RepeatableRead,
+        Isolation::Serializable,
+    ];
+    let options = TransactionOptions::new()
+        .isolation(levels[prng.index(4)])
+        .snapshot_isolation(prng.chance(1, 2))
+        .lock_timeout(Duration::from_secs(1_000_000))
+        .durability(Durability::NoSync);
+    for tries in 0.. {
+        let transaction = db.begin(options.clone()).unwrap();
+        let Err(error) = work(&transaction, trees, seed).and_then(|()| transaction.commit()) else {
+            return tries;
+        };
+        let expected = [ErrorKind::Deadlock, ErrorKind::Conflict];
+        assert!(expected.contains(&error.kind()), "{error}");
+        transaction.rollback().unwrap();
+    }
+    unreachable!()
+}
+
+fn storm(threads: u64, seed: u64) {
+    let each = seed::from_env("FRONDB_STORM", 1600) / threads;
+    let setup = Setup { threads: 1, ..Setup::tall() };
+    let db = open(&MemoryDevice::new(), &setup, &(clock() as _)).unwrap();
+    let make = |name| db.create_tree(name, setup.tree_options(Function::Append)).unwrap();
+    let trees = [make("a"), make("b")];
+    let (sender, ends) = channel();
+    let workers: Vec<_> = (0..threads)
+        .map(|thread| {
+            let (db, trees, sender) = (db.clone(), trees.clone(), sender.clone());
+            std::thread::spawn(move || {
+                for i in 0..each {
+                    let tries = insist(&db, &trees, seed << 32 | thread << 24 | i);
+                    // The other end is gone only after a failure.
+                    if sender.send(tries).is_err() {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    drop(sender);
+    let (mut done, mut failed) = (0, 0);
+    loop {
+        match ends.recv_timeout(PATIENCE) {
+            Ok(tries) => {
+                done += 1;
+                failed += tries;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let (waits, locks) = (db.lock_waits(), db.locks());
+                panic!("seed {seed}: it hangs after {done}; waits: {waits:#?}; locks: {locks:#?}");
+            }
+        }
+    }
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    assert_eq!(done, threads * each);
+    let deadlocks = db.stats().deadlocks;
+    println!(
+        "seed {seed}, {threads} threads: {done} done, {failed} tries failed, {deadlocks} deadlocks"
+    );
+    assert!(deadlocks > 0);
+    assert_eq!((db.locks(), db.lock_waits()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn every_transaction_of_a_storm_gets_through() {
+    let first = seed::from_env("FRONDB_SEED", 1);
+    storm(8, first);
+    storm(16, first + 1);
+}
