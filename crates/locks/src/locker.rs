@@ -101,12 +101,11 @@ impl Locker {
         self.release_all();
         self.id = id;
         self.work = AtomicU64::new(0);
-        if let Some(mut waker) = self.waker.take() {
-            // One that somebody else knows is somebody else's.
-            if let Some(own) = Arc::get_mut(&mut waker) {
-                own.cancelled = AtomicBool::new(false);
-                self.waker = OnceLock::from(waker);
-            }
+        match self.waker.get_mut().map(Arc::get_mut) {
+            None => {}
+            Some(Some(own)) => own.cancelled = AtomicBool::new(false),
+            // Somebody else knows it, so it is the other transaction's.
+            Some(None) => self.waker = OnceLock::new(),
         }
     }
 

@@ -235,6 +235,9 @@ impl WriteSet {
     /// The extents of large values that messages in memory refer to.
     #[must_use]
     pub fn values(&self) -> Vec<(TreeId, Vec<Extent>)> {
+        if self.trees.iter().all(|writes| writes.values.is_empty()) {
+            return Vec::new();
+        }
         let of_tree = |writes: &TreeWrites| {
             let tree = writes.tree();
             let values = writes.values.iter().map(move |(_, extents)| (tree, extents.clone()));

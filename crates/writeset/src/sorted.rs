@@ -22,6 +22,10 @@ const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// So many messages are brought into the processor's cache at once.
+const TOUCHED: usize = 16;
+const CACHE_LINE_BYTES: usize = 64;
+
 /// Encoded point messages and their order.
 pub(crate) struct Sorted {
     bytes: Vec<u8>,
@@ -84,6 +88,18 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
         .map_err(|_| Error::internal("a message of a write set cannot be decoded"))
 }
 
+/// Reads a byte or two of the messages that come next. They lie anywhere: asked for one after the
+/// other each would be waited for, asked for at once they are waited for together.
+fn touch(bytes: &[u8], next: &[Slot]) {
+    let mut sum = 0_u8;
+    for slot in next.iter().take(TOUCHED) {
+        for at in [slot.at as usize, slot.at as usize + CACHE_LINE_BYTES] {
+            sum ^= bytes.get(at).copied().unwrap_or(0);
+        }
+    }
+    std::hint::black_box(sum);
+}
+
 /// A walk over [`Sorted`].
 pub(crate) struct SortedWrites {
     sorted: Arc<Sorted>,
@@ -95,7 +111,10 @@ impl Source for SortedWrites {
         chunk.clear();
         let Sorted { bytes, slots, first } = &*self.sorted;
         let mut taken = 0;
-        for slot in slots[self.next..].iter().take(CHUNK_ENTRIES) {
+        for (slot, n) in slots[self.next..].iter().take(CHUNK_ENTRIES).zip(0..) {
+            if n % TOUCHED == 0 {
+                touch(bytes, &slots[self.next..]);
+            }
             let Op::Point { kind, key, value } = decode_at(bytes, slot.at)? else {
                 return Err(Error::internal("a range delete is among sorted messages"));
             };
