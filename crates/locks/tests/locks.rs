@@ -8,7 +8,7 @@ use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
-use frondb_locks::LockWait::NoWait;
+use frondb_locks::LockWait::{NoWait, Upto};
 use frondb_locks::{
     Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker,
 };
@@ -290,4 +290,27 @@ fn messages_say_what_and_who() {
     assert!(error.message().contains("range [\"\", end) of tree 3"), "{error}");
     let error = two.lock_row(&table, &long, Shared, NoWait).unwrap_err();
     assert!(error.message().contains("\\xfe\"... (300 bytes)"), "{error}");
+}
+
+#[test]
+fn a_renewed_locker_has_no_locks_and_does_not_hear_what_was_meant_for_the_old_one() {
+    let manager = LockManager::new(LockOptions::default(), Budget::new(1 << 30));
+    let table = manager.table(TreeId(1));
+    let mut locker = manager.locker(1);
+    locker.lock_row(&table, b"a", Exclusive, NoWait).unwrap();
+    let old = locker.canceller();
+    // Nobody else knows this one's waker any more when it is renewed.
+    let mut quiet = manager.locker(2);
+    quiet.canceller().cancel();
+    locker.renew(3);
+    quiet.renew(4);
+    old.cancel();
+    assert_eq!((locker.id(), quiet.id()), (3, 4));
+    let mut other = manager.locker(5);
+    other.lock_row(&table, b"a", Exclusive, NoWait).unwrap();
+    for locker in [&mut locker, &mut quiet] {
+        let wait = Upto(std::time::Duration::ZERO);
+        let error = locker.lock_row(&table, b"a", Shared, wait).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockTimeout, "{error}");
+    }
 }
