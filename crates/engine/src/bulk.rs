@@ -14,6 +14,8 @@
 //!
 //! More runs than [`MERGE_RUNS_MAX`] are merged in passes.
 
+use std::ops::Range;
+
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::range_delete::RangeDeletes;
@@ -239,10 +241,11 @@ impl BulkWriter {
         let share = self.shared.buffer_bytes / self.shared.writers.load(Ordering::Relaxed).max(1);
         let share = share.max(BUFFER_BYTES_MIN);
         loop {
-            let bytes: u64 = self.trees.iter().map(|(_, buffer, _)| buffer.memory_bytes()).sum();
-            self.memory.resize(bytes);
-            let largest = (0..self.trees.len()).max_by_key(|&i| self.trees[i].1.raw_bytes());
-            let Some(largest) = largest.filter(|_| bytes > share) else { return Ok(()) };
+            let sum = |of: fn(&SortBuffer) -> u64| self.trees.iter().map(|(_, b, _)| of(b)).sum();
+            self.memory.resize(sum(SortBuffer::memory_bytes));
+            let used: u64 = sum(SortBuffer::used_bytes);
+            let largest = (0..self.trees.len()).max_by_key(|&i| self.trees[i].1.used_bytes());
+            let Some(largest) = largest.filter(|_| used > share) else { return Ok(()) };
             if self.trees[largest].1.is_empty() {
                 return Ok(());
             }
@@ -253,12 +256,15 @@ impl BulkWriter {
     fn write_run(&mut self, at: usize) -> Result<()> {
         self.sort(at)?;
         let _call = self.shared.engine.begin_call()?;
+        let alone = self.trees.len() == 1;
         let (tree, buffer, _) = &mut self.trees[at];
-        let raw_bytes = buffer.raw_bytes();
-        let source = SortBuffer::source(&*buffer, self.shared.next_number());
-        let run = self.shared.write_sorted(tree, source, raw_bytes)?;
-        // Not only cleared: the next full buffer may be another tree's.
-        *buffer = SortBuffer::new();
+        let run = self.shared.write_sorted(tree, buffer, self.shared.next_number())?;
+        if alone {
+            buffer.clear();
+        } else {
+            // The next full buffer may be another tree's.
+            *buffer = SortBuffer::new();
+        }
         self.shared.sorted_runs.fetch_add(1, Ordering::Relaxed);
         self.shared.gathered.lock().tree(tree).runs.extend(run);
         Ok(())
@@ -332,25 +338,19 @@ impl LoadShared {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Writes a sorted source as a temporary run.
+    /// Writes a sorted buffer as a temporary run.
     fn write_sorted(
         &self,
         tree: &TreeCore,
-        mut source: impl Source,
-        raw_bytes: u64,
+        buffer: &SortBuffer,
+        number: SeqNo,
     ) -> Result<Option<Arc<Run>>> {
         let env = &self.engine.shared().env;
         let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let mut writer = RunWriter::new(id, tree.id, temporary(tree), false);
         let space = Arc::clone(&env.runs.space);
-        let mut output = Output::new(space, Class::Merge, raw_bytes * 3 / 4, false);
-        let mut chunk = frondb_core::Chunk::new();
-        while source.next_chunk(&mut chunk)? {
-            for i in 0..chunk.len() {
-                let (key, value) = (chunk.key(i), chunk.value(i));
-                writer.add(&mut output, key, chunk.seqs[i], chunk.kinds[i], value)?;
-            }
-        }
+        let mut output = Output::new(space, Class::Merge, buffer.raw_bytes() * 3 / 4, false);
+        buffer.for_each(|key, kind, value| writer.add(&mut output, key, number, kind, value))?;
         let meta = writer.finish(&mut output)?;
         output.finish()?;
         Ok(meta.map(|meta| Run::new(meta, None, Arc::clone(&env.runs))))
@@ -522,8 +522,8 @@ impl<'a> Merging<'a> {
         let all = &mut self.trees[i].runs;
         all.sort_by_key(|run| run.meta().max_seq);
         let sizes: Vec<u64> = all.iter().map(|run| run.meta().entries).collect();
-        let from = smallest_window(&sizes, self.fan_in);
-        let runs: Vec<Arc<Run>> = all.drain(from..from + self.fan_in).collect();
+        let window = smallest_window(&sizes, self.fan_in);
+        let runs: Vec<Arc<Run>> = all.drain(window).collect();
         let sources = runs.iter().map(merge_source).collect::<Result<_>>()?;
         let bytes = runs.iter().map(|run| run.meta().raw_bytes).sum();
         let target =
@@ -662,8 +662,9 @@ impl GatheredTree {
         let mut sizes: Vec<u64> = runs.iter().map(|run| run.meta().entries).collect();
         let mut total: u64 = self.buffers.iter().map(|buffer| buffer.len() as u64).sum();
         while sizes.len() > fan_in {
-            let from = smallest_window(&sizes, fan_in);
-            let merged: u64 = sizes.drain(from..from + fan_in).sum();
+            let window = smallest_window(&sizes, fan_in);
+            let from = window.start;
+            let merged: u64 = sizes.drain(window).sum();
             total += merged;
             sizes.insert(from, merged);
         }
@@ -671,10 +672,13 @@ impl GatheredTree {
     }
 }
 
-/// Where the `n` neighbours begin whose sum is smallest; there are more than `n`.
-fn smallest_window(sizes: &[u64], n: usize) -> usize {
+/// The neighbours to merge first where there are more than `fan_in` runs: no more than it takes to
+/// have `fan_in` left, and the smallest.
+fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
+    let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());
-    sums.enumerate().min_by_key(|&(_, sum)| sum).map_or(0, |(at, _)| at)
+    let at = sums.enumerate().min_by_key(|&(_, sum)| sum).map_or(0, |(at, _)| at);
+    at..at + n
 }
 
 /// What reads a temporary run, with its number.
