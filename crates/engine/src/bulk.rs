@@ -69,7 +69,7 @@ pub enum Duplicates {
 pub struct BulkOptions {
     /// What to do with keys that are given twice.
     pub duplicates: Duplicates,
-    /// Memory for sorting, all writers together, bytes; 0 for an eighth of the memory option.
+    /// Memory for sorting, all writers together, bytes; 0 for a quarter of the memory option.
     pub memory_bytes: u64,
     /// What [`BulkLoad::finish`] waits for.
     pub durability: Durability,
@@ -161,7 +161,7 @@ impl Engine {
     pub fn bulk_load(self: &Arc<Self>, options: BulkOptions) -> Result<BulkLoad> {
         let env = &self.shared().env;
         env.check()?;
-        let default = env.options.memory_bytes / 8;
+        let default = env.options.memory_bytes / 4;
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {
             engine: Arc::clone(self),
