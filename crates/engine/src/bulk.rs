@@ -21,7 +21,7 @@ use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Direction, Error, ErrorKind, Result, RunId, SeqNo, Source, TreeId};
+use frondb_core::{Direction, Error, ErrorKind, Lsn, Result, RunId, SeqNo, Source, TreeId};
 use frondb_filter::FilterKind;
 use frondb_locks::{LockMode, LockWait};
 use frondb_run::{Output, ReadMode, Run, RunCursor, RunOptions, RunWriter};
@@ -225,10 +225,13 @@ impl BulkWriter {
     fn put_large(&mut self, at: usize, key: &[u8], value: &[u8]) -> Result<()> {
         let _call = self.shared.engine.begin_call()?;
         let (_, buffer, values) = &mut self.trees[at];
-        values.push(Vec::new());
-        let Some(extents) = values.last_mut() else { return Ok(()) };
         let space = &self.shared.engine.shared().env.runs.space;
-        let reference = write_value(space, value, extents)?;
+        let mut extents = Vec::new();
+        let reference = write_value(space, value, &mut extents).inspect_err(|_| {
+            extents.iter().for_each(|extent| space.release(*extent));
+        });
+        let reference = reference?;
+        values.push(extents);
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
         buffer.put(key, &encoded, true);
@@ -411,7 +414,11 @@ impl BulkLoad {
         let report = merging.merge_all()?;
         let parts = std::mem::take(&mut merging.parts);
         match shared.commit(&parts) {
-            Ok(()) => Ok(report),
+            Ok(None) => Ok(report),
+            // From here on the runs are the trees', whatever becomes of the wait.
+            Ok(Some(end)) => {
+                shared.engine.wait_durable(end, shared.options.durability).map(|()| report)
+            }
             Err(error) => {
                 let env = &shared.engine.shared().env;
                 // Where nobody knows what the log has, the commit may come back.
@@ -447,9 +454,10 @@ impl GatheredTree {
 impl LoadShared {
     /// One commit attaches all parts. The trees are locked as a whole meanwhile, for what is written
     /// meets locks of transactions.
-    fn commit(&self, parts: &[Attachment]) -> Result<()> {
+    /// Returns what to wait for; after an error nothing has changed.
+    fn commit(&self, parts: &[Attachment]) -> Result<Option<Lsn>> {
         if parts.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let shared = self.engine.shared();
         let env = &shared.env;
@@ -459,19 +467,15 @@ impl LoadShared {
             let wait = LockWait::Upto(LOCK_TIMEOUT);
             locker.lock_range(&part.tree.locks, b"", None, LockMode::Exclusive, wait)?;
         }
-        let end = {
-            let _call = self.engine.begin_call()?;
-            shared.admit(Load { bytes: 0, messages: 0, frees_space: false })?;
-            pending::add(env, txn, parts)?;
-            let commit = Commit { txn, attachments: parts, sections: &[] };
-            let committed = shared
-                .commit(commit, false, &mut Vec::new())
-                .inspect_err(|_| pending::forget(env, txn, parts))?;
-            shared.committed(&committed, 0, 0);
-            committed.end
-        };
-        drop(locker);
-        self.engine.wait_durable(end, self.options.durability)
+        let _call = self.engine.begin_call()?;
+        shared.admit(Load { bytes: 0, messages: 0, frees_space: false })?;
+        pending::add(env, txn, parts)?;
+        let commit = Commit { txn, attachments: parts, sections: &[] };
+        let committed = shared
+            .commit(commit, false, &mut Vec::new())
+            .inspect_err(|_| pending::forget(env, txn, parts))?;
+        shared.committed(&committed, 0, 0);
+        Ok(Some(committed.end))
     }
 }
 

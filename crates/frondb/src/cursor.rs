@@ -6,6 +6,24 @@ use frondb_core::Result;
 use frondb_core::tuple::prefix_end;
 use frondb_engine::Snapshot;
 
+/// A range of keys as cursors have it: the first key, and the first key beyond.
+pub(crate) fn bounds_of<'a>(
+    range: &impl RangeBounds<&'a [u8]>,
+) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    let above = |key: &[u8]| [key, &[0]].concat();
+    let lower = match range.start_bound() {
+        Bound::Unbounded => None,
+        Bound::Included(key) => Some(key.to_vec()),
+        Bound::Excluded(key) => Some(above(key)),
+    };
+    let upper = match range.end_bound() {
+        Bound::Unbounded => None,
+        Bound::Included(key) => Some(above(key)),
+        Bound::Excluded(key) => Some(key.to_vec()),
+    };
+    (lower, upper)
+}
+
 /// What a cursor shows. All of the tree as of now by default.
 #[derive(Clone, Debug, Default)]
 pub struct CursorOptions {
@@ -22,17 +40,7 @@ impl CursorOptions {
     /// Only keys in `range`, for example `b"a".as_slice()..b"b".as_slice()`.
     #[must_use]
     pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
-        let above = |key: &[u8]| [key, &[0]].concat();
-        self.inner.lower = match range.start_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(key.to_vec()),
-            Bound::Excluded(key) => Some(above(key)),
-        };
-        self.inner.upper = match range.end_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(above(key)),
-            Bound::Excluded(key) => Some(key.to_vec()),
-        };
+        (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 

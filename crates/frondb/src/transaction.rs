@@ -1,6 +1,6 @@
 //! [`Transaction`]: reads and writes that take effect together or not at all.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::time::Duration;
 
 use frondb_core::Result;
@@ -9,6 +9,7 @@ use frondb_engine::{
     Canceller, Committing, Durability, Isolation, LockMode, ReadLock, Savepoint, Wait,
 };
 
+use crate::cursor::bounds_of;
 use crate::tree::Tree;
 
 /// What a transaction is begun with. The defaults: repeatable read, waits of 10 s for a lock, and
@@ -374,17 +375,7 @@ impl TransactionCursorOptions {
     /// Only keys in `range`.
     #[must_use]
     pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
-        let above = |key: &[u8]| [key, &[0]].concat();
-        self.inner.lower = match range.start_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(key.to_vec()),
-            Bound::Excluded(key) => Some(above(key)),
-        };
-        self.inner.upper = match range.end_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(above(key)),
-            Bound::Excluded(key) => Some(key.to_vec()),
-        };
+        (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 
