@@ -19,13 +19,24 @@ use shuttle::thread;
 /// What a thread runs.
 pub type Task = Box<dyn FnOnce() + Send + 'static>;
 
+/// Who goes first when there are more threads to run than cores.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Priority {
+    /// As the thread that started it.
+    Same,
+    /// Behind the threads that somebody waits for, without ever being starved by them. What a
+    /// point read waits for when cores are short is mostly its turn behind a merge, which takes
+    /// whatever time it can get.
+    Background,
+}
+
 /// Runs tasks on threads of their own.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Starts `task` on a new thread called `name` (the kernel shows its first 15 bytes).
     ///
     /// # Errors
     /// `Io` if the system gives no more threads; the task was not run then.
-    fn spawn(&self, name: &str, task: Task) -> Result<JoinHandle>;
+    fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle>;
 }
 
 /// An executor as the parts of the engine hold it.
@@ -89,11 +100,29 @@ impl ThreadExecutor {
     }
 }
 
+/// Added to the nice value of a background thread: a third of the processor time of a foreground
+/// thread that wants the same core (each step is a factor of 1.25).
+#[cfg(all(target_os = "linux", not(shuttle)))]
+const BACKGROUND_NICENESS: i32 = 5;
+
+/// Puts the calling thread behind the others. A wish: where it is refused the thread runs all the
+/// same. Linux has a nice value a thread; elsewhere the whole process would give way.
+fn give_way() {
+    #[cfg(all(target_os = "linux", not(shuttle)))]
+    let _ = rustix::process::nice(BACKGROUND_NICENESS);
+}
+
 impl Executor for ThreadExecutor {
-    fn spawn(&self, name: &str, task: Task) -> Result<JoinHandle> {
+    fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle> {
         if name.contains('\0') {
             return Err(Error::invalid(format!("thread name {name:?} contains a zero byte")));
         }
+        let task = move || {
+            if priority == Priority::Background {
+                give_way();
+            }
+            task();
+        };
         let thread = thread::Builder::new()
             .name(name.to_owned())
             .spawn(task)
@@ -105,7 +134,26 @@ impl Executor for ThreadExecutor {
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
-    use crate::sync::atomic::{AtomicBool, Ordering};
+    use crate::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_background_thread_gives_way() {
+        let nice = |priority| {
+            let found = Arc::new(AtomicI32::new(i32::MIN));
+            let set = Arc::clone(&found);
+            let task = Box::new(move || {
+                // Adding nothing tells where it is.
+                set.store(rustix::process::nice(0).unwrap(), Ordering::SeqCst);
+            });
+            ThreadExecutor.spawn("nice", priority, task).unwrap().join().unwrap();
+            found.load(Ordering::SeqCst)
+        };
+        let own = rustix::process::nice(0).unwrap();
+        assert_eq!(nice(Priority::Same), own);
+        assert_eq!(nice(Priority::Background), (own + BACKGROUND_NICENESS).min(19));
+        assert_eq!(rustix::process::nice(0).unwrap(), own);
+    }
 
     #[test]
     fn a_task_runs_under_its_name() {
@@ -114,7 +162,7 @@ mod tests {
         let task = Box::new(move || {
             flag.store(thread::current().name() == Some("flusher"), Ordering::SeqCst);
         });
-        let handle = ThreadExecutor.spawn("flusher", task).unwrap();
+        let handle = ThreadExecutor.spawn("flusher", Priority::Same, task).unwrap();
         assert_eq!(handle.name(), "flusher");
         handle.join().unwrap();
         assert!(ran.load(Ordering::SeqCst));
@@ -123,14 +171,15 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_internal_error_with_its_message() {
         let task = Box::new(|| std::panic::resume_unwind(Box::new("out of cheese")));
-        let error = ThreadExecutor.spawn("merger", task).unwrap().join().unwrap_err();
+        let error =
+            ThreadExecutor.spawn("merger", Priority::Same, task).unwrap().join().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert_eq!(error.message(), "thread merger panicked: out of cheese");
     }
 
     #[test]
     fn a_name_with_a_zero_byte_is_refused() {
-        let error = ThreadExecutor.spawn("a\0b", Box::new(|| ())).unwrap_err();
+        let error = ThreadExecutor.spawn("a\0b", Priority::Same, Box::new(|| ())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 }

@@ -1,7 +1,7 @@
 //! [`Engine`]: an open database, and what its users and its workers share.
 
 use frondb_core::clock::SharedClock;
-use frondb_core::executor::{JoinHandle, SharedExecutor};
+use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
@@ -127,8 +127,8 @@ impl Engine {
         two_phase::lock_again(&engine.shared.env)?;
         for i in 0..threads {
             let shared = Arc::clone(&engine.shared);
-            let handle =
-                executor.spawn(&format!("frondb-{i}"), Box::new(move || worker(&shared)))?;
+            let task = Box::new(move || worker(&shared));
+            let handle = executor.spawn(&format!("frondb-{i}"), Priority::Background, task)?;
             engine.workers.lock().push(handle);
         }
         engine.shared.freeze_if_full(&[]);

@@ -224,7 +224,7 @@ impl fmt::Debug for Condvar {
 mod shuttle_tests {
     use super::atomic::{AtomicU32, Ordering};
     use super::*;
-    use crate::executor::{Executor, ThreadExecutor};
+    use crate::executor::{Executor, Priority, ThreadExecutor};
 
     const SCHEDULES: usize = 500;
 
@@ -239,7 +239,8 @@ mod shuttle_tests {
                 let seen = shared.load(Ordering::SeqCst);
                 shared.store(seen + 1, Ordering::SeqCst);
             };
-            let thread = ThreadExecutor.spawn("adder", Box::new(add.clone())).unwrap();
+            let thread =
+                ThreadExecutor.spawn("adder", Priority::Same, Box::new(add.clone())).unwrap();
             add();
             thread.join().unwrap();
             assert_eq!(counter.load(Ordering::SeqCst), 2, "an update was lost");
@@ -256,7 +257,7 @@ mod shuttle_tests {
                 *shared.0.lock() = 7;
                 shared.1.notify_one();
             };
-            let thread = ThreadExecutor.spawn("giver", Box::new(give)).unwrap();
+            let thread = ThreadExecutor.spawn("giver", Priority::Same, Box::new(give)).unwrap();
             let mut value = pair.0.lock();
             pair.1.wait_while(&mut value, |value| *value == 0);
             assert_eq!(*value, 7);
@@ -287,7 +288,7 @@ mod shuttle_tests {
                 assert!(shared.try_read().is_some());
                 assert!(shared.try_write().is_none());
             };
-            ThreadExecutor.spawn("looker", Box::new(look)).unwrap().join().unwrap();
+            ThreadExecutor.spawn("looker", Priority::Same, Box::new(look)).unwrap().join().unwrap();
             drop(held);
             *lock.write() += 1;
             assert_eq!(*lock.read(), 2);
