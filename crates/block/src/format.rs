@@ -128,6 +128,8 @@ pub enum BlockKind {
     Blob = 4,
     /// Anything else a run or a trunk keeps in a block.
     Meta = 5,
+    /// A part of a spool: entries of an external sort, gone after a restart.
+    Spool = 6,
 }
 
 impl BlockKind {
@@ -140,6 +142,7 @@ impl BlockKind {
             Self::Filter => "filter block",
             Self::Blob => "blob block",
             Self::Meta => "meta block",
+            Self::Spool => "spool block",
         }
     }
 
@@ -152,6 +155,7 @@ impl BlockKind {
             3 => Some(Self::Filter),
             4 => Some(Self::Blob),
             5 => Some(Self::Meta),
+            6 => Some(Self::Spool),
             _ => None,
         }
     }

@@ -2,9 +2,9 @@
 //! none.
 //!
 //! ```text
-//!  writer --> sort buffers --> full: the largest is sorted and written as a temporary run
+//!  writer --> sort buffers --> full: the largest is sorted and written as a spool
 //!  writer --> ...                 |
-//!  finish: all runs and buffers of a tree --merge--> base runs, one a leaf, written once
+//!  finish: all spools and buffers of a tree --merge--> base runs, one a leaf, written once
 //!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
@@ -12,26 +12,23 @@
 //! trees as they were and give the space back. Concurrent readers and writers of the trees go on;
 //! the commit locks the trees as a whole for a moment.
 //!
-//! More runs than [`MERGE_RUNS_MAX`] are merged in passes.
+//! | file | role |
+//! |---|---|
+//! | `merging.rs` | the merges of `finish` |
 
-use std::ops::Range;
+mod merging;
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
-use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Direction, Error, ErrorKind, Lsn, Result, RunId, SeqNo, Source, TreeId};
-use frondb_filter::FilterKind;
+use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo};
 use frondb_locks::{LockMode, LockWait};
-use frondb_run::{Output, ReadMode, Run, RunCursor, RunOptions, RunWriter};
-use frondb_space::{Class, Extent, Space};
-use frondb_trunk::Key;
-use frondb_trunk::cut::Target;
-use frondb_trunk::install::Place;
-use frondb_trunk::job::{Job, JobInput};
+use frondb_run::{Spool, SpoolWriter};
+use frondb_space::{Extent, Space};
 use frondb_writeset::SortBuffer;
 
+use self::merging::Merging;
 use crate::admission::Load;
 use crate::attach::Attachment;
 use crate::blob::write_value;
@@ -43,13 +40,7 @@ use crate::plans::orphans_of;
 use crate::transaction::LOCK_TIMEOUT;
 use crate::tree::{Tree, TreeCore};
 
-/// Most runs that are merged at a time.
-const MERGE_RUNS_MAX: usize = 64;
-/// Fewest: with less memory than they take it takes more.
-const MERGE_RUNS_MIN: usize = 4;
-/// What a run takes while it is merged, bytes.
-const MERGE_RUN_BYTES: u64 = 768 << 10;
-/// A buffer with less is not worth a run of its own.
+/// A buffer with less is not worth a spool of its own.
 const BUFFER_BYTES_MIN: u64 = 256 << 10;
 /// No buffer has more: places in it are 32 bits wide.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
@@ -100,7 +91,7 @@ pub struct BulkReport {
     pub duplicates: u64,
     /// Bytes of keys and values loaded, large values left out.
     pub raw_bytes: u64,
-    /// Temporary runs written for sorting.
+    /// Sorted runs written to the disk because the memory for sorting was full.
     pub sorted_runs: u64,
 }
 
@@ -117,8 +108,9 @@ struct LoadShared {
     /// Writers that exist: they share the memory.
     writers: AtomicU64,
     cancelled: AtomicBool,
-    sorted_runs: AtomicU64,
-    /// Last number given to a run, or to a buffer when it is merged: the larger one counts where two
+    /// Buffers written as spools.
+    spilled: AtomicU64,
+    /// Last number given to a spool, or to a buffer when it is merged: the larger one counts where two
     /// have a key.
     numbers: AtomicU64,
     gathered: Mutex<Gathered>,
@@ -137,8 +129,9 @@ struct Gathered {
 
 struct GatheredTree {
     tree: Arc<TreeCore>,
-    runs: Vec<Arc<Run>>,
-    /// The last of their writers: newer than all runs.
+    /// What buffers were written to, with their numbers.
+    spools: Vec<(SeqNo, Arc<Spool>)>,
+    /// The last of their writers: newer than all spools.
     buffers: Vec<SortBuffer>,
     values: Vec<Vec<Extent>>,
 }
@@ -169,7 +162,7 @@ impl Engine {
             buffer_bytes: bytes.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX),
             writers: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
-            sorted_runs: AtomicU64::new(0),
+            spilled: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             gathered: Mutex::default(),
         };
@@ -252,24 +245,28 @@ impl BulkWriter {
             if self.trees[largest].1.is_empty() {
                 return Ok(());
             }
-            self.write_run(largest)?;
+            self.spill(largest)?;
         }
     }
 
-    fn write_run(&mut self, at: usize) -> Result<()> {
+    fn spill(&mut self, at: usize) -> Result<()> {
         self.sort(at)?;
         let _call = self.shared.engine.begin_call()?;
         let alone = self.trees.len() == 1;
         let (tree, buffer, _) = &mut self.trees[at];
-        let run = self.shared.write_sorted(tree, buffer, self.shared.next_number())?;
+        let mut writer = self.shared.spool_writer(tree, buffer.raw_bytes());
+        buffer.for_each(|key, kind, value| writer.add(key, kind, value))?;
+        let spool = writer.finish()?;
         if alone {
             buffer.clear();
         } else {
             // The next full buffer may be another tree's.
             *buffer = SortBuffer::new();
         }
-        self.shared.sorted_runs.fetch_add(1, Ordering::Relaxed);
-        self.shared.gathered.lock().tree(tree).runs.extend(run);
+        let number = self.shared.next_number();
+        self.shared.spilled.fetch_add(1, Ordering::Relaxed);
+        let spool = spool.map(|spool| (number, Arc::new(spool)));
+        self.shared.gathered.lock().tree(tree).spools.extend(spool);
         Ok(())
     }
 
@@ -321,8 +318,8 @@ impl Gathered {
     fn tree(&mut self, tree: &Arc<TreeCore>) -> &mut GatheredTree {
         let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.tree, tree));
         let at = known.unwrap_or_else(|| {
-            let (runs, buffers, values) = (Vec::new(), Vec::new(), Vec::new());
-            self.trees.push(GatheredTree { tree: Arc::clone(tree), runs, buffers, values });
+            let (spools, buffers, values) = (Vec::new(), Vec::new(), Vec::new());
+            self.trees.push(GatheredTree { tree: Arc::clone(tree), spools, buffers, values });
             self.trees.len() - 1
         });
         &mut self.trees[at]
@@ -341,28 +338,10 @@ impl LoadShared {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Writes a sorted buffer as a temporary run.
-    fn write_sorted(
-        &self,
-        tree: &TreeCore,
-        buffer: &SortBuffer,
-        number: SeqNo,
-    ) -> Result<Option<Arc<Run>>> {
-        let env = &self.engine.shared().env;
-        let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
-        let mut writer = RunWriter::new(id, tree.id, temporary(tree), false);
-        let space = Arc::clone(&env.runs.space);
-        let mut output = Output::new(space, Class::Merge, buffer.raw_bytes() * 3 / 4, false);
-        buffer.for_each(|key, kind, value| writer.add(&mut output, key, number, kind, value))?;
-        let meta = writer.finish(&mut output)?;
-        output.finish()?;
-        Ok(meta.map(|meta| Run::new(meta, None, Arc::clone(&env.runs))))
+    fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
+        let env = Arc::clone(&self.engine.shared().env.runs);
+        SpoolWriter::new(env, tree.options.trunk.run_codec, raw_bytes)
     }
-}
-
-/// Temporary runs are read once, from end to end.
-fn temporary(tree: &TreeCore) -> RunOptions {
-    RunOptions { filter: FilterKind::None, filter_prefix: None, ..tree.options.trunk.run(1) }
 }
 
 impl BulkLoad {
@@ -446,7 +425,6 @@ impl Drop for LoadShared {
 
 impl GatheredTree {
     fn give_back(&self, space: &Space) {
-        self.runs.iter().for_each(|run| run.kill());
         self.values.iter().flatten().for_each(|extent| space.release(*extent));
     }
 }
@@ -477,219 +455,6 @@ impl LoadShared {
         shared.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }
-}
-
-/// The merges of a load.
-struct Merging<'a> {
-    shared: &'a LoadShared,
-    progress: &'a mut dyn FnMut(BulkProgress) -> bool,
-    at: BulkProgress,
-    /// Runs merged at a time.
-    fan_in: usize,
-    trees: Vec<GatheredTree>,
-    /// Finished.
-    parts: Vec<Attachment>,
-    report: BulkReport,
-}
-
-impl<'a> Merging<'a> {
-    fn new(
-        shared: &'a LoadShared,
-        progress: &'a mut dyn FnMut(BulkProgress) -> bool,
-        mut trees: Vec<GatheredTree>,
-    ) -> Self {
-        trees.sort_by_key(|tree| tree.tree.id);
-        let memory = shared.engine.shared().env.options.memory_bytes / 4;
-        let fan_in = (memory / MERGE_RUN_BYTES).clamp(MERGE_RUNS_MIN as u64, MERGE_RUNS_MAX as u64);
-        let fan_in = fan_in as usize;
-        let total = trees.iter().map(|tree| tree.entries_to_merge(fan_in)).sum();
-        let at = BulkProgress { done: 0, total };
-        let sorted_runs = shared.sorted_runs.load(Ordering::Relaxed);
-        let report = BulkReport { sorted_runs, ..BulkReport::default() };
-        Self { shared, progress, at, fan_in, trees, parts: Vec::new(), report }
-    }
-
-    fn merge_all(&mut self) -> Result<BulkReport> {
-        for i in 0..self.trees.len() {
-            while self.trees[i].runs.len() > self.fan_in {
-                self.merge_some(i)?;
-            }
-            self.merge_to_base(i)?;
-        }
-        Ok(self.report)
-    }
-
-    /// Merges the smallest neighbours among the runs of a tree; only neighbours by number, for of one
-    /// writer the last entry counts.
-    fn merge_some(&mut self, i: usize) -> Result<()> {
-        let tree = Arc::clone(&self.trees[i].tree);
-        let all = &mut self.trees[i].runs;
-        all.sort_by_key(|run| run.meta().max_seq);
-        let sizes: Vec<u64> = all.iter().map(|run| run.meta().entries).collect();
-        let window = smallest_window(&sizes, self.fan_in);
-        let runs: Vec<Arc<Run>> = all.drain(window).collect();
-        let sources = runs.iter().map(merge_source).collect::<Result<_>>()?;
-        let bytes = runs.iter().map(|run| run.meta().raw_bytes).sum();
-        let target =
-            Target { lo: Key::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
-        let merged = self.run_job(&tree, sources, bytes, target);
-        runs.iter().for_each(|run| run.kill());
-        self.trees[i].runs.extend(merged?);
-        Ok(())
-    }
-
-    fn merge_to_base(&mut self, i: usize) -> Result<()> {
-        let tree = Arc::clone(&self.trees[i].tree);
-        let mut sources: Vec<(SeqNo, Box<dyn Source>)> =
-            self.trees[i].runs.iter().map(merge_source).collect::<Result<_>>()?;
-        let of_runs: u64 = self.trees[i].runs.iter().map(|run| run.meta().raw_bytes).sum();
-        let buffers = std::mem::take(&mut self.trees[i].buffers);
-        let of_buffers: u64 = buffers.iter().map(SortBuffer::raw_bytes).sum();
-        for buffer in buffers {
-            let number = self.shared.next_number();
-            sources.push((number, Box::new(SortBuffer::source(buffer, number))));
-        }
-        let bytes = of_runs + of_buffers;
-        let env = &self.shared.engine.shared().env;
-        let mut context = tree.context(&tree.version().trunk, env);
-        context.tree_raw_bytes += bytes;
-        let piece_bytes = context.leaf_target();
-        let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };
-        let runs = self.run_job(&tree, sources, bytes, target)?;
-        let place = &mut self.trees[i];
-        place.runs.drain(..).for_each(|run| run.kill());
-        let values = std::mem::take(&mut place.values);
-        for run in &runs {
-            self.report.entries += run.meta().entries;
-            self.report.raw_bytes += run.meta().raw_bytes;
-        }
-        if !runs.is_empty() {
-            self.parts.push(Attachment {
-                tree,
-                runs,
-                range_deletes: Vec::new(),
-                values,
-                numbers: self.shared.numbers.load(Ordering::Relaxed),
-                are_base: true,
-            });
-        }
-        Ok(())
-    }
-
-    fn run_job(
-        &mut self,
-        tree: &Arc<TreeCore>,
-        mut sources: Vec<(SeqNo, Box<dyn Source>)>,
-        raw_bytes: u64,
-        target: Target,
-    ) -> Result<Vec<Arc<Run>>> {
-        // Newest first. What comes out is as new as the newest.
-        sources.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-        let number = |source: Option<&(SeqNo, _)>| source.map_or(SeqNo(1), |source| source.0);
-        let seqs = (number(sources.last()), number(sources.first()));
-        let engine = &self.shared.engine;
-        let input = JobInput {
-            sources: sources.into_iter().map(|(_, source)| source).collect(),
-            range_deletes: RangeDeletes::empty(),
-            snapshots: Arc::from([]),
-            seqs,
-            has_updates: false,
-            at_base: false,
-            raw_bytes,
-            disk_bytes: raw_bytes / 2,
-        };
-        let mut job = Job::new(engine.shared().env.job_env(tree, false), input, vec![target], 1)?;
-        loop {
-            self.shared.check_cancelled()?;
-            let before = job.entries_in();
-            let done = {
-                let _call = engine.begin_call()?;
-                job.step()?
-            };
-            self.at.done += job.entries_in() - before;
-            if !(self.progress)(self.at) {
-                return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
-            }
-            if done {
-                break;
-            }
-        }
-        let result = job.finish()?;
-        let runs: Vec<Arc<Run>> = result.made.iter().map(|made| Arc::clone(&made.run)).collect();
-        let written = self.account(tree.id, &result.dropped_refs, &result.stats);
-        if let Err(error) = written {
-            runs.iter().for_each(|run| run.kill());
-            return Err(error);
-        }
-        Ok(runs)
-    }
-
-    /// Counts what was given twice, and gives up the large values among it.
-    fn account(
-        &mut self,
-        tree: TreeId,
-        dropped: &[Box<[u8]>],
-        stats: &frondb_trunk::job::JobStats,
-    ) -> Result<()> {
-        self.count_duplicates(stats.entries_in - stats.entries_out)?;
-        let space = &self.shared.engine.shared().env.runs.space;
-        match self.trees.iter_mut().find(|place| place.tree.id == tree) {
-            Some(place) => give_up(space, &mut place.values, dropped),
-            None => Ok(()),
-        }
-    }
-
-    fn count_duplicates(&mut self, duplicates: u64) -> Result<()> {
-        if duplicates > 0 && self.shared.options.duplicates == Duplicates::Fail {
-            let message = format!("keys of the load were given more than once: {duplicates} times");
-            return Err(Error::new(ErrorKind::Exists, message));
-        }
-        self.report.duplicates += duplicates;
-        Ok(())
-    }
-}
-
-impl Drop for Merging<'_> {
-    fn drop(&mut self) {
-        // Of a load that failed. What was committed was taken out.
-        let env = &self.shared.engine.shared().env;
-        self.trees.iter().for_each(|tree| tree.give_back(&env.runs.space));
-        pending::release(env, &self.parts);
-    }
-}
-
-impl GatheredTree {
-    /// Entries of all passes.
-    fn entries_to_merge(&self, fan_in: usize) -> u64 {
-        let mut runs: Vec<&Arc<Run>> = self.runs.iter().collect();
-        runs.sort_by_key(|run| run.meta().max_seq);
-        let mut sizes: Vec<u64> = runs.iter().map(|run| run.meta().entries).collect();
-        let mut total: u64 = self.buffers.iter().map(|buffer| buffer.len() as u64).sum();
-        while sizes.len() > fan_in {
-            let window = smallest_window(&sizes, fan_in);
-            let from = window.start;
-            let merged: u64 = sizes.drain(window).sum();
-            total += merged;
-            sizes.insert(from, merged);
-        }
-        total + sizes.iter().sum::<u64>()
-    }
-}
-
-/// The neighbours to merge first where there are more than `fan_in` runs: no more than it takes to
-/// have `fan_in` left, and the smallest.
-fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
-    let n = (sizes.len() - fan_in + 1).min(fan_in);
-    let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());
-    let at = sums.enumerate().min_by_key(|&(_, sum)| sum).map_or(0, |(at, _)| at);
-    at..at + n
-}
-
-/// What reads a temporary run, with its number.
-fn merge_source(run: &Arc<Run>) -> Result<(SeqNo, Box<dyn Source>)> {
-    let all = (Direction::Forward, None, None, ReadMode::Merge);
-    let cursor = RunCursor::new(Arc::clone(run), all.0, all.1, all.2, all.3)?;
-    Ok((run.meta().max_seq, Box::new(cursor)))
 }
 
 /// Gives the extents of large values back whose references were dropped.

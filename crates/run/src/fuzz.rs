@@ -1,6 +1,8 @@
 //! Fuzz entries for the decoders of this crate.
 
 use frondb_core::codec::Reader;
+use frondb_core::mem::Bytes;
+use frondb_core::{Chunk, SeqNo};
 
 use crate::{BlockIndex, RunMeta};
 
@@ -30,5 +32,18 @@ pub fn value_ref(bytes: &[u8]) {
         let mut out = Vec::new();
         value.encode(&mut out);
         assert_eq!(crate::format::ValueRef::decode(&out).as_ref(), Ok(&value));
+    }
+}
+
+/// Frame of a spool: decodes or refuses, and every entry of what decodes lies inside.
+pub fn spool_frame(bytes: &[u8]) {
+    let (payload, mut chunk) = (Bytes::copy_from(bytes), Chunk::new());
+    if crate::spool::decode(&payload, SeqNo(1), &mut chunk).is_some() {
+        let sum = |len: fn(&Chunk, usize) -> usize| -> usize {
+            (0..chunk.len()).map(|i| len(&chunk, i)).sum()
+        };
+        let entries = sum(|chunk, i| chunk.key(i).len() + chunk.value(i).len());
+        assert!(!chunk.is_empty() && entries <= bytes.len());
+        assert_eq!([chunk.kinds.len(), chunk.seqs.len()], [chunk.len(); 2]);
     }
 }

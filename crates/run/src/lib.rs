@@ -7,6 +7,9 @@
 //!  0                             blocks_bytes                 end
 //! ```
 //!
+//! A [`Spool`] is their poor relative, for what is sorted outside of memory: read once, and never in
+//! the manifest.
+//!
 //! The crate knows nothing of trees, nodes or logs: a [`Run`] is told when it is dead and gives
 //! its extents back when the last holder lets go (rule 7).
 
@@ -16,6 +19,7 @@ mod index;
 mod output;
 mod read;
 mod reader;
+mod spool;
 mod verify;
 mod writer;
 
@@ -24,6 +28,7 @@ pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use output::Output;
 pub use reader::{Cached, KeyAfter, Run, RunEnv, RunStats, Visit};
+pub use spool::{Spool, SpoolSource, SpoolWriter};
 pub use writer::{RunOptions, RunWriter};
 
 #[doc(hidden)]

@@ -46,3 +46,11 @@ fn references_to_values() {
     }
     frondb_testkit::fuzz::smoke(3, 20_000, &samples, fuzz::value_ref);
 }
+
+#[test]
+fn frames_of_spools() {
+    let ends = |ends: &[u32]| ends.iter().flat_map(|end| end.to_le_bytes()).collect::<Vec<u8>>();
+    let plain = [ends(&[2, 4, 0]), ends(&[1, 4]), ends(&[0, 5]), b"abcdvalue".to_vec()].concat();
+    let kinds = [ends(&[1, 3, 1]), ends(&[3]), ends(&[5]), b"\x04keyvalue".to_vec()].concat();
+    frondb_testkit::fuzz::smoke(4, 20_000, &[plain, kinds], fuzz::spool_frame);
+}

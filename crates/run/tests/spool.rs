@@ -1,0 +1,135 @@
+//! Spools: what was written is read, whatever its sizes; damage is found; space comes back.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use frondb_block::Codec;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::{Chunk, ErrorKind, MessageKind, SeqNo, Source};
+use frondb_device::{Device, MemoryDevice, OpenOptions};
+use frondb_run::{Spool, SpoolWriter};
+use support::Fixture;
+
+type Row = (Vec<u8>, MessageKind, Vec<u8>);
+
+fn spool(fixture: &Fixture, codec: Codec, rows: &[Row]) -> Option<Spool> {
+    let mut writer = SpoolWriter::new(Arc::clone(&fixture.env), codec, 1 << 20);
+    for (key, kind, value) in rows {
+        writer.add(key, *kind, value).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Rows with ascending keys whose values come from `value`.
+fn rows(count: u32, mut value: impl FnMut(u32) -> Vec<u8>) -> Vec<Row> {
+    (0..count).map(|i| (i.to_be_bytes().to_vec(), MessageKind::Put, value(i))).collect()
+}
+
+fn read(spool: Spool, number: SeqNo) -> Vec<Row> {
+    let mut source = Arc::new(spool).source(number);
+    let (mut chunk, mut found) = (Chunk::new(), Vec::new());
+    while source.next_chunk(&mut chunk).unwrap() {
+        assert!(!chunk.is_empty());
+        for i in 0..chunk.len() {
+            assert_eq!(chunk.seqs[i], number);
+            assert_eq!(chunk.prefixes[i], frondb_core::chunk::key_prefix(chunk.key(i)));
+            found.push((chunk.key(i).to_vec(), chunk.kinds[i], chunk.value(i).to_vec()));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let seed = 0x5900;
+    let mut prng = Prng::new(seed);
+    for codec in [Codec::None, Codec::Lz4, Codec::Zstd(1)] {
+        let fixture = Fixture::new();
+        let mut written = rows(30_000, |i| vec![i as u8; prng.index(60)]);
+        // The extremes: no key, long keys, no value, values as large as they are kept in place.
+        written.insert(0, (Vec::new(), MessageKind::Put, Vec::new()));
+        written.push((vec![0xFF; 32 << 10], MessageKind::PutRef, b"a reference".to_vec()));
+        for n in 1..9 {
+            let value = (0..64 << 10).map(|_| prng.next_u64() as u8).collect();
+            written.push(([&[0xFF; 32 << 10][..], &[n]].concat(), MessageKind::Put, value));
+        }
+        let spool = spool(&fixture, codec, &written).unwrap();
+        let raw_bytes: usize = written.iter().map(|(key, _, value)| key.len() + value.len()).sum();
+        assert_eq!((spool.entries(), spool.raw_bytes()), (written.len() as u64, raw_bytes as u64));
+        assert!(fixture.used_bytes() > 0);
+        assert!(read(spool, SeqNo(7)) == written, "codec {codec}, seed {seed:#x}");
+        assert_eq!(fixture.used_bytes(), 0);
+    }
+}
+
+#[test]
+fn only_what_shrinks_is_compressed() {
+    let mut prng = Prng::new(1);
+    let fixture = Fixture::new();
+    let noise = rows(60_000, |_| (0..100).map(|_| prng.next_u64() as u8).collect());
+    let letters = rows(60_000, |i| vec![b'a' + (i % 3) as u8; 100]);
+    let both = |first: &[Row], second: &[Row]| {
+        let mut both = first.to_vec();
+        let last = (60_000..).zip(second);
+        both.extend(
+            last.map(|(i, row): (u32, _)| (i.to_be_bytes().to_vec(), row.1, row.2.clone())),
+        );
+        let spool = spool(&fixture, Codec::Lz4, &both).unwrap();
+        let used_bytes = fixture.used_bytes();
+        assert!(read(spool, SeqNo(1)) == both);
+        used_bytes
+    };
+    let raw_bytes = 120_000 * 104;
+    assert!(both(&noise, &noise) > raw_bytes);
+    // The numbers in front of the keys stay, the rest nearly vanishes.
+    assert!(both(&letters, &letters) < raw_bytes / 4);
+    // It notices in either direction.
+    for (first, second) in [(&noise, &letters), (&letters, &noise)] {
+        let bytes = both(first, second);
+        assert!(bytes < raw_bytes && bytes > raw_bytes / 2, "{bytes}");
+    }
+}
+
+#[test]
+fn nothing_in_is_nothing_out() {
+    let fixture = Fixture::new();
+    assert!(spool(&fixture, Codec::Lz4, &[]).is_none());
+    assert_eq!(fixture.used_bytes(), 0);
+    // A writer that is given up leaves nothing either.
+    let mut writer = SpoolWriter::new(Arc::clone(&fixture.env), Codec::None, 1 << 20);
+    for (key, kind, value) in rows(10_000, |_| vec![1; 100]) {
+        writer.add(&key, kind, &value).unwrap();
+    }
+    assert!(fixture.used_bytes() > 0);
+    drop(writer);
+    assert_eq!(fixture.used_bytes(), 0);
+}
+
+fn turn_a_bit(device: &MemoryDevice, at: u64) {
+    let file = device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(at, &mut byte).unwrap();
+    byte[0] ^= 0x10;
+    file.write_at(at, &byte).unwrap();
+}
+
+#[test]
+fn a_damaged_frame_is_named_and_the_ones_before_are_read() {
+    let fixture = Fixture::new();
+    let spool = Arc::new(spool(&fixture, Codec::None, &rows(9_000, |_| vec![9; 100])).unwrap());
+    // In the fourth of four frames.
+    turn_a_bit(&fixture.device, 4096 + 900_000);
+    let (mut source, mut chunk) = (spool.source(SeqNo(1)), Chunk::new());
+    let mut frames = 0;
+    let error = loop {
+        match source.next_chunk(&mut chunk) {
+            Ok(more) => assert!(more, "the damage was not noticed"),
+            Err(error) => break error,
+        }
+        frames += 1;
+    };
+    assert_eq!((frames, error.kind()), (3, ErrorKind::Corruption), "{error}");
+    let place = error.place().unwrap();
+    assert_eq!((&*place.file, place.what), ("data-0000.fdb", "spool block"));
+}
