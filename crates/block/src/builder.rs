@@ -15,6 +15,7 @@ use crate::format::{
 use crate::planes::{self, PlaneBuilder};
 use crate::rows;
 use crate::stats::BlockSummary;
+use crate::trial::CodecTrial;
 
 /// Distance of restarts unless the options say otherwise.
 pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
@@ -22,7 +23,7 @@ pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
 /// How blocks are encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockOptions {
-    /// Compression. Default lz4.
+    /// Compression. Default lz4, which is left out where it saves little.
     pub codec: Codec,
     /// Keys of many lengths: every how many keys one is stored whole, 1 to 255. Default 16.
     pub restart_interval: u8,
@@ -120,6 +121,9 @@ pub struct BlockBuilder {
     /// Planes that are not compressed, to be put behind the values.
     tail: Vec<u8>,
     value_layout: ValueLayout,
+    /// The codec of the block that is encoded, and of those to come.
+    codec: Codec,
+    trial: CodecTrial,
 }
 
 /// Which layout of values was smaller when both were tried.
@@ -164,6 +168,8 @@ impl BlockBuilder {
             planes: PlaneBuilder::default(),
             tail: Vec::new(),
             value_layout: ValueLayout::default(),
+            codec: options.codec,
+            trial: CodecTrial::new(options.codec),
         }
     }
 
@@ -264,7 +270,9 @@ impl BlockBuilder {
             return Err(Error::invalid(format!("{raw_bytes} bytes are too many for a block")));
         }
         let start = out.len();
+        self.codec = self.trial.next();
         self.encode_payload(out)?;
+        self.trial.done(raw_bytes, out.len() - start);
         let summary = BlockSummary {
             count: self.count,
             raw_bytes,
@@ -330,7 +338,7 @@ impl BlockBuilder {
 
     /// Whether a codec is there to gain from matrices.
     fn compresses(&self) -> bool {
-        self.options.codec != Codec::None
+        self.codec != Codec::None
     }
 
     fn encode_planes(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
@@ -415,7 +423,7 @@ impl BlockBuilder {
         let head_len = payload.len();
         payload.extend_from_slice(&self.tail);
         header.write(payload);
-        let (codec, tail) = (self.options.codec, self.tail.len());
+        let (codec, tail) = (self.codec, self.tail.len());
         encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?;
         payload.truncate(head_len);
         Ok(())

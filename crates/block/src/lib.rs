@@ -24,6 +24,7 @@ mod planes;
 mod reader;
 mod rows;
 mod stats;
+mod trial;
 
 #[doc(hidden)]
 pub mod fuzz;
@@ -34,3 +35,4 @@ pub use envelope::{Place, decode_frame, encode_frame, frame_checksum, frame_len}
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
 pub use reader::Block;
 pub use stats::BlockSummary;
+pub use trial::CodecTrial;

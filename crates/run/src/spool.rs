@@ -2,9 +2,8 @@
 //! holder. The temporary files of an external sort.
 //!
 //! A run would do, and costs twice the processor time: planes, block index and compression earn
-//! their keep when a block is looked into often. A spool's frames are as large as its reads, hold
-//! keys and values as arrays that a reader takes over as they are, and stay uncompressed where
-//! compressing saves little.
+//! their keep when a block is looked into often. A spool's frames are as large as its reads and hold
+//! keys and values as arrays that a reader takes over as they are.
 //!
 //! ```text
 //!  frame  | count | key bytes | has kinds | key ends | value ends | kinds | keys | values |
@@ -15,7 +14,9 @@
 //! crash gives the space back by itself. Life cycle: [`SpoolWriter::add`] ...,
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 
-use frondb_block::{BlockKind, Codec, Place, decode_frame, encode_frame, frame_checksum};
+use frondb_block::{
+    BlockKind, Codec, CodecTrial, Place, decode_frame, encode_frame, frame_checksum,
+};
 use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::codec::Reader;
 use frondb_core::mem::Bytes;
@@ -30,11 +31,6 @@ use crate::reader::RunEnv;
 
 /// Key and value bytes after which a frame is closed.
 const FRAME_BYTES: usize = 256 * 1024;
-/// Of so many frames one is compressed to see whether it pays.
-const TRIAL_INTERVAL: u32 = 16;
-/// It pays where it saves a quarter: writing and reading a byte costs less than compressing four.
-const SAVED_PART: usize = 4;
-
 /// The place of a frame that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
@@ -43,14 +39,11 @@ const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 pub struct SpoolWriter {
     output: Output,
     env: Arc<RunEnv>,
-    codec: Codec,
+    trial: CodecTrial,
     frame: Frame,
     /// The frame put together, and as it goes to the device.
     payload: Vec<u8>,
     encoded: Vec<u8>,
-    /// Whether compressing has paid, and frames until the next trial.
-    pays: bool,
-    until_trial: u32,
     frames: Vec<(u32, u64)>,
     entries: u64,
     raw_bytes: u64,
@@ -68,18 +61,16 @@ struct Frame {
 }
 
 impl SpoolWriter {
-    /// A writer of about `expected_bytes`, which uses `codec` where that saves enough.
+    /// A writer of about `expected_bytes`.
     #[must_use]
     pub fn new(env: Arc<RunEnv>, codec: Codec, expected_bytes: u64) -> Self {
         Self {
             output: Output::new(Arc::clone(&env.space), Class::Merge, expected_bytes, false),
             env,
-            codec,
+            trial: CodecTrial::new(codec),
             frame: Frame::default(),
             payload: Vec::new(),
             encoded: Vec::new(),
-            pays: false,
-            until_trial: 0,
             frames: Vec::new(),
             entries: 0,
             raw_bytes: 0,
@@ -111,15 +102,10 @@ impl SpoolWriter {
         self.payload.clear();
         self.frame.encode(&mut self.payload);
         self.frame.clear();
-        let is_trial = self.until_trial == 0;
-        self.until_trial = if is_trial { TRIAL_INTERVAL } else { self.until_trial } - 1;
-        let codec = if is_trial || self.pays { self.codec } else { Codec::None };
         self.encoded.clear();
+        let codec = self.trial.next();
         encode_frame(BlockKind::Spool, codec, &self.payload, &mut self.encoded)?;
-        if is_trial {
-            let limit = self.payload.len() - self.payload.len() / SAVED_PART;
-            self.pays = self.encoded.len() <= limit;
-        }
+        self.trial.done(self.payload.len(), self.encoded.len());
         self.frames.push((self.encoded.len() as u32, frame_checksum(&self.encoded)));
         self.output.write(&self.encoded)
     }

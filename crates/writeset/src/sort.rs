@@ -9,6 +9,8 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 /// So many entries are brought into the processor's cache at once.
 const TOUCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
+/// Of each so much, as far as a processor does not see by itself what will be read.
+const TOUCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
 /// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
@@ -139,13 +141,14 @@ impl SortBuffer {
         Ok(())
     }
 
-    /// Reads a byte or two of entries. They lie in the order they came, anywhere: asked for one
+    /// Reads a few bytes of entries. They lie in the order they came, anywhere: asked for one
     /// after the other each would be waited for, asked for at once they are waited for together.
     fn touch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {
-            for at in [slot.at as usize, slot.at as usize + CACHE_LINE_BYTES] {
-                sum ^= self.arena.get(at).copied().unwrap_or(0);
+            let bytes = (usize::from(slot.key) + slot.value as usize).min(TOUCHED_BYTES_MAX);
+            for at in [0, CACHE_LINE_BYTES, bytes.saturating_sub(1)] {
+                sum ^= self.arena.get(slot.at as usize + at).copied().unwrap_or(0);
             }
         }
         std::hint::black_box(sum);

@@ -1,0 +1,87 @@
+//! [`CodecTrial`]: finds out whether compressing pays, and does without it where it does not.
+//!
+//! A fast codec takes nearly as long over bytes that do not shrink as over those that do: hashes,
+//! encrypted or compressed values, random keys. So one block in [`INTERVAL`] is a trial; where it
+//! saves less than an eighth (the bound of ZFS, which throws such a result away) the blocks up to
+//! the next trial are stored as they are. Slow codecs are not doubted: who chose one wants every
+//! byte, and writes a block once.
+
+use crate::codec::Codec;
+
+/// Of so many blocks one is a trial.
+const INTERVAL: u32 = 16;
+/// Compressing pays where it saves this part.
+const SAVED_PART: usize = 8;
+
+/// The state of one stream of blocks. For one thread at a time.
+#[derive(Debug)]
+pub struct CodecTrial {
+    codec: Codec,
+    pays: bool,
+    /// Blocks until the next trial.
+    left: u32,
+}
+
+impl CodecTrial {
+    /// For blocks that are to have `codec` where it pays. The first block is a trial.
+    #[must_use]
+    pub fn new(codec: Codec) -> Self {
+        Self { codec, pays: true, left: 0 }
+    }
+
+    /// The codec of the next block.
+    #[must_use]
+    pub fn next(&self) -> Codec {
+        let is_doubted = self.codec == Codec::Lz4 && self.left > 0;
+        if is_doubted && !self.pays { Codec::None } else { self.codec }
+    }
+
+    /// The block became `bytes` of `raw_bytes`.
+    pub fn done(&mut self, raw_bytes: usize, bytes: usize) {
+        if self.left == 0 {
+            self.left = INTERVAL;
+            self.pays = bytes <= raw_bytes - raw_bytes / SAVED_PART;
+        }
+        self.left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is chosen for blocks that shrink to these parts of 100.
+    fn choices(codec: Codec, parts: impl IntoIterator<Item = usize>) -> Vec<bool> {
+        let mut trial = CodecTrial::new(codec);
+        let choose = |part| {
+            let chosen = trial.next();
+            trial.done(1000, if chosen == Codec::None { 1000 } else { part * 10 });
+            chosen != Codec::None
+        };
+        parts.into_iter().map(choose).collect()
+    }
+
+    #[test]
+    fn one_in_sixteen_is_tried_where_little_is_saved() {
+        let mut expected = vec![false; 40];
+        (0..40).step_by(16).for_each(|i| expected[i] = true);
+        assert_eq!(choices(Codec::Lz4, [88; 40]), expected);
+        assert_eq!(choices(Codec::Lz4, [87; 40]), [true; 40]);
+    }
+
+    #[test]
+    fn it_notices_in_either_direction() {
+        let parts = [[99; 20], [10; 20]].concat();
+        let compressed = choices(Codec::Lz4, parts).iter().filter(|&&yes| yes).count();
+        assert_eq!(compressed, 2 + 8);
+        let parts = [[10; 20], [99; 20]].concat();
+        let compressed = choices(Codec::Lz4, parts).iter().filter(|&&yes| yes).count();
+        assert_eq!(compressed, 33);
+    }
+
+    #[test]
+    fn slow_codecs_are_not_doubted() {
+        assert_eq!(choices(Codec::Zstd(1), [100; 40]), [true; 40]);
+        assert_eq!(choices(Codec::None, [100; 40]), [false; 40]);
+    }
+}
