@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use frondb::{Batch, Cursor, CursorOptions, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
-use frondb::{Result, UpdateFn};
+use frondb::{Result, TransactionCursorOptions, TransactionOptions, UpdateFn, Wait};
 use frondb_testkit::TempDir;
 
 /// Appends; fails on the operand `bad`.
@@ -240,4 +240,33 @@ fn a_cursor_that_outlives_its_database_reads_nothing_of_the_next_owner() {
     fill(&db, "u", b"new");
     let moved = cursor.next();
     assert_fails(&mut cursor, moved, ErrorKind::Closed);
+}
+
+/// A cursor of a transaction that has ended: plain or locking, it is at no entry after any move.
+#[test]
+fn after_the_transaction_every_move_fails_and_shows_nothing() {
+    let dir = TempDir::new("cursor_errors");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = with_a_bad_key(&db);
+    let plain = TransactionCursorOptions::new;
+    for options in [plain(), plain().for_update(Wait::Timeout)] {
+        for way in 0..6 {
+            let transaction = db.begin(TransactionOptions::new()).unwrap();
+            let mut cursor = transaction.cursor_with(&tree, options.clone()).unwrap();
+            assert!(cursor.seek(b"c").unwrap());
+            transaction.commit().unwrap();
+            let moved = match way {
+                0 => cursor.next(),
+                1 => cursor.prev(),
+                2 => cursor.seek(b"d"),
+                3 => cursor.seek_for_prev(b"d"),
+                4 => cursor.first(),
+                _ => cursor.last(),
+            };
+            assert_eq!(moved.unwrap_err().kind(), ErrorKind::Invalid);
+            assert!(!cursor.is_valid(), "move {way}");
+            assert_eq!(cursor.key(), b"");
+            assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Invalid);
+        }
+    }
 }

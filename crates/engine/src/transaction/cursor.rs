@@ -191,6 +191,11 @@ impl TransactionCursor {
 
     /// A move to a place that the caller names: sees what the transaction has written by now.
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
+        let found = self.try_position(direction, from);
+        found.or_else(|error| self.fail(error))
+    }
+
+    fn try_position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let core = Arc::clone(&self.core);
         let mut state = core.active_on(&self.tree)?;
         self.is_positioned = true;
@@ -214,6 +219,11 @@ impl TransactionCursor {
     }
 
     fn step(&mut self, direction: Direction) -> Result<bool> {
+        let found = self.try_step(direction);
+        found.or_else(|error| self.fail(error))
+    }
+
+    fn try_step(&mut self, direction: Direction) -> Result<bool> {
         if !self.is_positioned {
             return match direction {
                 Direction::Forward => self.first(),
@@ -387,7 +397,7 @@ impl TransactionCursor {
         }
     }
 
-    /// What is not locked is not shown.
+    /// What is not locked is not shown, nor is anything after a move that failed.
     fn fail(&mut self, error: Error) -> Result<bool> {
         self.cursor.fail_with(error.clone());
         Err(error)
