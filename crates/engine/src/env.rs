@@ -71,8 +71,8 @@ pub struct Env {
     pub(crate) pending: Mutex<PendingState>,
     /// Prepared transactions.
     pub(crate) prepared: PreparedSet,
-    /// Their locks, by name.
-    pub(crate) prepared_locks: Mutex<BTreeMap<Box<[u8]>, Locker>>,
+    /// Their locks, by number: a name can be another's by the time they are let go.
+    pub(crate) prepared_locks: Mutex<BTreeMap<u64, Locker>>,
     /// Who is told of commits.
     pub(crate) hook: Hook,
     /// Trees by id.

@@ -138,6 +138,13 @@ impl PreparedSet {
         self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
     }
 
+    /// The same, if it is the transaction `of`: a name is free again when its transaction is decided, and
+    /// who prepared the former one must not decide the next.
+    fn find_of(&self, xid: &[u8], of: Option<u64>) -> Result<Arc<PreparedTxn>> {
+        let found = self.find(xid)?;
+        if of.is_none_or(|txn| txn == found.txn) { Ok(found) } else { Err(not_found(xid)) }
+    }
+
     fn remove(&self, xid: &[u8]) {
         self.by_xid.lock().remove(xid);
     }
@@ -156,7 +163,10 @@ pub(crate) fn number(env: &Env, xid: &[u8]) -> Result<u64> {
 
 fn not_found(xid: &[u8]) -> Error {
     let xid = xid.escape_ascii();
-    Error::new(ErrorKind::NotFound, format!("there is no prepared transaction \"{xid}\""))
+    let message = format!(
+        "there is no prepared transaction \"{xid}\": it was committed or rolled back, or never prepared"
+    );
+    Error::new(ErrorKind::NotFound, message)
 }
 
 /// Names of the prepared transactions, sorted.
@@ -317,13 +327,18 @@ fn log_prepare(
     lsns.inspect_err(|error| env.poison_if_unknown(error))
 }
 
-/// Commits a prepared transaction; what to wait for is in the result. Its trees are flushed soon
-/// (`Shared::flush_attached`).
+/// Commits a prepared transaction, if it is `of` where that is given; what to wait for is in the
+/// result, beside the transaction's number. Its trees are flushed soon (`Shared::flush_attached`).
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
-pub(crate) fn commit(env: &Env, committer: &Committer, xid: &[u8]) -> Result<Committed> {
-    let prepared = env.prepared.find(xid)?;
+pub(crate) fn commit(
+    env: &Env,
+    committer: &Committer,
+    xid: &[u8],
+    of: Option<u64>,
+) -> Result<(u64, Committed)> {
+    let prepared = env.prepared.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
     let Some(writes) = &mut *state else { return Err(not_found(xid)) };
     let sections = messages_of(&writes.sections);
@@ -342,7 +357,7 @@ pub(crate) fn commit(env: &Env, committer: &Committer, xid: &[u8]) -> Result<Com
         Ok::<_, Error>(committed)
     })?;
     *state = None;
-    Ok(committed)
+    Ok((prepared.txn, committed))
 }
 
 fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
@@ -354,12 +369,18 @@ fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
     messages.collect()
 }
 
-/// Rolls a prepared transaction back; durable when it returns.
+/// Rolls a prepared transaction back, if it is `of` where that is given; durable when it returns.
+/// Returns its number.
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
-pub(crate) fn roll_back(env: &Env, committer: &Committer, xid: &[u8]) -> Result<()> {
-    let prepared = env.prepared.find(xid)?;
+pub(crate) fn roll_back(
+    env: &Env,
+    committer: &Committer,
+    xid: &[u8],
+    of: Option<u64>,
+) -> Result<u64> {
+    let prepared = env.prepared.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
     let Some(writes) = &*state else { return Err(not_found(xid)) };
     if prepared.in_manifest.load(Ordering::Acquire) {
@@ -376,7 +397,7 @@ pub(crate) fn roll_back(env: &Env, committer: &Committer, xid: &[u8]) -> Result<
     }
     env.prepared.remove(xid);
     *state = None;
-    Ok(())
+    Ok(prepared.txn)
 }
 
 fn log_roll_back(env: &Env, txn: u64) -> Result<Lsn> {

@@ -22,16 +22,17 @@ impl Engine {
     /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, and the call may
     /// be repeated; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
-        let end = self.commit_prepared_in_order(xid)?;
+        let end = self.commit_prepared_in_order(xid, None)?;
         self.wait_durable(end, durability)
     }
 
-    /// All of it but the wait for the disk; what to wait for.
-    pub(crate) fn commit_prepared_in_order(&self, xid: &[u8]) -> Result<Lsn> {
+    /// All of it but the wait for the disk, if it is the transaction `of` where that is given; what to
+    /// wait for.
+    pub(crate) fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
         let _call = self.begin_call()?;
         let shared = &self.shared;
-        let committed = prepared::commit(&shared.env, &shared.committer, xid)?;
-        drop(shared.env.prepared_locks.lock().remove(xid));
+        let (txn, committed) = prepared::commit(&shared.env, &shared.committer, xid, of)?;
+        drop(shared.env.prepared_locks.lock().remove(&txn));
         shared.committed(&committed, 0, 0);
         Ok(committed.end)
     }
@@ -41,9 +42,14 @@ impl Engine {
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
     pub fn roll_back_prepared(&self, xid: &[u8]) -> Result<()> {
+        self.roll_back_prepared_of(xid, None)
+    }
+
+    /// The same, if it is the transaction `of` where that is given.
+    pub(crate) fn roll_back_prepared_of(&self, xid: &[u8], of: Option<u64>) -> Result<()> {
         let _call = self.begin_call()?;
-        prepared::roll_back(&self.shared.env, &self.shared.committer, xid)?;
-        drop(self.shared.env.prepared_locks.lock().remove(xid));
+        let txn = prepared::roll_back(&self.shared.env, &self.shared.committer, xid, of)?;
+        drop(self.shared.env.prepared_locks.lock().remove(&txn));
         self.shared.touched();
         Ok(())
     }
@@ -54,7 +60,8 @@ impl Engine {
 /// the same key, one of them has the lock, for a database that does not open helps nobody.
 pub(crate) fn lock_again(env: &Env) -> Result<()> {
     for xid in prepared::list(env) {
-        let mut locker = env.locks.locker(prepared::number(env, &xid)?);
+        let txn = prepared::number(env, &xid)?;
+        let mut locker = env.locks.locker(txn);
         prepared::for_each_write(env, &xid, &mut |tree, written| {
             let locks = &tree.locks;
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
@@ -70,7 +77,7 @@ pub(crate) fn lock_again(env: &Env) -> Result<()> {
                 locked => locked.map(drop),
             }
         })?;
-        env.prepared_locks.lock().insert(xid, locker);
+        env.prepared_locks.lock().insert(txn, locker);
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ impl Transaction {
     /// one those of [`Engine::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
-            self.core.engine.roll_back_prepared(&xid)?;
+            self.core.engine.roll_back_prepared_of(&xid, Some(self.core.id))?;
             let mut state = self.core.state.lock();
             self.core.end(&mut state, Phase::RolledBack);
             return Ok(());
@@ -122,7 +122,7 @@ impl Core {
                 return Ok(end);
             }
             Err(error) => match self.prepared_xid() {
-                Some(xid) => self.engine.commit_prepared_in_order(&xid)?,
+                Some(xid) => self.engine.commit_prepared_in_order(&xid, Some(self.id))?,
                 None => return Err(error),
             },
         };
@@ -181,7 +181,7 @@ impl Core {
         let end = prepared::prepare(env, &shared.committer, xid, commit, &mut values)
             .inspect_err(|_| pending::forget(env, self.id, &attachments))?;
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
-        locks.insert(xid.into(), locker);
+        locks.insert(self.id, locker);
         drop(locks);
         state.writes.hand_over();
         state.phase = Phase::Prepared(xid.into());
