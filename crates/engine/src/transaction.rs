@@ -53,7 +53,7 @@ pub(crate) struct Core {
     id: u64,
     canceller: Canceller,
     state: Mutex<State>,
-    /// It has ended; for cursors, which do not ask the state at each step.
+    /// It has ended or is prepared; for cursors, which do not ask the state at each step.
     ended: AtomicBool,
     /// How often was rolled back to a savepoint.
     rollbacks: AtomicU64,

@@ -67,3 +67,44 @@ fn the_locks_of_a_name_that_is_used_again_stay() {
         assert_eq!(locked.unwrap_err().kind(), ErrorKind::Busy, "round {round}");
     }
 }
+
+/// Its writes are the log's, so its handle's end, however it comes, leaves nothing in the budget of
+/// write sets: others would spill for nothing.
+#[test]
+fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
+    let (db, tree) = database();
+    let bytes = MEMORY_BYTES / 16 / 8;
+    for round in 0..32_u32 {
+        let transaction = begin(&db);
+        for i in 0..bytes / 128 {
+            let key = [&round.to_be_bytes()[..], &i.to_be_bytes()].concat();
+            transaction.put(&tree, &key, &[7; 128]).unwrap();
+        }
+        transaction.prepare(b"x").unwrap();
+        if round % 2 == 0 {
+            drop(transaction);
+            db.commit_prepared(b"x", Durability::NoSync).unwrap();
+        } else {
+            db.rollback_prepared(b"x").unwrap();
+            drop(transaction);
+        }
+        assert_eq!(db.stats().spills, 0, "round {round}");
+    }
+}
+
+#[test]
+fn a_prepared_transaction_lets_go_of_its_snapshot_and_its_cursors_stop() {
+    let (db, tree) = database();
+    tree.put(b"a", b"v").unwrap();
+    tree.put(b"b", b"v").unwrap();
+    let transaction = begin(&db);
+    let mut cursor = transaction.cursor(&tree).unwrap();
+    assert!(cursor.next().unwrap());
+    transaction.put(&tree, b"c", b"v").unwrap();
+    transaction.prepare(b"x").unwrap();
+    let error = cursor.next().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("prepared"), "{error}");
+    drop(cursor);
+    assert_eq!(db.stats().snapshots, 0);
+}

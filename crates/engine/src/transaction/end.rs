@@ -1,6 +1,7 @@
 //! The end of a transaction: commit, rollback, and the first phase of two.
 
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 
@@ -184,7 +185,12 @@ impl Core {
         locks.insert(self.id, locker);
         drop(locks);
         state.writes.hand_over();
+        // The set of prepared transactions has what it wrote, and it reads no more.
+        state.charge.clear(env);
+        state.snapshot = None;
+        state.statement = None;
         state.phase = Phase::Prepared(xid.into());
+        self.ended.store(true, Ordering::Release);
         Ok(end)
     }
 }
