@@ -1008,9 +1008,11 @@ frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char 
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND.
+ * Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or roll
+ * it back first.
  */
-frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
+frondb_error *frondb_db_drop_tree(frondb_db *db,
+                                  const char *name);
 
 /**
  * Commits a batch: all of it or nothing. Where transactions have locks it waits for them as a

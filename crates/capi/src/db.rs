@@ -152,7 +152,8 @@ pub extern "C" fn frondb_db_rename_tree(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND.
+/// Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or roll
+/// it back first.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.drop_tree(name.str("name of the tree")?))

@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::format::{Edit, encode_edit};
 use crate::hold::Hold;
 use crate::options::TreeOptions;
+use crate::prepared;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 
 /// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
@@ -115,10 +116,7 @@ impl Catalog {
         let (version, values) = committer.exclusive(|| {
             let _gate = env.gate.read();
             let mut install = tree.install.lock();
-            if env.prepared.has_writes_to(id) {
-                let message = format!("a prepared transaction has written to tree {name:?}");
-                return Err(Error::new(ErrorKind::Busy, message));
-            }
+            prepared::check_no_writer(env, &tree)?;
             record(env, &[Edit::DropTree { tree: id }])?;
             env.pending.lock().drop_tree(id);
             tree.dropped.store(true, Ordering::Release);

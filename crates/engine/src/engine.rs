@@ -187,6 +187,9 @@ impl Engine {
     }
 
     /// Removes a tree; durable when it returns. Cursors that are open on it go on.
+    ///
+    /// # Errors
+    /// `NotFound`; `Busy` if a prepared transaction has written to it.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         let _call = self.begin_call()?;
         let shared = &self.shared;

@@ -129,11 +129,6 @@ impl PreparedSet {
         Lsn(needed.min().unwrap_or(NOT_NEEDED))
     }
 
-    /// Whether one of them has written to a tree.
-    pub(crate) fn has_writes_to(&self, tree: TreeId) -> bool {
-        self.by_xid.lock().values().any(|txn| txn.trees.contains(&tree))
-    }
-
     fn find(&self, xid: &[u8]) -> Result<Arc<PreparedTxn>> {
         self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
     }
@@ -150,10 +145,20 @@ impl PreparedSet {
     }
 }
 
-/// The name of a prepared transaction that has written to a tree.
-pub(crate) fn writer_of(env: &Env, tree: TreeId) -> Option<Box<[u8]>> {
-    let all = env.prepared.by_xid.lock();
-    all.iter().find(|(_, txn)| txn.trees.contains(&tree)).map(|(xid, _)| xid.clone())
+/// Fails with `Busy` if a prepared transaction has written to a tree.
+pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
+    let has_written = |txn: &PreparedTxn| txn.trees.contains(&tree.id);
+    let xid = {
+        let all = env.prepared.by_xid.lock();
+        all.iter().find(|(_, txn)| has_written(txn)).map(|(xid, _)| xid.clone())
+    };
+    let Some(xid) = xid else { return Ok(()) };
+    let (name, xid) = (tree.name.read(), xid.escape_ascii());
+    let message = format!(
+        "the prepared transaction \"{xid}\" has written to tree {:?}: commit it or roll it back first",
+        &**name
+    );
+    Err(Error::new(ErrorKind::Busy, message))
 }
 
 /// The number of a prepared transaction.

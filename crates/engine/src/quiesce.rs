@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use frondb_core::Result;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 
 use crate::engine::Engine;
@@ -29,16 +29,7 @@ impl Engine {
         let mut locker = env.locks.locker(id);
         for tree in trees {
             env.check_tree(tree)?;
-            if let Some(xid) = prepared::writer_of(env, tree.id()) {
-                let (name, xid) = (tree.name(), xid.escape_ascii().to_string());
-                return Err(Error::new(
-                    ErrorKind::Busy,
-                    format!(
-                        "the prepared transaction \"{xid}\" has written to tree {name:?}: commit it \
-                         or roll it back first"
-                    ),
-                ));
-            }
+            prepared::check_no_writer(env, &tree.0)?;
             let wait = LockWait::Upto(timeout);
             let locked = locker.lock_range(&tree.0.locks, b"", None, LockMode::Shared, wait);
             locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;

@@ -127,7 +127,7 @@ impl Db {
     /// are open on it go on.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `Busy` if a prepared transaction has written to it: commit it or roll it back first.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         self.engine.drop_tree(name)
     }

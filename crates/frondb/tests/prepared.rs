@@ -108,3 +108,16 @@ fn a_prepared_transaction_lets_go_of_its_snapshot_and_its_cursors_stop() {
     drop(cursor);
     assert_eq!(db.stats().snapshots, 0);
 }
+
+#[test]
+fn a_tree_with_prepared_writes_is_not_dropped() {
+    let (db, tree) = database();
+    let transaction = prepare(&db, &tree, b"a", b"x\xff");
+    let error = db.drop_tree("t").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    let says = "the prepared transaction \"x\\xff\" has written to tree \"t\": commit it or roll it \
+                back first";
+    assert!(error.message().contains(says), "{error}");
+    transaction.rollback().unwrap();
+    db.drop_tree("t").unwrap();
+}
