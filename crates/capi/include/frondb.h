@@ -1463,7 +1463,8 @@ frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
  * Reads the next entries at once: as many calls of frondb_cursor_next() would, but that it begins
  * with the entry at which a seek has just put the cursor. It ends after `rows_max` entries, before
  * keys and values are longer than `bytes_max` together (one entry is always read), or at the end
- * of the range; a count of 0 means the end. The cursor is at the last entry then.
+ * of the range; a count of 0 means the end. The cursor is at the last entry then; at none if the
+ * batch ended with the range.
  *
  * Costs a copy of keys and values and saves the calls: about 100 rows are a good number. A locking
  * cursor of a transaction locks all that it reads. If the work fails after some entries these are
@@ -1538,7 +1539,7 @@ frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **sn
 /**
  * Gives up the lock of the entry the cursor is at: for a caller that looked and does not want it.
  * Only at read committed and below, and only a lock that this cursor took; else nothing happens.
- * After a batch that is the batch's last entry.
+ * After a batch that is the batch's last entry, unless `bytes_max` ended it: then nothing happens.
  *
  * Threads: one at a time.
  *

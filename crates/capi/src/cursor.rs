@@ -53,6 +53,8 @@ pub struct CursorObject {
     inner: Mutex<Inner>,
     /// It is at an entry that no batch or step has gone over: a seek put it there.
     fresh: bool,
+    /// It is one entry further, this way, than a batch says: the entry did not fit.
+    ahead: Option<Direction>,
     /// What ended the last batch early: told by the next one.
     failed: Option<Error>,
     batch: Batch,
@@ -72,6 +74,41 @@ enum Direction {
     Prev,
 }
 
+impl Inner {
+    #[inline]
+    fn go(&mut self, direction: Direction) -> Result<bool> {
+        either!(self, cursor => match direction {
+            Direction::Next => cursor.next(),
+            Direction::Prev => cursor.prev(),
+        })
+    }
+
+    /// Before the entry it is at is handed out later than it was found: looks for it again if it may
+    /// be a write that was undone since.
+    #[inline]
+    fn confirm(&mut self, direction: Direction) -> Result<bool> {
+        match self {
+            Self::Transaction(cursor) if !cursor.is_current() => {
+                let key = cursor.key().to_vec();
+                match direction {
+                    Direction::Next => cursor.seek(&key),
+                    Direction::Prev => cursor.seek_for_prev(&key),
+                }
+            }
+            Self::Plain(_) | Self::Transaction(_) => Ok(true),
+        }
+    }
+}
+
+impl Direction {
+    fn back(self) -> Self {
+        match self {
+            Self::Next => Self::Prev,
+            Self::Prev => Self::Next,
+        }
+    }
+}
+
 impl CursorObject {
     pub(crate) fn plain(cursor: Cursor) -> Self {
         Self::new(Inner::Plain(cursor))
@@ -82,12 +119,14 @@ impl CursorObject {
     }
 
     fn new(inner: Inner) -> Self {
-        Self { inner: Mutex::new(inner), fresh: false, failed: None, batch: Batch::default() }
+        let (failed, batch) = (None, Batch::default());
+        Self { inner: Mutex::new(inner), fresh: false, ahead: None, failed, batch }
     }
 
     fn seek(&mut self, seek: impl FnOnce(&mut Inner) -> Result<bool>) -> Result<bool> {
         self.failed = None;
         self.fresh = false;
+        self.ahead = None;
         self.fresh = seek(self.inner.get_mut())?;
         Ok(self.fresh)
     }
@@ -98,10 +137,26 @@ impl CursorObject {
             return Err(error);
         }
         self.fresh = false;
-        either!(self.inner.get_mut(), cursor => match direction {
-            Direction::Next => cursor.next(),
-            Direction::Prev => cursor.prev(),
-        })
+        self.go(direction)
+    }
+
+    /// One move; to where it is already if the last batch went too far.
+    #[inline]
+    fn go(&mut self, direction: Direction) -> Result<bool> {
+        if self.ahead == Some(direction) {
+            self.ahead = None;
+            return self.inner.get_mut().confirm(direction);
+        }
+        self.settle()?;
+        self.inner.get_mut().go(direction)
+    }
+
+    /// Goes back to the last entry of a batch that went too far.
+    fn settle(&mut self) -> Result<()> {
+        match self.ahead.take() {
+            None => Ok(()),
+            Some(direction) => self.inner.get_mut().go(direction.back()).map(drop),
+        }
     }
 
     /// Fills the batch. What was read before an error is handed out first.
@@ -132,11 +187,10 @@ impl CursorObject {
     /// Adds one entry; false at the end, or if it does not fit any more.
     #[inline]
     fn fill_one(&mut self, direction: Direction, bytes_max: usize) -> Result<bool> {
-        let at_entry = self.fresh
-            || either!(self.inner.get_mut(), cursor => match direction {
-                Direction::Next => cursor.next(),
-                Direction::Prev => cursor.prev(),
-            })?;
+        let at_entry = match self.fresh {
+            true => self.inner.get_mut().confirm(direction)?,
+            false => self.go(direction)?,
+        };
         if !at_entry {
             return Ok(false);
         }
@@ -146,7 +200,7 @@ impl CursorObject {
         if !self.batch.ends.is_empty()
             && self.batch.bytes.len() + key.len() + value.len() > bytes_max
         {
-            self.fresh = true;
+            self.ahead = Some(direction);
             return Ok(false);
         }
         self.batch.add(key, value);
@@ -366,7 +420,8 @@ fn batch(
 /// Reads the next entries at once: as many calls of frondb_cursor_next() would, but that it begins
 /// with the entry at which a seek has just put the cursor. It ends after `rows_max` entries, before
 /// keys and values are longer than `bytes_max` together (one entry is always read), or at the end
-/// of the range; a count of 0 means the end. The cursor is at the last entry then.
+/// of the range; a count of 0 means the end. The cursor is at the last entry then; at none if the
+/// batch ended with the range.
 ///
 /// Costs a copy of keys and values and saves the calls: about 100 rows are a good number. A locking
 /// cursor of a transaction locks all that it reads. If the work fails after some entries these are
@@ -423,6 +478,7 @@ pub extern "C" fn frondb_cursor_key(
 ) -> *mut frondb_error {
     call(|| {
         let (place, mut cursor) = (out(key)?, handle::exclusive::<CursorObject>(cursor)?);
+        cursor.settle()?;
         place.write(frondb_slice::of(either!(cursor.inner.get_mut(), cursor => cursor.key())));
         Ok(())
     })
@@ -441,6 +497,7 @@ pub extern "C" fn frondb_cursor_value(
 ) -> *mut frondb_error {
     call(|| {
         let (place, mut cursor) = (out(value)?, handle::exclusive::<CursorObject>(cursor)?);
+        cursor.settle()?;
         place.write(frondb_slice::of(either!(cursor.inner.get_mut(), cursor => cursor.value())?));
         Ok(())
     })
@@ -459,6 +516,7 @@ pub extern "C" fn frondb_cursor_entry(
 ) -> *mut frondb_error {
     call(|| {
         let (place, mut cursor) = (out(entry)?, handle::exclusive::<CursorObject>(cursor)?);
+        cursor.settle()?;
         let (key, value) =
             either!(cursor.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
         place.write(frondb_entry { key: frondb_slice::of(key), value: frondb_slice::of(value) });
@@ -489,7 +547,7 @@ pub extern "C" fn frondb_cursor_snapshot(
 
 /// Gives up the lock of the entry the cursor is at: for a caller that looked and does not want it.
 /// Only at read committed and below, and only a lock that this cursor took; else nothing happens.
-/// After a batch that is the batch's last entry.
+/// After a batch that is the batch's last entry, unless `bytes_max` ended it: then nothing happens.
 ///
 /// Threads: one at a time.
 ///
@@ -499,6 +557,7 @@ pub extern "C" fn frondb_cursor_snapshot(
 pub extern "C" fn frondb_cursor_unlock(cursor: *mut frondb_cursor) -> *mut frondb_error {
     call(|| {
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        cursor.settle()?;
         match cursor.inner.get_mut() {
             Inner::Transaction(cursor) => cursor.unlock(),
             Inner::Plain(_) => Err(Error::invalid("the cursor belongs to no transaction")),

@@ -421,6 +421,13 @@ impl TransactionCursor {
         self.inner.is_valid()
     }
 
+    /// Whether no rollback to a savepoint came since it was positioned: else the entry it is at may be
+    /// a write that was undone. Its next move finds what is there now.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.inner.is_current()
+    }
+
     /// Key of the entry it is at; empty if it is at none.
     #[must_use]
     pub fn key(&self) -> &[u8] {

@@ -101,6 +101,88 @@ static void steps_and_batches(frondb_cursor *cursor) {
   CHECK(!found);
 }
 
+/* A batch that ends before an entry that does not fit leaves the cursor at its last entry, whatever
+ * comes next: nothing is skipped and nothing comes twice. */
+static void batches_that_bytes_end(frondb_cursor *cursor) {
+  frondb_rows rows;
+  frondb_entry entry;
+  frondb_slice key;
+  unsigned char memory[4];
+  bool found;
+  int way;
+  for (way = 0; way < 6; way++) {
+    OK(frondb_cursor_seek(cursor, number_key(memory, 500), &found));
+    OK(frondb_cursor_next_batch(cursor, 100, 30, &rows));
+    CHECK(rows.count == 2);
+    check_row(&rows.entries[1], 501);
+    if (way == 0) {
+      OK(frondb_cursor_next(cursor, &found));
+      OK(frondb_cursor_key(cursor, &key));
+      CHECK(found && key_number(key) == 502);
+    } else if (way == 1) {
+      OK(frondb_cursor_prev(cursor, &found));
+      OK(frondb_cursor_key(cursor, &key));
+      CHECK(found && key_number(key) == 500);
+    } else if (way == 2) {
+      OK(frondb_cursor_prev_batch(cursor, 100, 30, &rows));
+      check_row(&rows.entries[0], 500);
+      check_row(&rows.entries[1], 499);
+      OK(frondb_cursor_next_batch(cursor, 1, 1, &rows));
+      check_row(&rows.entries[0], 500);
+    } else if (way == 3) {
+      OK(frondb_cursor_key(cursor, &key));
+      CHECK(key_number(key) == 501 && frondb_cursor_is_valid(cursor));
+      OK(frondb_cursor_next_batch(cursor, 1, 1, &rows));
+      check_row(&rows.entries[0], 502);
+    } else if (way == 4) {
+      OK(frondb_cursor_entry(cursor, &entry));
+      check_row(&entry, 501);
+      OK(frondb_cursor_prev(cursor, &found));
+      OK(frondb_cursor_entry(cursor, &entry));
+      check_row(&entry, 500);
+    } else {
+      OK(frondb_cursor_value(cursor, &key));
+      CHECK(is(key, "value 501"));
+      OK(frondb_cursor_next(cursor, &found));
+      OK(frondb_cursor_value(cursor, &key));
+      CHECK(is(key, "value 502"));
+    }
+  }
+}
+
+/* What was undone since the cursor found it is in no batch. */
+static void batches_behind_a_rollback(frondb_db *db) {
+  frondb_tree *tree = make_tree(db, "undone");
+  frondb_txn *txn;
+  frondb_cursor *cursor;
+  frondb_rows rows;
+  uint64_t savepoint;
+  bool found;
+  int fresh;
+  PUT(tree, "a", "1");
+  PUT(tree, "c", "3");
+  for (fresh = 0; fresh < 2; fresh++) {
+    OK(frondb_db_begin(db, NULL, &txn));
+    OK(frondb_txn_set_savepoint(txn, &savepoint));
+    OK(frondb_txn_put(txn, tree, frondb_text("b"), frondb_text("2")));
+    OK(frondb_txn_cursor(txn, tree, frondb_bytes(NULL, 0), NULL, FRONDB_LOCK_NONE, FRONDB_WAIT,
+                         &cursor));
+    if (fresh) {
+      OK(frondb_cursor_seek(cursor, frondb_text("b"), &found));
+      CHECK(found);
+    } else {
+      OK(frondb_cursor_next_batch(cursor, 100, 1, &rows));
+      CHECK(rows.count == 1 && is(rows.entries[0].key, "a"));
+    }
+    OK(frondb_txn_roll_back_to(txn, savepoint));
+    OK(frondb_cursor_next_batch(cursor, 100, 1, &rows));
+    CHECK(rows.count == 1 && is(rows.entries[0].key, "c"));
+    CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
+    CHECK(frondb_txn_free(txn) == FRONDB_OK);
+  }
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+}
+
 static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   frondb_snapshot *snapshot;
   frondb_cursor *cursor, *other;
@@ -177,6 +259,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   db = open_small(argv[1], NULL);
   large_values(db);
+  batches_behind_a_rollback(db);
   tree = make_tree(db, "rows");
   /* Part of the rows in runs, part in memory, part a transaction's own. */
   fill(db, tree, 0, 3);
@@ -191,17 +274,20 @@ int main(int argc, char **argv) {
                        &cursor));
   scan_batches(cursor);
   steps_and_batches(cursor);
+  batches_that_bytes_end(cursor);
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
   OK(frondb_txn_cursor(txn, tree, frondb_bytes(NULL, 0), NULL, FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT,
                        &cursor));
   scan_batches(cursor);
   steps_and_batches(cursor);
+  batches_that_bytes_end(cursor);
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
   OK(frondb_txn_commit(txn));
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
   OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));
   scan_batches(cursor);
   steps_and_batches(cursor);
+  batches_that_bytes_end(cursor);
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
   bounds_and_snapshots(db, tree);
   CHECK(frondb_db_free(db) == FRONDB_OK);

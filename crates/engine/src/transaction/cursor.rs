@@ -102,6 +102,13 @@ impl TransactionCursor {
         self.cursor.is_valid()
     }
 
+    /// Whether no rollback to a savepoint came since it was positioned: else the entry it is at may be
+    /// a write that was undone. Its next move finds what is there now.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.core.rollbacks.load(Ordering::Acquire) == self.rollbacks
+    }
+
     /// Key of the entry it is at; empty if it is at none.
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -233,7 +240,7 @@ impl TransactionCursor {
         if self.core.ended.load(Ordering::Acquire) {
             drop(self.core.active()?);
         }
-        let rolled_back = self.core.rollbacks.load(Ordering::Acquire) != self.rollbacks;
+        let rolled_back = !self.is_current();
         if !rolled_back && self.lock.is_none() {
             return match direction {
                 Direction::Forward => self.cursor.next(),
