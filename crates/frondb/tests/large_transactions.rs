@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frondb::{
-    Batch, Db, Durability, Isolation, Options, Savepoint, Transaction, TransactionOptions, Tree,
-    TreeOptions, UpdateFn,
+    Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
+    TransactionOptions, Tree, TreeOptions, UpdateFn,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
@@ -292,4 +292,31 @@ fn room_that_a_savepoint_gave_up_is_found() {
     let mut models = [Model::new(), Model::new()];
     models[1].extend((0..40_u32).map(|i| (i.to_be_bytes().to_vec(), vec![2; 20_000])));
     check(&trees, &models, "after the commit");
+}
+
+/// A commit that fails changes nothing: savepoints are set as before, and a rollback to one takes away
+/// what the commit failed for.
+#[test]
+fn a_commit_that_fails_keeps_savepoints() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let trees = trees(&db);
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    let mut models = [Model::new(), Model::new()];
+    for i in 0..20_000_u32 {
+        transaction.put(&trees[0], &i.to_be_bytes(), &[7; 50]).unwrap();
+        models[0].insert(i.to_be_bytes().to_vec(), vec![7; 50]);
+    }
+    let savepoint = transaction.set_savepoint().unwrap();
+    for i in 10_000..30_000_u32 {
+        transaction.put(&trees[0], &i.to_be_bytes(), &[8; 50]).unwrap();
+    }
+    let other = db.create_tree("other", TreeOptions::new()).unwrap();
+    transaction.put(&other, b"k", b"v").unwrap();
+    db.drop_tree("other").unwrap();
+    for _ in 0..2 {
+        assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::NotFound);
+    }
+    transaction.roll_back_to(savepoint).unwrap();
+    transaction.commit().unwrap();
+    check(&trees, &models, "after the second try");
 }

@@ -198,12 +198,11 @@ impl WriteSet {
     }
 
     /// Brings each tree's writes either all into memory's form or all onto disk: trees that have
-    /// spilled spill the rest.
+    /// spilled spill the rest. Savepoints stay set, for a commit that fails.
     ///
     /// # Errors
     /// As [`spill_largest`](Self::spill_largest); may be repeated.
     pub fn seal(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
-        self.marks.clear();
         for i in 0..self.trees.len() {
             if self.trees[i].has_spilled() && self.trees[i].count() > 0 {
                 self.spill(i, env, spill_of)?;
