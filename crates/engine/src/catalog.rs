@@ -10,12 +10,12 @@ use frondb_core::limits::TREE_NAME_BYTES_MAX;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
+use frondb_space::Hold;
 use frondb_trunk::{Key, Node, Trunk};
 
 use crate::commit::Committer;
 use crate::env::Env;
 use crate::format::{Edit, encode_edit};
-use crate::hold::Hold;
 use crate::options::TreeOptions;
 use crate::prepared;
 use crate::tree::{Install, MemSlot, TreeCore, Version};

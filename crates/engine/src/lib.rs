@@ -24,7 +24,6 @@ mod env;
 mod estimate;
 mod flush;
 pub mod format;
-mod hold;
 mod hook;
 mod maintenance;
 mod options;

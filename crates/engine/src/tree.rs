@@ -18,12 +18,11 @@ use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_locks::LockTable;
 use frondb_memtable::Memtable;
 use frondb_run::Run;
-use frondb_space::Extent;
+use frondb_space::{Extent, Hold};
 use frondb_trunk::Trunk;
 use frondb_trunk::plan::Context;
 
 use crate::env::Env;
-use crate::hold::Hold;
 use crate::options::TreeOptions;
 
 /// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of

@@ -2,7 +2,9 @@
 //! read a reference to them: cursors on versions from before a drop or a merge.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb::{Batch, Cursor, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
+use frondb::{
+    Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
+};
 use frondb_testkit::TempDir;
 
 const VALUES: u64 = 40;
@@ -114,4 +116,47 @@ fn a_refused_commit_gives_its_values_back() {
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     }
     assert_eq!(db.stats().data_used_bytes, before);
+}
+
+/// A cursor of a transaction shows what it found, also when the transaction has overwritten or undone a
+/// large value since and its space would do for others.
+#[test]
+fn own_values_stay_for_the_cursors_that_found_them() {
+    let dir = TempDir::new("large_values");
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let used = db.stats().data_used_bytes;
+    let others = |tree: &Tree| {
+        for i in 0..20_u32 {
+            tree.put(&[b"z", &i.to_be_bytes()[..]].concat(), &[9; 200_000]).unwrap();
+        }
+        tree.delete_range(b"z", None).unwrap();
+    };
+    for way in ["overwritten", "undone", "rolled back"] {
+        let transaction = db.begin(TransactionOptions::new()).unwrap();
+        let savepoint = transaction.set_savepoint().unwrap();
+        transaction.put(&tree, b"k", &[1; 200_000]).unwrap();
+        let mut cursor = transaction.cursor(&tree).unwrap();
+        assert!(cursor.seek(b"k").unwrap());
+        match way {
+            "overwritten" => {
+                transaction.put(&tree, b"k", b"small").unwrap();
+                let before = db.stats().spills;
+                for i in 0..20_000_u32 {
+                    transaction.put(&tree, &i.to_be_bytes(), &[7; 60]).unwrap();
+                }
+                assert!(db.stats().spills > before);
+            }
+            "undone" => transaction.roll_back_to(savepoint).unwrap(),
+            _ => transaction.rollback().unwrap(),
+        }
+        others(&tree);
+        assert_eq!(cursor.value().unwrap(), [1; 200_000], "{way}");
+        drop((cursor, transaction));
+    }
+    db.flush().unwrap();
+    drop(tree);
+    db.drop_tree("t").unwrap();
+    assert_eq!(db.stats().data_used_bytes, used);
 }

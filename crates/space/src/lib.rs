@@ -16,6 +16,7 @@
 //! | `space.rs` | [`Space`]: open, acquire, shrink, release, read, write |
 //! | `files.rs` | the data files themselves: names, opening, what was written since the last sync |
 //! | `group_sync.rs` | one fsync for all who ask at the same time |
+//! | `hold.rs` | [`Hold`]: releasing when the last reader is gone |
 //! | `reclaim.rs` | giving space back to the file system |
 
 mod extent;
@@ -26,12 +27,14 @@ mod free;
 #[doc(hidden)]
 pub mod fuzz;
 mod group_sync;
+mod hold;
 mod options;
 mod ranges;
 mod reclaim;
 mod space;
 
 pub use extent::{Class, Extent};
+pub use hold::Hold;
 pub use options::SpaceOptions;
 pub use reclaim::{Reclaim, TailMove};
 pub use space::{Space, Stats};

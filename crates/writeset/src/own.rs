@@ -8,6 +8,7 @@ use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_merge::Lookup;
 use frondb_run::{ReadMode, Run, RunCursor};
+use frondb_space::Hold;
 
 /// Own message number `n` has SeqNo `OWN_SEQS + n` for readers of the transaction: above every
 /// SeqNo of committed data.
@@ -44,6 +45,8 @@ pub struct OwnWrites {
     pub(crate) runs: Arc<[Arc<Run>]>,
     /// Range deletes, numbers for SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
+    /// Keeps the large values that messages refer to, if there are any.
+    pub(crate) _hold: Option<Arc<Hold>>,
 }
 
 impl OwnWrites {

@@ -148,9 +148,8 @@ impl WriteSet {
             if writes.runs.first().is_some_and(|run| run.meta().max_seq.get() > mark.number) {
                 writes.cut_runs(env, &spill_of(writes.tree())?, mark.number, &savepoints)?;
             }
-            for extent in writes.cut(mark) {
-                env.runs.space.release(extent);
-            }
+            let values = writes.cut(mark);
+            writes.release(env, values);
         }
         Ok(())
     }

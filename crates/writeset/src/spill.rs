@@ -12,7 +12,7 @@ use frondb_core::{Direction, Error, Result, RunId, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::format::ValueRef;
 use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunOptions, RunWriter};
-use frondb_space::Class;
+use frondb_space::{Class, Extent};
 
 use crate::own::{Excluded, OwnSource};
 use crate::sorted::Sorted;
@@ -245,9 +245,8 @@ impl TreeWrites {
         let reference = ValueRef::decode(reference)
             .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
         let first = reference.extents.first().copied();
-        for extent in first.and_then(|first| self.forget_value(first)).into_iter().flatten() {
-            env.runs.space.release(extent);
-        }
+        let extents = first.and_then(|first| self.forget_value(first)).unwrap_or_default();
+        self.release(env, extents);
         Ok(())
     }
 
@@ -257,8 +256,21 @@ impl TreeWrites {
             run.kill();
         }
         self.runs = Arc::default();
-        for extent in self.values.drain(..).flat_map(|(_, extents)| extents) {
-            env.runs.space.release(extent);
+        let values: Vec<Extent> = self.values.drain(..).flat_map(|(_, extents)| extents).collect();
+        self.release(env, values);
+    }
+
+    /// Releases extents of large values, when the readers that may follow references to them are gone.
+    pub(crate) fn release(&mut self, env: &SpillEnv, extents: Vec<Extent>) {
+        if extents.is_empty() {
+            return;
+        }
+        match &self.hold {
+            None => extents.into_iter().for_each(|extent| env.runs.space.release(extent)),
+            Some(hold) => {
+                hold.add(extents);
+                self.hold = Some(hold.succeed());
+            }
         }
     }
 }

@@ -14,12 +14,13 @@ use frondb_core::{Error, MessageKind, RangeDelete, Result, SeqNo, TreeId};
 use frondb_memtable::{Entry, Memtable};
 use frondb_merge::Lookup;
 use frondb_run::Run;
-use frondb_space::Extent;
+use frondb_space::{Extent, Hold};
 
 use crate::op::{Op, decode_op, encode_op, encode_range_delete};
 use crate::own::{Excluded, OwnWrites, own_seq};
 use crate::savepoint::TreeMark;
 use crate::sorted::{Slot, Sorted};
+use crate::spill::SpillEnv;
 
 /// Up to this many messages in memory a lookup reads them all; more get an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
@@ -49,6 +50,8 @@ pub struct TreeWrites {
     pub(crate) range_deletes: Vec<RangeDelete>,
     /// Values in extents of their own, by the number of their message, ascending.
     pub(crate) values: Vec<(u64, Vec<Extent>)>,
+    /// For readers that may still look at values when they are given up; made for the first of them.
+    pub(crate) hold: Option<Arc<Hold>>,
     index: Option<Index>,
     excluded: Vec<(u64, u64)>,
     /// Newest first.
@@ -89,6 +92,7 @@ impl TreeWrites {
             grows: false,
             range_deletes: Vec::new(),
             values: Vec::new(),
+            hold: None,
             index: None,
             excluded: Vec::new(),
             runs: Arc::default(),
@@ -202,7 +206,7 @@ impl TreeWrites {
         if is_small && self.spills == 0 {
             return self.get_by_scan(key, lookup);
         }
-        self.own(budget)?.get(key, lookup)
+        self.own_now(budget)?.get(key, lookup)
     }
 
     /// All messages are in memory, and few.
@@ -225,11 +229,21 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// What was written up to now, for a reader that goes on while more is written.
+    /// What was written up to now, for a reader that goes on while more is written, and after it was
+    /// undone.
     ///
     /// # Errors
     /// `Internal` if what was encoded cannot be decoded.
-    pub fn own(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
+    pub fn own(&mut self, env: &SpillEnv) -> Result<OwnWrites> {
+        if self.hold.is_none() && !self.values.is_empty() {
+            self.hold = Some(Hold::new(&env.runs.space));
+        }
+        let own = self.own_now(&env.index_budget)?;
+        Ok(OwnWrites { _hold: self.hold.clone(), ..own })
+    }
+
+    /// The same for a reader that is done before anything else happens.
+    fn own_now(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
         self.bring_up_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
         let range_deletes = index.as_ref().map(|index| index.range_delete_sets());
@@ -239,6 +253,7 @@ impl TreeWrites {
             excluded: Excluded::from(&*self.excluded),
             runs: Arc::clone(&self.runs),
             range_deletes: range_deletes.unwrap_or_default(),
+            _hold: None,
         })
     }
 
@@ -406,7 +421,7 @@ impl TreeWrites {
 
     /// The index of all that is in memory, for spilling it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
-        let own = self.own(budget)?;
+        let own = self.own_now(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("a write set without an index"))?;
         Ok((memtable, own.excluded))
     }

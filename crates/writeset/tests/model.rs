@@ -235,7 +235,7 @@ impl World {
         let mut options = VisibleOptions { direction, ..VisibleOptions::new(SeqNo(9)) };
         options.update = update_of(TreeId(tree));
         if let Some(writes) = self.set.find(TreeId(tree)) {
-            let own = writes.own(&self.env.index_budget).unwrap();
+            let own = writes.own(&self.env).unwrap();
             sources = own.sources(direction, b"", None).unwrap();
             let range_deletes = Arc::clone(own.range_deletes());
             options.own = Some(Own { from: OWN_SEQS, upto: own.upto(), range_deletes });

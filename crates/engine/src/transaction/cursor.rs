@@ -209,7 +209,7 @@ impl TransactionCursor {
         self.rollbacks = core.rollbacks.load(Ordering::Acquire);
         let own = match state.writes.find(self.tree.id()) {
             None => None,
-            Some(writes) => Some(writes.own(&core.engine.shared().env.spill.index_budget)?),
+            Some(writes) => Some(writes.own(&core.engine.shared().env.spill)?),
         };
         self.cursor.set_own(own);
         match self.lock {
