@@ -31,16 +31,26 @@ impl Hook {
     pub(crate) fn set(&self, hook: Option<CommitHook>) {
         let mut held = self.hook.write();
         self.is_set.store(hook.is_some(), Ordering::Release);
-        *held = hook;
+        let old = std::mem::replace(&mut *held, hook);
+        drop(held);
+        // What it captured may do anything when it goes.
+        drop(old);
     }
 
+    /// Tells the hook. The commit has happened, so a panic of the hook goes no further: whoever commits
+    /// would take it for one that did not, and give back what the trees have now.
+    ///
     /// REQUIRES: the commit lock.
     #[inline]
     pub(crate) fn call(&self, info: &CommitInfo) {
         if self.is_set.load(Ordering::Acquire)
             && let Some(hook) = &*self.hook.read()
         {
-            hook(info);
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(info)));
+            if told.is_err() {
+                let transaction = info.transaction;
+                tracing::error!(transaction, "the commit hook panicked; the commit has happened");
+            }
         }
     }
 }

@@ -208,7 +208,8 @@ impl Db {
 
     /// Tells `hook` of every commit from now on, in their order, for a log of one's own; `None` for
     /// nobody. It is called before the commit is durable and while no other can happen: it must be
-    /// quick, and must not call the database.
+    /// quick, and must not call the database. A panic of the hook is logged and changes nothing about the
+    /// commit, which has happened.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.engine.set_commit_hook(hook);
     }

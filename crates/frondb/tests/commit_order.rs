@@ -121,3 +121,30 @@ fn who_commits_first_is_first() {
     // Closing made them durable.
     waits.into_iter().for_each(|wait| wait.wait().unwrap());
 }
+
+/// A hook that panics is its own trouble: the commit has happened, and what it wrote to disk itself, private
+/// runs and large values, stays the trees'.
+#[test]
+fn a_hook_that_panics_changes_nothing_about_the_commit() {
+    let (db, tree) = world();
+    db.set_commit_hook(Some(Arc::new(|info: &CommitInfo| {
+        assert_eq!(info.transaction, 0, "a hook that panics at transactions, as this test has it");
+    })));
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(&tree, b"large", &[1; 200_000]).unwrap();
+    for i in 0..20_000_u32 {
+        transaction.put(&tree, &i.to_be_bytes(), &[1; 50]).unwrap();
+    }
+    assert!(db.stats().spills > 0);
+    transaction.commit().unwrap();
+    drop(transaction);
+    assert!(db.locks().is_empty());
+    for i in 0..20_u8 {
+        tree.put(&[b"z", &[i][..]].concat(), &[2; 200_000]).unwrap();
+    }
+    db.flush().unwrap();
+    assert_eq!(tree.get(b"large").unwrap().as_deref(), Some(&[1; 200_000][..]));
+    for i in 0..20_000_u32 {
+        assert_eq!(tree.get(&i.to_be_bytes()).unwrap().as_deref(), Some(&[1; 50][..]));
+    }
+}
