@@ -53,17 +53,19 @@ impl<'a> BatchLocks<'a> {
 fn lock_all(locker: &mut Locker, batch: &Batch) -> Result<()> {
     let wait = LockWait::Upto(LOCK_TIMEOUT);
     for section in &batch.sections {
-        let locks = &section.handle.0.locks;
+        let tree = &section.handle;
+        let named = |error: Error| error.context(format_args!("tree {:?}", tree.name()));
+        let locks = &tree.0.locks;
         let mut input = Reader::new(&section.bytes);
         while !input.is_empty() {
             let op =
                 decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))?;
             match op {
                 Op::Point { key, .. } => {
-                    locker.lock_row(locks, key, LockMode::Exclusive, wait)?;
+                    locker.lock_row(locks, key, LockMode::Exclusive, wait).map_err(named)?;
                 }
                 Op::RangeDelete { lo, hi } => {
-                    locker.lock_range(locks, lo, hi, LockMode::Exclusive, wait)?;
+                    locker.lock_range(locks, lo, hi, LockMode::Exclusive, wait).map_err(named)?;
                 }
             }
         }

@@ -108,11 +108,11 @@ impl Transaction {
     /// As [`get`](Self::get).
     pub fn exists(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
         let mut state = self.core.active_on(tree)?;
-        let mut at = self.core.read_at(&mut state)?;
         if self.core.options.isolation == Isolation::Serializable {
             self.core.lock_row(&mut state, tree, key, LockMode::Shared, Wait::Timeout)?;
-            at = None;
+            return self.core.exists(&mut state, tree, key, None);
         }
+        let at = self.core.read_at(&mut state)?;
         self.core.exists(&mut state, tree, key, at)
     }
 }
