@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::codec::Reader;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
@@ -64,6 +65,8 @@ pub(crate) struct PreparedWrites {
     pub(crate) sections: Vec<OwnedMessages>,
     /// Extents of large values that the record's messages refer to.
     pub(crate) values: Vec<(TreeId, Vec<Extent>)>,
+    /// What `sections` take of the memory.
+    charge: Option<Reservation>,
 }
 
 /// One prepared transaction.
@@ -84,11 +87,14 @@ pub(crate) struct PreparedTxn {
 impl PreparedTxn {
     /// A transaction whose record began at `logged`; `in_manifest` says that it is needed no more.
     pub(crate) fn new(
+        budget: &Arc<Budget>,
         txn: u64,
         logged: Lsn,
         in_manifest: bool,
-        writes: PreparedWrites,
+        mut writes: PreparedWrites,
     ) -> Arc<Self> {
+        let bytes = writes.sections.iter().map(|section| section.bytes.len() as u64).sum();
+        writes.charge = Some(budget.reserve(Part::Other, bytes));
         let parts = writes.attachments.iter().map(|part| part.tree.id);
         let trees = parts.chain(writes.sections.iter().map(|section| section.tree.id)).collect();
         Arc::new(Self {
@@ -312,8 +318,10 @@ pub(crate) fn prepare(
             attachments: attachments.to_vec(),
             sections: owned.collect(),
             values: std::mem::take(values),
+            charge: None,
         };
-        env.prepared.restore(xid.into(), PreparedTxn::new(txn, start, false, writes));
+        let prepared = PreparedTxn::new(&env.budget, txn, start, false, writes);
+        env.prepared.restore(xid.into(), prepared);
         env.applied.store(end.get(), Ordering::Release);
         Ok(end)
     })
@@ -480,6 +488,7 @@ fn move_one(env: &Env, xid: &[u8], txn: &PreparedTxn, writes: &mut PreparedWrite
     }
     writes.attachments.append(&mut moved.parts);
     writes.sections.clear();
+    writes.charge = None;
     writes.values.clear();
     // Overwritten in the transaction itself: no run refers to them.
     moved.orphans.iter().for_each(|extent| env.runs.space.release(*extent));

@@ -397,7 +397,8 @@ impl Replayed {
                 writes.values.extend(values.into_iter().map(|extents| (id, extents)));
                 writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
             }
-            let prepared = PreparedTxn::new(txn, undecided.logged, undecided.in_manifest, writes);
+            let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
+            let prepared = PreparedTxn::new(&env.budget, txn, logged, in_manifest, writes);
             env.prepared.restore(undecided.xid, prepared);
         }
         Ok(())

@@ -92,6 +92,23 @@ fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     }
 }
 
+/// What it keeps in memory for its coordinator counts (rule 24), until a checkpoint has it on disk.
+#[test]
+fn the_memory_of_what_is_prepared_is_counted() {
+    let (db, tree) = database();
+    let bytes = MEMORY_BYTES / 32;
+    let used = db.stats().memory_used;
+    let transaction = begin(&db);
+    for i in 0..bytes / 1024 {
+        transaction.put(&tree, &i.to_be_bytes(), &[7; 1024]).unwrap();
+    }
+    transaction.prepare(b"x").unwrap();
+    drop(transaction);
+    assert!(db.stats().memory_used >= used + bytes);
+    db.checkpoint().unwrap();
+    assert!(db.stats().memory_used < used + bytes);
+}
+
 #[test]
 fn a_prepared_transaction_lets_go_of_its_snapshot_and_its_cursors_stop() {
     let (db, tree) = database();
