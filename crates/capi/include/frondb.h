@@ -1566,8 +1566,8 @@ frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
  * Threads: any.
  *
  * Errors: FRONDB_BUSY if a prepared transaction has written there: commit it or roll it back first;
- * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK; FRONDB_INVALID for a tree of another database;
- * FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+ * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
+ * of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_tree *const *trees,

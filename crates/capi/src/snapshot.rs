@@ -46,8 +46,8 @@ pub extern "C" fn frondb_db_snapshot(
 /// Threads: any.
 ///
 /// Errors: FRONDB_BUSY if a prepared transaction has written there: commit it or roll it back first;
-/// FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK; FRONDB_INVALID for a tree of another database;
-/// FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+/// FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
+/// of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_snapshot_behind_writers(
     db: *mut frondb_db,

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use frondb_core::Result;
 use frondb_core::sync::atomic::Ordering;
-use frondb_locks::{LockMode, LockWait};
+use frondb_core::{ErrorKind, Result};
+use frondb_locks::{LockMode, LockWait, Locker};
 
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::prepared;
 use crate::read::Snapshot;
 use crate::tree::Tree;
@@ -20,20 +21,42 @@ impl Engine {
     ///
     /// # Errors
     /// `Busy` if a prepared transaction has written to one of them: it may wait for its coordinator for
-    /// ever; `LockTimeout`; `Deadlock`; `Invalid` for a tree of another database; `NotFound` if one
-    /// was dropped; `Closed`.
+    /// ever; `LockTimeout`; `Deadlock` if there was one when the time was up; `Invalid` for a tree of
+    /// another database; `NotFound` if one was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
         let env = &self.shared().env;
         env.check_open()?;
         let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
         let mut locker = env.locks.locker(id);
-        for tree in trees {
-            env.check_tree(tree)?;
-            prepared::check_no_writer(env, &tree.0)?;
-            let wait = LockWait::Upto(timeout);
-            let locked = locker.lock_range(&tree.0.locks, b"", None, LockMode::Shared, wait);
-            locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;
+        let (begun, mut left) = (env.now(), timeout);
+        while let Err(error) = keep_writers_out(env, &mut locker, trees, left) {
+            if error.kind() != ErrorKind::Deadlock || left.is_zero() {
+                return Err(error);
+            }
+            // A writer that is waited for wants one more row. It goes on when this lets go.
+            locker.release_all();
+            left = timeout.saturating_sub(env.now().since(begun));
         }
         self.snapshot()
     }
+}
+
+fn keep_writers_out(
+    env: &Env,
+    locker: &mut Locker,
+    trees: &[Tree],
+    timeout: Duration,
+) -> Result<()> {
+    for tree in trees {
+        env.check_tree(tree)?;
+        prepared::check_no_writer(env, &tree.0)?;
+        let wait = LockWait::Upto(timeout);
+        let locked = locker.lock_range(&tree.0.locks, b"", None, LockMode::Shared, wait);
+        if let Err(error) = locked {
+            // Was it prepared meanwhile?
+            prepared::check_no_writer(env, &tree.0)?;
+            return Err(error.context(format_args!("tree {:?}", tree.name())));
+        }
+    }
+    Ok(())
 }

@@ -175,8 +175,8 @@ impl Db {
     ///
     /// # Errors
     /// `Busy` if a prepared transaction has written there: commit it or roll it back first;
-    /// `LockTimeout`; `Deadlock`; `Invalid` for a tree of another database; `NotFound` if one was
-    /// dropped; `Closed`.
+    /// `LockTimeout`; `Deadlock` if there was one when the time was up; `Invalid` for a tree of another
+    /// database; `NotFound` if one was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
         let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
         self.engine.snapshot_behind_writers(&trees, timeout)

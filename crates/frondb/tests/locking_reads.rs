@@ -1,8 +1,10 @@
-//! What a locking read, and a batch that meets locks, leaves behind and says.
+//! What a locking read leaves behind, and what becomes of who meets locks and is no transaction: a batch,
+//! an index build.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, TransactionOptions, TreeOptions,
@@ -53,4 +55,31 @@ fn a_batch_that_loses_names_the_tree() {
     });
     assert_eq!(lost.kind(), ErrorKind::Deadlock);
     assert!(lost.message().contains("tree \"accounts\""), "{lost}");
+}
+
+/// Rule 23: a writer that an index build waits for may lock more. The build lets it go first, and is no
+/// victim.
+#[test]
+fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(&tree, b"a", b"").unwrap();
+    let snapshot = std::thread::scope(|threads| {
+        let build =
+            threads.spawn(|| db.snapshot_behind_writers(&[&tree], Duration::from_secs(3600)));
+        let waits = || db.lock_waits().iter().any(|wait| wait.transaction != transaction.id());
+        for key in [b"b", b"c", b"d"] {
+            while !waits() {
+                assert!(!build.is_finished(), "it gave up before {key:?}");
+                std::thread::yield_now();
+            }
+            transaction.put(&tree, key, b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        build.join().unwrap().unwrap()
+    });
+    for key in [b"a", b"b", b"c", b"d"] {
+        assert_eq!(tree.get_at(key, &snapshot).unwrap().as_deref(), Some(&b""[..]));
+    }
 }
