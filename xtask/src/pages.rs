@@ -1,6 +1,7 @@
 //! Pages for operators that are written from the source: docs/operating/options.md from the
-//! builders of `Options` and `TreeOptions`, docs/operating/status.md from the structs of figures, and
-//! the example in README.md from the library's own, which is compiled and run as a test.
+//! builders of `Options`, `TreeOptions` and `TransactionOptions`, docs/operating/status.md from the
+//! structs of figures, and the example in README.md from the library's own, which is compiled and run
+//! as a test.
 //!
 //! `cargo xtask pages` writes them; [`check`], a part of tidy, demands that they are what would be
 //! written, and that a default named in a builder's comment is the one in the code.
@@ -22,6 +23,7 @@ use crate::workspace::{read, root};
 
 const LIBRARY: &str = "crates/frondb/src/lib.rs";
 const BUILDERS: &str = "crates/frondb/src/options.rs";
+const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/engine/src/stats.rs";
@@ -97,6 +99,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
         ("field", "what it is"),
         &shape,
     );
+    transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
 
     let mut status = STATUS_HEAD.to_owned();
     let columns = ("figure", "what it is");
@@ -110,6 +113,18 @@ fn pages() -> Result<[(&'static str, String); 3]> {
         ("docs/operating/status.md", status),
         ("README.md", readme),
     ])
+}
+
+/// What transactions and their cursors are begun with.
+fn transaction_sections(page: &mut String, builders: &str) {
+    let is_option = |item: &Item| item.code.contains("(mut self");
+    let columns = ("option", "what it does");
+    for (title, scope) in [
+        ("A transaction: `TransactionOptions`", "impl TransactionOptions {"),
+        ("A transaction's cursor: `TransactionCursorOptions`", "impl TransactionCursorOptions {"),
+    ] {
+        section(page, title, columns, &split(items(builders, scope), is_option).0);
+    }
 }
 
 /// `page` with its block of Rust replaced by the first example of the library's head; lines that
