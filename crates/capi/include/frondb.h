@@ -1513,7 +1513,8 @@ frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED.
+ * Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED;
+ * FRONDB_INVALID once the cursor's transaction was prepared.
  */
 frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 

@@ -489,7 +489,8 @@ pub extern "C" fn frondb_cursor_key(
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED.
+/// Errors: FRONDB_CORRUPTION or FRONDB_IO for a large value that cannot be read; FRONDB_CLOSED;
+/// FRONDB_INVALID once the cursor's transaction was prepared.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_value(
     cursor: *mut frondb_cursor,

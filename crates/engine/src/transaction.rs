@@ -55,6 +55,8 @@ pub(crate) struct Core {
     state: Mutex<State>,
     /// It has ended or is prepared; for cursors, which do not ask the state at each step.
     ended: AtomicBool,
+    /// It was prepared: somebody else may give back the large values that its cursors have found.
+    was_prepared: AtomicBool,
     /// How often was rolled back to a savepoint.
     rollbacks: AtomicU64,
 }
@@ -135,6 +137,7 @@ impl Engine {
             canceller,
             state: Mutex::new(state),
             ended: AtomicBool::new(false),
+            was_prepared: AtomicBool::new(false),
             rollbacks: AtomicU64::new(0),
         };
         Ok(Transaction { core: Arc::new(core) })

@@ -437,7 +437,7 @@ impl TransactionCursor {
     /// Value of the entry it is at; empty if it is at none.
     ///
     /// # Errors
-    /// `Corruption` or `Io` for a large value; `Closed`.
+    /// `Corruption` or `Io` for a large value; `Closed`; `Invalid` once the transaction was prepared.
     pub fn value(&self) -> Result<&[u8]> {
         self.inner.value()
     }

@@ -119,6 +119,7 @@ fn a_prepared_transaction_lets_go_of_its_snapshot_and_its_cursors_stop() {
     assert!(cursor.next().unwrap());
     transaction.put(&tree, b"c", b"v").unwrap();
     transaction.prepare(b"x").unwrap();
+    assert_eq!(cursor.value().unwrap_err().kind(), ErrorKind::Invalid);
     let error = cursor.next().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.message().contains("prepared"), "{error}");

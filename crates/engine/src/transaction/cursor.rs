@@ -118,8 +118,12 @@ impl TransactionCursor {
     /// Value of the entry it is at; empty if it is at none.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a large value; `Closed`.
+    /// `Corruption` or a device error of a large value; `Closed`; `Invalid` once the transaction was
+    /// prepared.
     pub fn value(&self) -> Result<&[u8]> {
+        if self.core.was_prepared.load(Ordering::Acquire) {
+            return Err(Error::invalid("the transaction was prepared: its cursors read no more"));
+        }
         self.cursor.value()
     }
 

@@ -190,6 +190,7 @@ impl Core {
         state.snapshot = None;
         state.statement = None;
         state.phase = Phase::Prepared(xid.into());
+        self.was_prepared.store(true, Ordering::Release);
         self.ended.store(true, Ordering::Release);
         Ok(end)
     }
