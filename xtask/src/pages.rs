@@ -1,5 +1,5 @@
 //! Pages for operators that are written from the source: docs/operating/options.md from the
-//! builders of `Options`, `TreeOptions` and `TransactionOptions`, docs/operating/status.md from the
+//! builders of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`, docs/operating/status.md from the
 //! structs of figures, and the example in README.md from the library's own, which is compiled and run
 //! as a test.
 //!
@@ -24,6 +24,7 @@ use crate::workspace::{read, root};
 const LIBRARY: &str = "crates/frondb/src/lib.rs";
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction.rs";
+const BULK_OPTIONS: &str = "crates/engine/src/bulk.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/engine/src/stats.rs";
@@ -100,6 +101,8 @@ fn pages() -> Result<[(&'static str, String); 3]> {
         &shape,
     );
     transaction_sections(&mut options, &source(TRANSACTION_BUILDERS)?);
+    let load = items(&source(BULK_OPTIONS)?, "pub struct BulkOptions {");
+    section(&mut options, "A bulk load: `BulkOptions`", ("field", "what it is"), &load);
 
     let mut status = STATUS_HEAD.to_owned();
     let columns = ("figure", "what it is");

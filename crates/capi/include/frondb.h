@@ -2126,10 +2126,11 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  frondb_list **faults);
 
 /**
- * Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for an eighth of the
+ * Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for a quarter of the
  * memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
  * with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
- * `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(), or free it.
+ * `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(); free it with
+ * frondb_bulk_free(), finished or not.
  *
  * Threads: any.
  *
@@ -2142,15 +2143,15 @@ frondb_error *frondb_db_bulk_load(frondb_db *db,
                                   frondb_bulk **bulk);
 
 /**
- * Gives a load up, and frees it. NULL is ignored.
+ * Frees a load, and gives it up if it was not finished. NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
  */
 frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 
 /**
- * Makes the calls of the load's writers, those under way too, fail with FRONDB_CANCELLED, at the
- * latest when they hand in what they have.
+ * Makes the calls of the load and of its writers, those under way too, fail with FRONDB_CANCELLED
+ * soon. Without effect once frondb_bulk_finish() has committed.
  *
  * Threads: any.
  */
@@ -2195,17 +2196,17 @@ frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 
 /**
- * Merges what all writers have handed in, commits it, and frees the load, also if this fails.
+ * Merges what all writers have handed in and commits it. Once only; then free the load.
  * `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
  * work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
  * wanted.
  *
- * Threads: any; the last call with this load.
+ * Threads: any.
  *
- * Errors: FRONDB_INVALID if a writer was not finished; FRONDB_CANCELLED, also if a writer was freed;
- * FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if a tree was
- * dropped; FRONDB_LOCK_TIMEOUT if transactions keep the trees locked; FRONDB_NO_SPACE, FRONDB_IO,
- * FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+ * Errors: FRONDB_INVALID if a writer was not finished, or the load was; FRONDB_CANCELLED, also if a
+ * writer was freed; FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if
+ * a tree was dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for
+ * a minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
  */
 frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_progress progress,

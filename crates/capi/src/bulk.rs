@@ -37,10 +37,11 @@ object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
 /// is held alone, so it is never locked.
 pub struct BulkWriterObject(Mutex<BulkWriter>);
 
-/// Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for an eighth of the
+/// Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for a quarter of the
 /// memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
 /// with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
-/// `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(), or free it.
+/// `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(); free it with
+/// frondb_bulk_free(), finished or not.
 ///
 /// Threads: any.
 ///
@@ -57,14 +58,15 @@ pub extern "C" fn frondb_db_bulk_load(
         let place = out_handle(bulk)?;
         let duplicates = if refuse_duplicates { Duplicates::Fail } else { Duplicates::Replace };
         let durability = durability(waits_for)?;
-        let options = BulkOptions { duplicates, memory_bytes, durability };
+        let options =
+            BulkOptions { duplicates, memory_bytes, durability, ..BulkOptions::default() };
         let load = handle::shared::<Db>(db)?.bulk_load(options)?;
         place.write(handle::insert(load)?);
         Ok(())
     })
 }
 
-/// Gives a load up, and frees it. NULL is ignored.
+/// Frees a load, and gives it up if it was not finished. NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
 #[unsafe(no_mangle)]
@@ -72,8 +74,8 @@ pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
     free::<BulkLoad>(bulk)
 }
 
-/// Makes the calls of the load's writers, those under way too, fail with FRONDB_CANCELLED, at the
-/// latest when they hand in what they have.
+/// Makes the calls of the load and of its writers, those under way too, fail with FRONDB_CANCELLED
+/// soon. Without effect once frondb_bulk_finish() has committed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -140,17 +142,17 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
     free::<BulkWriterObject>(writer)
 }
 
-/// Merges what all writers have handed in, commits it, and frees the load, also if this fails.
+/// Merges what all writers have handed in and commits it. Once only; then free the load.
 /// `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
 /// work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
 /// wanted.
 ///
-/// Threads: any; the last call with this load.
+/// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if a writer was not finished; FRONDB_CANCELLED, also if a writer was freed;
-/// FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if a tree was
-/// dropped; FRONDB_LOCK_TIMEOUT if transactions keep the trees locked; FRONDB_NO_SPACE, FRONDB_IO,
-/// FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+/// Errors: FRONDB_INVALID if a writer was not finished, or the load was; FRONDB_CANCELLED, also if a
+/// writer was freed; FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if
+/// a tree was dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for
+/// a minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_finish(
     bulk: *mut frondb_bulk,
@@ -159,7 +161,7 @@ pub extern "C" fn frondb_bulk_finish(
     report: Option<&mut MaybeUninit<*mut frondb_figures>>,
 ) -> *mut frondb_error {
     call(|| {
-        let load = handle::remove::<BulkLoad>(bulk)?;
+        let load = handle::shared::<BulkLoad>(bulk)?;
         let name: *const c_char = c"".as_ptr();
         let done = load.finish(&mut |at| {
             progress.is_none_or(|progress| progress(user_data, name, at.done, at.total) == 0)

@@ -18,12 +18,14 @@
 
 mod merging;
 
+use std::time::Duration;
+
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo};
-use frondb_locks::{LockMode, LockWait};
+use frondb_locks::{LockMode, LockWait, Locker};
 use frondb_run::{Spool, SpoolWriter};
 use frondb_space::{Extent, Space};
 use frondb_writeset::SortBuffer;
@@ -37,11 +39,12 @@ use crate::engine::Engine;
 use crate::options::Durability;
 use crate::pending;
 use crate::plans::orphans_of;
-use crate::transaction::LOCK_TIMEOUT;
 use crate::tree::{Tree, TreeCore};
 
 /// A buffer with less is not worth a spool of its own.
 const BUFFER_BYTES_MIN: u64 = 256 << 10;
+/// For so long at most a load that waits for the trees' locks keeps others from new ones.
+const LOCK_SLICE: Duration = Duration::from_millis(100);
 /// No buffer has more: places in it are 32 bits wide.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
@@ -58,18 +61,22 @@ pub enum Duplicates {
 /// How a bulk load is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BulkOptions {
-    /// What to do with keys that are given twice.
+    /// What to do with keys that are given twice. Default `Replace`.
     pub duplicates: Duplicates,
-    /// Memory for sorting, all writers together, bytes; 0 for a quarter of the memory option.
+    /// Memory for sorting, all writers together, bytes. Default 0: a quarter of the memory option.
     pub memory_bytes: u64,
-    /// What [`BulkLoad::finish`] waits for.
+    /// What [`BulkLoad::finish`] waits for. Default `Sync`.
     pub durability: Durability,
+    /// How long [`BulkLoad::finish`] tries to lock the trees that transactions hold locks of. Default a
+    /// minute.
+    pub lock_timeout: Duration,
 }
 
 impl Default for BulkOptions {
     fn default() -> Self {
         let duplicates = Duplicates::default();
-        Self { duplicates, memory_bytes: 0, durability: Durability::Sync }
+        let lock_timeout = Duration::from_secs(60);
+        Self { duplicates, memory_bytes: 0, durability: Durability::Sync, lock_timeout }
     }
 }
 
@@ -338,6 +345,38 @@ impl LoadShared {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// Locks all trees, in tries that are short: whoever wants a new lock meanwhile waits for the try.
+    /// It is the victim of deadlocks, for it loses nothing, but in its last try.
+    fn lock_trees(
+        &self,
+        locker: &mut Locker,
+        parts: &[Attachment],
+        report: &BulkReport,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let env = &self.engine.shared().env;
+        let (begun, mut waited) = (env.now(), Duration::ZERO);
+        loop {
+            self.check_cancelled()?;
+            go_on()?;
+            let left = self.options.lock_timeout.saturating_sub(waited);
+            let is_last = left <= LOCK_SLICE;
+            if is_last {
+                locker.add_work(report.entries);
+            }
+            let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
+            match error.kind() {
+                // Of the clock's time alone a test's clock has none.
+                ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
+                // Whoever was in the way goes on when this lets go.
+                ErrorKind::Deadlock if !is_last => {}
+                _ => return Err(error),
+            }
+            locker.release_all();
+            waited = waited.max(env.now().since(begun));
+        }
+    }
+
     fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
         let env = Arc::clone(&self.engine.shared().env.runs);
         SpoolWriter::new(env, tree.options.trunk.run_codec, raw_bytes)
@@ -369,8 +408,8 @@ impl BulkLoad {
     ///
     /// # Errors
     /// `Invalid` if a writer is still there, or the load was finished; `Cancelled`; `Exists` if
-    /// a key was given twice and must not be; `NotFound` if a tree was dropped; `LockTimeout` if
-    /// transactions keep the trees locked; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
+    /// a key was given twice and must not be; `NotFound` if a tree was dropped; `LockTimeout` or
+    /// `Deadlock` if transactions kept the trees locked until the time was up; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
     /// then.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
@@ -392,7 +431,7 @@ impl BulkLoad {
         merging.count_duplicates(duplicates)?;
         let report = merging.merge_all()?;
         let parts = std::mem::take(&mut merging.parts);
-        match shared.commit(&parts) {
+        match shared.commit(&parts, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
             // From here on the runs are the trees', whatever becomes of the wait.
             Ok(Some(end)) => {
@@ -431,9 +470,14 @@ impl GatheredTree {
 
 impl LoadShared {
     /// One commit attaches all parts. The trees are locked as a whole meanwhile, for what is written
-    /// meets locks of transactions.
+    /// meets locks of transactions. `go_on` is asked between tries.
     /// Returns what to wait for; after an error nothing has changed.
-    fn commit(&self, parts: &[Attachment]) -> Result<Option<Lsn>> {
+    fn commit(
+        &self,
+        parts: &[Attachment],
+        report: &BulkReport,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Lsn>> {
         if parts.is_empty() {
             return Ok(None);
         }
@@ -441,10 +485,7 @@ impl LoadShared {
         let env = &shared.env;
         let txn = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
         let mut locker = env.locks.locker(txn);
-        for part in parts {
-            let wait = LockWait::Upto(LOCK_TIMEOUT);
-            locker.lock_range(&part.tree.locks, b"", None, LockMode::Exclusive, wait)?;
-        }
+        self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.engine.begin_call()?;
         shared.admit(Load { bytes: 0, messages: 0, frees_space: false })?;
         pending::add(env, txn, parts)?;
@@ -455,6 +496,17 @@ impl LoadShared {
         shared.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }
+}
+
+fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Result<()> {
+    for part in parts {
+        let wait = LockWait::Upto(timeout);
+        let locked = locker.lock_range(&part.tree.locks, b"", None, LockMode::Exclusive, wait);
+        locked.map_err(|error| {
+            error.context(format_args!("a bulk load into tree {:?}", part.tree.name.read()))
+        })?;
+    }
+    Ok(())
 }
 
 /// Gives the extents of large values back whose references were dropped.

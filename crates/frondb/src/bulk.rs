@@ -10,8 +10,9 @@ use crate::tree::Tree;
 /// written once where they stay, and attached to all trees with one commit. Until then, and after an
 /// error, a cancel, a drop or a crash, the trees are as they were.
 ///
-/// Keys that a tree has already are overwritten. Others may read and write the trees meanwhile; the
-/// commit locks them as a whole for a moment.
+/// Keys that a tree has already are overwritten. Others may read and write the trees meanwhile. The
+/// commit locks them as a whole for a moment; where transactions hold locks it tries again and again,
+/// and keeps others from new locks for a tenth of a second at a time.
 ///
 /// Any thread may use it.
 ///
@@ -62,7 +63,8 @@ impl BulkLoad {
         BulkWriter { inner: self.inner.writer() }
     }
 
-    /// Makes every call of the load, those under way too, fail with `Cancelled`; from any thread.
+    /// Makes every call of the load, those under way too, fail with `Cancelled` soon; from any thread.
+    /// Without effect once [`finish`](Self::finish) has committed.
     pub fn cancel(&self) {
         self.inner.cancel();
     }
@@ -73,9 +75,10 @@ impl BulkLoad {
     /// # Errors
     /// `Invalid` if a writer was not finished, or the load was; `Cancelled`, also if a writer was
     /// dropped; `Exists` if a key was given twice and [`Duplicates::Fail`] was asked; `NotFound` if
-    /// a tree was dropped; `LockTimeout` if transactions keep the trees locked; `NoSpace`, `Io`,
-    /// `Poisoned`, `Closed`. Nothing is loaded then.
-    pub fn finish(self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
+    /// a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees locked until
+    /// [`BulkOptions::lock_timeout`] was up; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
+    /// then.
+    pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.inner.finish(progress)
     }
 }

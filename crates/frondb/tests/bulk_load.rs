@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use frondb::{
-    Batch, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, TransactionOptions, Tree,
-    TreeOptions,
+    Batch, BulkLoad, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, Transaction,
+    TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
@@ -239,4 +240,100 @@ fn a_load_is_one_commit() {
     assert_eq!(tree.get_at(b"a", &snapshot).unwrap(), None);
     assert_eq!(reader.get(&tree, b"k").unwrap().as_deref(), Some(&b"v"[..]));
     assert!(db.locks().is_empty());
+}
+
+/// A load of one entry, ready to be finished, and a transaction that has locks in its tree.
+fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Transaction) {
+    let load = db.bulk_load(options).unwrap();
+    let mut writer = load.writer();
+    writer.put(tree, b"loaded", b"").unwrap();
+    writer.finish().unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(tree, b"x", b"").unwrap();
+    (load, transaction)
+}
+
+/// A load that waits for a transaction does not die of its next lock, nor does the transaction.
+#[test]
+fn a_load_loses_nothing_to_a_deadlock() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let (load, transaction) = load_and_writer(&db, &tree, small());
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        for key in 0..20_u32 {
+            while db.lock_waits().is_empty() {
+                std::thread::yield_now();
+            }
+            transaction.put(&tree, &key.to_be_bytes(), b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        assert_eq!(loading.join().unwrap().unwrap().entries, 1);
+    });
+    assert_eq!(all_of(&tree).len(), 22);
+}
+
+/// Whoever wants another row while a load waits for an idle transaction gets it.
+#[test]
+fn a_load_that_waits_keeps_nobody_out() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let (load, transaction) = load_and_writer(&db, &tree, small());
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        for key in 0..3_u32 {
+            while db.lock_waits().is_empty() {
+                std::thread::yield_now();
+            }
+            tree.put(&key.to_be_bytes(), b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        loading.join().unwrap().unwrap();
+    });
+    assert_eq!(all_of(&tree).len(), 5);
+}
+
+#[test]
+fn a_load_that_waits_can_be_stopped() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let stops: [fn(&Db, &BulkLoad) -> ErrorKind; 3] = [
+        // From another thread.
+        |db, load| {
+            std::thread::scope(|scope| {
+                let loading = scope.spawn(|| load.finish(&mut |_| true));
+                while db.lock_waits().is_empty() {
+                    std::thread::yield_now();
+                }
+                load.cancel();
+                loading.join().unwrap().unwrap_err().kind()
+            })
+        },
+        // By who is told of its progress.
+        |_, load| {
+            let mut calls = 0;
+            let finished = load.finish(&mut |_| {
+                calls += 1;
+                calls < 5
+            });
+            finished.unwrap_err().kind()
+        },
+        // By its own patience; the load is given up with it.
+        |_, load| {
+            let error = load.finish(&mut |_| true).unwrap_err();
+            assert!(error.message().contains("tree \"t\""), "{error}");
+            error.kind()
+        },
+    ];
+    let options = |patience| BulkOptions { lock_timeout: patience, ..small() };
+    let (long, short) = (Duration::from_secs(3600), Duration::from_millis(150));
+    for (stop, patience) in stops.into_iter().zip([long, long, short]) {
+        let (load, transaction) = load_and_writer(&db, &tree, options(patience));
+        let expected = if patience == long { ErrorKind::Cancelled } else { ErrorKind::LockTimeout };
+        assert_eq!(stop(&db, &load), expected);
+        assert_eq!(load.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
+        transaction.rollback().unwrap();
+        assert!(all_of(&tree).is_empty());
+        assert!(db.locks().is_empty());
+    }
 }

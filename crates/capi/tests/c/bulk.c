@@ -28,6 +28,13 @@ static int stop(void *user_data, const char *name, uint64_t done_entries, uint64
   return *(int *)user_data;
 }
 
+static int cancel(void *bulk, const char *name, uint64_t done_entries, uint64_t to_do) {
+  CHECK(name[0] == 0 && done_entries <= to_do);
+  CHECK(frondb_bulk_free(bulk) == FRONDB_BUSY);
+  OK(frondb_bulk_cancel(bulk));
+  return 0;
+}
+
 int main(int argc, char **argv) {
   frondb_db *db;
   frondb_bulk *bulk;
@@ -58,6 +65,8 @@ int main(int argc, char **argv) {
   CHECK(entries == ROWS && frondb_figures_free(report) == FRONDB_OK);
   FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
   FAILS(FRONDB_INVALID, frondb_bulk_writer_finish(writers[0]));
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
 
   OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));
   do {
@@ -73,15 +82,24 @@ int main(int argc, char **argv) {
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("y")));
   OK(frondb_bulk_writer_finish(writers[0]));
   FAILS(FRONDB_EXISTS, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
   CHECK(frondb_bulk_writer_free(writers[0]) == FRONDB_OK);
   FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_cancel(bulk));
   FAILS(FRONDB_CANCELLED, frondb_bulk_writer_finish(writers[0]));
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
+  /* A cancel while it is finished, here by its own thread. */
+  OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
+  OK(frondb_bulk_writer_new(bulk, &writers[0]));
+  OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
+  OK(frondb_bulk_writer_finish(writers[0]));
+  FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, cancel, bulk, NULL));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
 
   /* A snapshot behind all writers waits for them. */

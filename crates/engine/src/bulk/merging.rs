@@ -124,7 +124,7 @@ impl<'a> Merging<'a> {
     }
 
     /// Tells of so many more entries; the load is cancelled if nobody wants to hear more.
-    fn progress(&mut self, entries: u64) -> Result<()> {
+    pub(super) fn progress(&mut self, entries: u64) -> Result<()> {
         self.at.done += entries;
         if (self.progress)(self.at) {
             return Ok(());
