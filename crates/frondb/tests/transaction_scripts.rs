@@ -147,6 +147,7 @@ impl World {
             return session.answers.recv().unwrap();
         }
         assert!(!session.waits, "{name} waits");
+        let known: Vec<u64> = self.db.lock_waits().iter().map(|wait| wait.transaction).collect();
         session.commands.send(command.into()).unwrap();
         loop {
             match session.answers.recv_timeout(Duration::from_millis(1)) {
@@ -155,10 +156,11 @@ impl World {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let id = self.handles.lock().get(name).map(|(id, _)| *id);
-            // A plain batch has the only transaction that nobody else has.
+            // A plain batch, or an index build, waits as a transaction that nobody has. One that
+            // waited before the command is not this one, however long this one takes to answer.
             let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
-            let is_it =
-                |waiting: u64| Some(waiting) == id || id.is_none() && !others.contains(&waiting);
+            let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
+            let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);
             if self.db.lock_waits().iter().any(|wait| is_it(wait.transaction)) {
                 session.waits = true;
                 return "waits".into();
