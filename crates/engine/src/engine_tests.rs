@@ -340,6 +340,28 @@ fn a_run_is_dead_with_its_last_view() {
     assert_eq!(dead(0, &[made]), (vec![id], None), "nobody took it");
 }
 
+/// Rules 12 and 17: a point read has a version and no snapshot. The large values that its version
+/// refers to stay as they are until it is gone, although no later reader can see them.
+#[test]
+fn a_large_value_outlives_the_versions_that_refer_to_it() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    let large = vec![7; 100 << 10];
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", &large);
+    engine.write(&batch, Durability::NoSync).unwrap();
+    engine.flush().unwrap();
+    let used = || engine.shared.env.runs.space.stats().used_bytes;
+    let read = tree.0.version();
+    put(&engine, &tree, "k", Durability::NoSync);
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    assert!(tree.0.install.lock().values.is_empty(), "a merge has dropped the reference");
+    assert!(used() > large.len() as u64, "whoever is at it may still read it");
+    drop(read);
+    assert!(used() < large.len() as u64, "nobody is");
+}
+
 fn planned(node: NodeId, rank: u8) -> Planned {
     let plan = Plan::Rewrite(if rank == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
     Planned { node, plan, work_bytes: 1, rank, frees_space: false }

@@ -5,6 +5,10 @@
 use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
 };
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::{CrashMode, MemoryDevice};
 use frondb_testkit::TempDir;
 
 const VALUES: u64 = 40;
@@ -159,4 +163,43 @@ fn own_values_stay_for_the_cursors_that_found_them() {
     drop(tree);
     db.drop_tree("t").unwrap();
     assert_eq!(db.stats().data_used_bytes, used);
+}
+
+fn open_in_memory(device: &MemoryDevice) -> Db {
+    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
+    let (device, clock) = (Arc::new(device.clone()), Arc::new(ManualClock::stepping()));
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// Rules 6 and 17: no record that is durable names a value that is not, whoever logs it.
+#[test]
+fn a_value_is_durable_before_a_record_names_it() {
+    let writes: [fn(&Db, &Tree); 3] = [
+        |db, tree| {
+            let mut batch = Batch::new();
+            batch.put(tree, b"k", &value(1, 1));
+            db.write(&batch, Durability::Sync).unwrap();
+        },
+        |db, tree| {
+            let transaction = db.begin(TransactionOptions::new()).unwrap();
+            transaction.put(tree, b"k", &value(1, 1)).unwrap();
+            transaction.commit().unwrap();
+        },
+        |db, tree| {
+            let transaction = db.begin(TransactionOptions::new()).unwrap();
+            transaction.put(tree, b"k", &value(1, 1)).unwrap();
+            transaction.prepare(b"x").unwrap();
+        },
+    ];
+    for (i, write) in writes.iter().enumerate() {
+        let device = MemoryDevice::new();
+        let db = open_in_memory(&device);
+        write(&db, &db.create_tree("t", TreeOptions::new()).unwrap());
+        let db = open_in_memory(&device.crash(CrashMode::LoseUnsynced));
+        if let [xid] = &db.prepared()[..] {
+            db.commit_prepared(xid, Durability::NoSync).unwrap();
+        }
+        let found = db.open_tree("t").unwrap().get(b"k").unwrap();
+        assert!(found == Some(value(1, 1)), "write {i}");
+    }
 }
