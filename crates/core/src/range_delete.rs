@@ -464,6 +464,11 @@ mod tests {
                     let expected = model(&both, key, snapshot);
                     assert_eq!(set.newest_covering(key, snapshot), expected, "round {round}");
                     assert_eq!(forward.newest_covering(key, snapshot), expected, "round {round}");
+                    for seq in [expected.get().saturating_sub(1), expected.get()].map(SeqNo) {
+                        let hidden = seq < expected;
+                        assert_eq!(set.hides(key, seq, snapshot), hidden, "round {round}");
+                        assert_eq!(forward.hides(key, seq, snapshot), hidden, "round {round}");
+                    }
                 }
                 for key in keys.iter().rev() {
                     let expected = model(&both, key, snapshot);

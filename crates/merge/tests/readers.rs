@@ -105,6 +105,18 @@ fn a_lookup_agrees_with_the_model_at_every_snapshot() {
     }
 }
 
+/// Rule 14: the messages of a run may all have its largest SeqNo, and that may be a range delete's.
+#[test]
+fn a_range_delete_hides_what_is_older_from_a_lookup() {
+    for (delete, shown) in [(4, true), (5, true), (6, false)] {
+        let mut lookup = Lookup::new();
+        lookup.hide_below(SeqNo(delete));
+        lookup.feed(SeqNo(5), MessageKind::Put, b"v");
+        let found = lookup.finish(b"k", None, None).unwrap();
+        assert_eq!(found.is_some(), shown, "a range delete at {delete}, a put at 5");
+    }
+}
+
 #[test]
 fn deletes_that_are_stepped_over_are_counted() {
     let message = |key: u8, seq, kind| (vec![key], SeqNo(seq), kind, Vec::new());
