@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pending;
 use crate::private::{PrivateMessage, PrivatePart};
+use crate::transaction::TransactionOptions;
 use crate::tree::Tree;
 
 fn open(device: &MemoryDevice) -> Engine {
@@ -134,6 +135,34 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     let engine = open(&device.crash(CrashMode::LoseUnsynced));
     let (a, b) = (engine.open_tree("a").unwrap(), engine.open_tree("b").unwrap());
     assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 60));
+}
+
+/// Rule 22: under snapshot isolation what a large commit wrote since the snapshot is a conflict, where
+/// its runs wait above the trunk and where they are part of it.
+#[test]
+fn rows_of_attached_runs_were_changed_since_the_snapshot() {
+    let engine = Arc::new(open(&MemoryDevice::new()));
+    let tree = create(&engine, "t");
+    engine.block_flushes(&tree, true);
+    let options = TransactionOptions { snapshot_isolation: true, ..Default::default() };
+    let before = [(); 2].map(|()| {
+        let transaction = engine.begin(options.clone()).unwrap();
+        transaction.take_snapshot().unwrap();
+        transaction
+    });
+    commit(&engine, &[part(&tree, 9, b"run")], Durability::NoSync);
+    for (transaction, attaches) in before.iter().zip(0..) {
+        assert_eq!(engine.stats().attaches, attaches);
+        let kind = |result: Result<()>| result.map_err(|error| error.kind());
+        let range = |lo, hi| transaction.delete_range(&tree, &key(lo), Some(&key(hi)));
+        assert_eq!(kind(transaction.put(&tree, &key(3), b"x")), Err(ErrorKind::Conflict));
+        assert_eq!(kind(range(8, 20)), Err(ErrorKind::Conflict));
+        assert_eq!(kind(range(9, 20)), Ok(()));
+        assert_eq!(kind(transaction.put(&tree, &key(9), b"x")), Ok(()));
+        transaction.rollback().unwrap();
+        engine.block_flushes(&tree, false);
+        engine.flush().unwrap();
+    }
 }
 
 #[test]
