@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use frondb::{
-    Batch, CommitInfo, Committing, Db, Durability, Options, TransactionOptions, Tree, TreeOptions,
+    Batch, CommitInfo, Committing, Db, Durability, ErrorKind, Options, TransactionOptions, Tree,
+    TreeOptions, Wait,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
@@ -73,6 +74,35 @@ fn the_hook_is_told_of_commits_in_their_order() {
     expected.sort_unstable();
     assert_eq!(ids, expected);
     assert_eq!(told.iter().filter(|info| info.transaction == 0).count(), 4 * 10);
+}
+
+/// Rule 21: whoever commits among transactions has its locks until its rows can be seen.
+#[test]
+fn rows_are_locked_until_they_are_visible() {
+    let (db, tree) = world();
+    // A batch takes locks only where somebody has some.
+    let other = db.begin(TransactionOptions::new()).unwrap();
+    other.get_for_update(&tree, b"another", Wait::NoWait).unwrap();
+    let found: Arc<Mutex<Vec<Option<ErrorKind>>>> = Arc::default();
+    let (hook, (theirs, rows)) = (Arc::clone(&found), (db.clone(), tree.clone()));
+    db.set_commit_hook(Some(Arc::new(move |_: &CommitInfo| {
+        let asks = theirs.begin(TransactionOptions::new()).unwrap();
+        let row = asks.get_for_update(&rows, b"k", Wait::NoWait);
+        hook.lock().push(row.err().map(|error| error.kind()));
+    })));
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", b"batch");
+    db.write(&batch, Durability::NoSync).unwrap();
+    for prepares in [false, true] {
+        let transaction = db.begin(TransactionOptions::new()).unwrap();
+        transaction.put(&tree, b"k", b"transaction").unwrap();
+        if prepares {
+            transaction.prepare(b"x").unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+    db.set_commit_hook(None);
+    assert_eq!(*found.lock(), [Some(ErrorKind::Busy); 3]);
 }
 
 /// A hundred commits, and a hundred prepares with their commits, that wait together share a sync.
