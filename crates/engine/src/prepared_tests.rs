@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::time::Duration;
+
 use frondb_core::MessageKind;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
@@ -175,6 +177,38 @@ fn names_and_trees_are_kept() {
     );
     engine.checkpoint().unwrap();
     assert_eq!(engine.leaked_bytes(), 0);
+}
+
+/// Rule 23: a build is refused while anything that is prepared has written to its table, in the record
+/// or on disk, wherever that is kept and also after a restart; other tables can be built upon.
+#[test]
+fn a_build_waits_for_no_prepared_transaction() {
+    let refused = |engine: &Engine| {
+        ["record", "runs", "neither"].map(|name| {
+            let tree = engine.open_tree(name).unwrap();
+            let snapshot = engine.snapshot_behind_writers(&[tree], Duration::ZERO);
+            snapshot.err().map(|error| error.kind())
+        })
+    };
+    let busy = [Some(ErrorKind::Busy), Some(ErrorKind::Busy), None];
+    for (how, unpin) in UNPINS {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let [record, runs, _, other] = ["record", "runs", "neither", "other"]
+            .map(|name| engine.create_tree(name, TreeOptions::default()).unwrap());
+        prepare(&engine, "1", &[part(&other, &["k"])], &Batch::new()).unwrap();
+        prepare(&engine, "2", &[], &batch(&record, &["k"])).unwrap();
+        prepare(&engine, "3", &[part(&runs, &["k"])], &Batch::new()).unwrap();
+        assert_eq!(refused(&engine), busy);
+        unpin(&engine);
+        assert_eq!(refused(&engine), busy, "{how}");
+        drop(engine);
+        let (_, engine) = crash(&device);
+        assert_eq!(refused(&engine), busy, "{how}, after a restart");
+        engine.roll_back_prepared(b"2").unwrap();
+        engine.commit_prepared(b"3", Durability::Sync).unwrap();
+        assert_eq!(refused(&engine), [None; 3], "{how}, after the ends");
+    }
 }
 
 /// The messages of a commit may be in the record of its prepare alone.
