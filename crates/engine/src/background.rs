@@ -238,8 +238,7 @@ impl Shared {
             Ok(Some(installed)) => {
                 self.settle(tree, installed);
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.work.end_flush(tree, more);
-                self.work.add_chores();
+                self.work.end_flush_with_chores(tree, more);
                 return;
             }
             Err(error) => {
@@ -294,8 +293,7 @@ impl Shared {
                     }
                 }
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.work.end_flush(&tree, more);
-                self.work.add_chores();
+                self.work.end_flush_with_chores(&tree, more);
             }
             Running::Merge(job) => {
                 let node = job.planned.node;

@@ -400,6 +400,19 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
     assert!(!work.stepped(RANK_FLUSH), "a flush goes on");
 }
 
+/// Rule 10: between the end of a flush and the chores that let go of the log there is always something
+/// due, or the commits that wait for a shorter log would go on.
+#[test]
+fn the_chores_are_due_with_the_end_of_a_flush() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (create(&engine, "t").0, Work::default());
+    work.add_flush(&tree);
+    let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
+    assert_eq!((work.due().running, work.due().chores), (1, false));
+    work.end_flush_with_chores(&flushed, false);
+    assert_eq!((work.due().running, work.due().chores), (0, true));
+}
+
 /// Rule 10: a memtable that is logged again takes the place of what was logged of it before, and of
 /// nothing else: a flush before it, which readers see already, may not be durable yet.
 #[test]

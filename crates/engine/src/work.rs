@@ -192,14 +192,19 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// A flush of `tree` is over; `more` says whether it has another frozen memtable.
+    /// A flush of `tree` is over that made nothing durable; `more` says whether it has another frozen
+    /// memtable.
     pub(crate) fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
+        self.state.lock().end_flush(tree, more);
+        self.changed.notify_all();
+    }
+
+    /// The same of one behind which the log may be shorter: the chores are due in the same step. A
+    /// commit that waits for a shorter log would else find nothing due in between, and go on (rule 10).
+    pub(crate) fn end_flush_with_chores(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
-        state.running -= 1;
-        state.busy_flushes.remove(&tree.id);
-        if more {
-            state.flushes.insert(tree.id, Arc::clone(tree));
-        }
+        state.end_flush(tree, more);
+        state.chores = true;
         self.changed.notify_all();
     }
 
@@ -329,6 +334,14 @@ impl State {
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
             || self.urgent.contains(&tree)
+    }
+
+    fn end_flush(&mut self, tree: &Arc<TreeCore>, more: bool) {
+        self.running -= 1;
+        self.busy_flushes.remove(&tree.id);
+        if more {
+            self.flushes.insert(tree.id, Arc::clone(tree));
+        }
     }
 
     fn due(&self) -> Due {
