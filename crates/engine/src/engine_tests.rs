@@ -11,7 +11,7 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::AtomicU64;
-use frondb_core::{NodeId, SeqNo};
+use frondb_core::{NodeId, SeqNo, UpdateFn};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_space::{Class, Extent};
 use frondb_trunk::install::{Change, Made, Place};
@@ -37,11 +37,21 @@ fn open(device: &MemoryDevice) -> Result<Engine> {
 }
 
 fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Engine> {
+    open_with(device, EngineOptions { reserve_bytes, ..EngineOptions::default() })
+}
+
+/// With a function "append" for updates.
+fn open_updating(device: &MemoryDevice) -> Result<Engine> {
+    let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
+    options.update_fns.register(Arc::new(Append));
+    open_with(device, options)
+}
+
+fn open_with(device: &MemoryDevice, options: EngineOptions) -> Result<Engine> {
     let options = EngineOptions {
         memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
         background_threads: 0,
-        reserve_bytes,
-        ..EngineOptions::default()
+        ..options
     };
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device: SharedDevice = Arc::new(device.clone());
@@ -435,6 +445,65 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     let engine = open(&device).unwrap();
     assert_eq!(engine.recovery().messages, 3, "the second row twice");
     assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
+}
+
+/// Appends the operand.
+struct Append;
+
+impl UpdateFn for Append {
+    fn name(&self) -> &str {
+        "append"
+    }
+
+    fn apply(
+        &self,
+        _: &[u8],
+        existing: Option<&[u8]>,
+        operand: &[u8],
+    ) -> std::result::Result<Vec<u8>, String> {
+        Ok([existing.unwrap_or_default(), operand].concat())
+    }
+
+    fn combine(&self, _: &[u8], _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands in
+/// the place of what was logged before, whether the log still has that or not.
+#[test]
+fn what_is_logged_again_is_there_whole_and_once() {
+    for trims in [false, true] {
+        let device = MemoryDevice::new();
+        let engine = open_updating(&device).unwrap();
+        let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
+        let tree = engine.create_tree("t", options).unwrap();
+        let env = &engine.shared.env;
+        for key in ["gone", "kept"] {
+            put(&engine, &tree, key, Durability::Sync);
+        }
+        engine.flush().unwrap();
+        let mut batch = Batch::new();
+        batch.delete_range(&tree, b"g", Some(b"h"));
+        [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
+        engine.write(&batch, Durability::Sync).unwrap();
+        for _ in 0..2 {
+            engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+            env.wal.sync().unwrap();
+            if trims {
+                trim_log(env).unwrap();
+            }
+        }
+        let engine = open_updating(&device.crash(CrashMode::LoseUnsynced)).unwrap();
+        let tree = engine.open_tree("t").unwrap();
+        let read =
+            || [b"gone", b"kept", &b"sum"[..]].map(|key| engine.get(&tree, key, None).unwrap());
+        let expected = [None, Some(b"value".to_vec()), Some(b"123".to_vec())];
+        assert_eq!(read(), expected);
+        engine.flush().unwrap();
+        while engine.run_one(true) {}
+        assert_eq!(read(), expected, "from a run");
+    }
 }
 
 /// Rule 25: at most two spare segments of the log are kept under load, and none when idle.
