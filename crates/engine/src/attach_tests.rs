@@ -246,3 +246,28 @@ fn an_estimate_counts_runs_above_the_trunk() {
     let left = estimate(0, 3000).entries;
     assert!((1600..2400).contains(&left), "{left}");
 }
+
+/// Rule 15: a long stretch of deletes does not stay in readers' way until the engine is idle, be it ever
+/// so small a part of the tree.
+#[test]
+fn a_long_stretch_of_deletes_is_cleaned_away() {
+    let engine = open(&MemoryDevice::new());
+    let tree = create(&engine, "t");
+    let message = |kind| {
+        move |i: u64| PrivateMessage::Point(kind, (i as u32).to_be_bytes().to_vec(), Vec::new())
+    };
+    let of = |messages: Vec<PrivateMessage>, base| {
+        commit(
+            &engine,
+            &[PrivatePart { tree: tree.clone(), messages, runs: 1, base }],
+            Durability::NoSync,
+        );
+    };
+    of((0..800_000).map(message(MessageKind::Put)).collect(), true);
+    while engine.run_one(true) {}
+    of((400_000..440_000).map(message(MessageKind::Delete)).collect(), false);
+    while engine.run_one(false) {}
+    let left = engine.tree_stats(&tree).unwrap().deletes;
+    assert!(left < DELETE_STRETCH / 2, "{left} deletes are left");
+    assert_eq!(count(&engine, &tree), 760_000);
+}
