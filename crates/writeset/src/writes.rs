@@ -44,7 +44,7 @@ pub struct TreeWrites {
     pub(crate) count: u64,
     /// The last number given out.
     pub(crate) last: u64,
-    /// A put or an update is among all that was written.
+    /// A put or an update is among all that was written and not undone, spilled or not.
     grows: bool,
     /// Of all that was written, spilled or not; numbers for SeqNos, ascending.
     pub(crate) range_deletes: Vec<RangeDelete>,
@@ -148,7 +148,7 @@ impl TreeWrites {
         self.spills > 0 && !self.is_empty()
     }
 
-    /// Whether it has written anything but deletes.
+    /// Whether anything but deletes is among what was written and not undone.
     #[must_use]
     pub fn grows(&self) -> bool {
         self.grows
@@ -334,6 +334,7 @@ impl TreeWrites {
             bytes: self.bytes.len(),
             count: self.count,
             spills: self.spills,
+            grows: self.grows,
         }
     }
 
@@ -351,6 +352,7 @@ impl TreeWrites {
         };
         self.bytes.truncate(bytes);
         self.count = count;
+        self.grows = mark.grows;
         self.pieces.retain(|piece| piece.at < bytes);
         let deletes = self.range_deletes.len();
         self.range_deletes

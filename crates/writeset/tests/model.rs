@@ -339,3 +339,32 @@ fn a_large_value_goes_with_its_last_reference() {
     world.set.discard(&world.env);
     assert_eq!(world.space.stats().used_bytes, 0, "space that nobody has");
 }
+
+/// A full disk lets in what frees space (rule 25): writes that were undone do not count against it.
+#[test]
+fn what_was_undone_takes_no_space() {
+    for spills in [false, true] {
+        let mut world = world(1);
+        let (a, b) = (TreeId(0), TreeId(1));
+        world.set.tree(a).write(MessageKind::Delete, b"k", b"");
+        let savepoint = world.set.set_savepoint();
+        world.set.tree(a).write(MessageKind::Put, b"k", b"v");
+        world.set.tree(b).write(MessageKind::Update, b"k", b"v");
+        assert!(!world.set.frees_space());
+        if spills {
+            world.set.spill_largest(&world.env, &spill_of).unwrap();
+        }
+        world.set.roll_back_to(savepoint, &world.env, &spill_of).unwrap();
+        assert!(world.set.frees_space(), "deletes are left; spilled: {spills}");
+        world.set.tree(b).write_range_delete(b"a", None);
+        let later = world.set.set_savepoint();
+        world.set.roll_back_to(later, &world.env, &spill_of).unwrap();
+        assert!(world.set.frees_space(), "a savepoint with nothing behind it");
+        world.set.tree(b).write(MessageKind::Put, b"k", b"v");
+        let last = world.set.set_savepoint();
+        world.set.tree(b).write(MessageKind::Put, b"l", b"v");
+        world.set.roll_back_to(last, &world.env, &spill_of).unwrap();
+        assert!(!world.set.frees_space(), "a put from before the savepoint stays");
+        world.set.discard(&world.env);
+    }
+}
