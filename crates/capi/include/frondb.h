@@ -1654,7 +1654,8 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 
 /**
  * Begins a statement: at read committed, all plain reads until the next call of this see one state.
- * Without it each call, and each cursor, is a statement of its own.
+ * Without it each call, and each cursor, is a statement of its own. A frondb_txn_cancel() that no wait
+ * has met is forgotten: it was meant for the statement before.
  *
  * Threads: any; calls take turns.
  *
@@ -1673,7 +1674,7 @@ frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 
 /**
  * Makes the transaction's wait for a lock fail with FRONDB_CANCELLED; if it does not wait, its next
- * one. Never waits itself.
+ * one, unless frondb_txn_begin_statement() comes before. Never waits itself.
  *
  * Threads: any; this is for another one than the one that waits.
  */

@@ -157,20 +157,22 @@ impl Transaction {
         &self.core.options
     }
 
-    /// Makes the wait for a lock that is under way, or the next one, fail with `Cancelled`; from
-    /// any thread.
+    /// Makes the wait for a lock that is under way fail with `Cancelled`; without one the next one,
+    /// unless a statement begins before ([`begin_statement`](Self::begin_statement)). From any thread.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
     }
 
     /// Begins a statement: at read committed, all plain reads until the next call of this see one
-    /// state. Without it each call is a statement.
+    /// state. Without it each call is a statement. A cancel that no wait has met is forgotten: it was
+    /// meant for the statement before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn begin_statement(&self) -> Result<()> {
         let mut state = self.core.active()?;
+        state.locker.forget_cancel();
         if self.core.options.isolation.reads_newest() {
             state.statement = Some(self.core.engine.snapshot()?);
         }

@@ -120,7 +120,9 @@ impl Transaction {
     }
 
     /// Begins a statement: at read committed, all plain reads until the next call of this see one
-    /// state. Without it each call, and each cursor, is a statement of its own.
+    /// state. Without it each call, and each cursor, is a statement of its own. A cancel
+    /// ([`canceller`](Self::canceller)) that no wait has met is forgotten: it was meant for the statement
+    /// before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -137,7 +139,9 @@ impl Transaction {
     }
 
     /// Something with which any thread can make this transaction's wait for a lock fail with
-    /// `Cancelled`.
+    /// `Cancelled`. If it does not wait its next wait does, unless a statement begins before
+    /// ([`begin_statement`](Self::begin_statement)): so a cancel that comes too late for one statement
+    /// does not hit the next.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.inner.canceller()

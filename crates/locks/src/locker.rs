@@ -34,7 +34,7 @@ const RELEASE_ROWS: usize = 256;
 pub(crate) struct Waker {
     /// Its wait was decided. Goes with the graph's lock.
     pub(crate) changed: Condvar,
-    /// The next wait fails. Written under the graph's lock.
+    /// The next wait fails. Set under the graph's lock.
     pub(crate) cancelled: AtomicBool,
 }
 
@@ -227,6 +227,14 @@ impl Locker {
     pub fn add_work(&self, n: u64) {
         // Only its own thread changes it.
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
+    }
+
+    /// Forgets a cancel that came while this locker did not wait and that no wait has met since: what
+    /// it was meant for is over. One that comes later counts.
+    pub fn forget_cancel(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.cancelled.store(false, Ordering::Relaxed);
+        }
     }
 
     /// A handle with which any thread makes the present wait of this locker, or its next one,
@@ -472,8 +480,9 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Makes the locker's present wait fail with `Cancelled`; if it does not wait, the next one.
-    /// A lock that is granted at once is not a wait.
+    /// Makes the locker's present wait fail with `Cancelled`; if it does not wait, the next one,
+    /// however late, unless the locker forgets it before ([`Locker::forget_cancel`]; a transaction
+    /// does when a statement begins). A lock that is granted at once is not a wait.
     pub fn cancel(&self) {
         let mut graph = self.manager.graph.lock();
         let ours = graph.get(self.locker).is_some_and(|wait| Arc::ptr_eq(&wait.waker, &self.waker));

@@ -245,6 +245,25 @@ fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
     setup.nothing_is_left();
 }
 
+#[test]
+fn a_cancel_that_nobody_met_can_be_forgotten() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Exclusive);
+    let mut waiter = setup.manager.locker(2);
+    waiter.forget_cancel();
+    let canceller = waiter.canceller();
+    canceller.cancel();
+    waiter.forget_cancel();
+    let timed_out = waiter.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
+    assert_eq!(timed_out.unwrap_err().kind(), ErrorKind::LockTimeout);
+    // One that comes later counts.
+    canceller.cancel();
+    let cancelled = waiter.lock_row(&setup.tables[0], b"a", Shared, Forever);
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
+    drop((holder, waiter));
+    setup.nothing_is_left();
+}
+
 /// A writer waits for a gap, a scan for the writer's row, all in one queue.
 #[test]
 fn ranges_wait_as_rows_do() {
