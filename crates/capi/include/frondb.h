@@ -1664,6 +1664,27 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 
 /**
+ * Changes how long each lock is waited for, milliseconds, from the next call on.
+ * frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended or is prepared; FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_set_lock_timeout_millis(frondb_txn *txn, uint64_t millis);
+
+/**
+ * Changes what the prepare and the commit to come wait for. Also once it is prepared, for
+ * frondb_txn_commit(). frondb_txn_options_set_durability() is what a transaction begins with.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended, or for a durability that does not exist;
+ * FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits_for);
+
+/**
  * Fixes now what a repeatable read sees; else its first read does.
  *
  * Threads: any; calls take turns.
@@ -1873,7 +1894,7 @@ frondb_error *frondb_txn_release_savepoint(frondb_txn *txn,
                                            uint64_t savepoint);
 
 /**
- * Commits: all writes take effect together. Returns when they are as durable as the options ask;
+ * Commits: all writes take effect together. Returns when they are as durable as it asks;
  * others see them, and get the locks, before the wait for the disk.
  *
  * Threads: any; calls take turns.
@@ -1896,7 +1917,7 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until it is as durable as the transaction's options ask. Frees
+ * The second half of a commit: waits until it is as durable as the transaction asks. Frees
  * `committing`, also if it fails.
  *
  * Threads: any, also another one than that of the first half.
@@ -1926,7 +1947,7 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
  * be committed or rolled back, whatever happens, by this handle or by name
  * (frondb_db_commit_prepared()), also after a restart. It keeps its write locks and takes no more
- * reads or writes; freeing the handle leaves it prepared. Durable, as the options ask, when this
+ * reads or writes; freeing the handle leaves it prepared. Durable, as it asks, when this
  * returns.
  *
  * Threads: any; calls take turns.

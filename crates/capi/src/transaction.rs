@@ -262,6 +262,35 @@ pub extern "C" fn frondb_txn_begin_statement(txn: *mut frondb_txn) -> *mut frond
     with(txn, |txn| txn.txn.begin_statement())
 }
 
+/// Changes how long each lock is waited for, milliseconds, from the next call on.
+/// frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended or is prepared; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_set_lock_timeout_millis(
+    txn: *mut frondb_txn,
+    millis: u64,
+) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.set_lock_timeout(Duration::from_millis(millis)))
+}
+
+/// Changes what the prepare and the commit to come wait for. Also once it is prepared, for
+/// frondb_txn_commit(). frondb_txn_options_set_durability() is what a transaction begins with.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a durability that does not exist;
+/// FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_set_durability(
+    txn: *mut frondb_txn,
+    waits_for: frondb_durability,
+) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.set_durability(durability(waits_for)?))
+}
+
 /// Fixes now what a repeatable read sees; else its first read does.
 ///
 /// Threads: any; calls take turns.
@@ -622,7 +651,7 @@ pub extern "C" fn frondb_txn_release_savepoint(
 
 // --- The end ---
 
-/// Commits: all writes take effect together. Returns when they are as durable as the options ask;
+/// Commits: all writes take effect together. Returns when they are as durable as it asks;
 /// others see them, and get the locks, before the wait for the disk.
 ///
 /// Threads: any; calls take turns.
@@ -655,7 +684,7 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until it is as durable as the transaction's options ask. Frees
+/// The second half of a commit: waits until it is as durable as the transaction asks. Frees
 /// `committing`, also if it fails.
 ///
 /// Threads: any, also another one than that of the first half.

@@ -19,7 +19,7 @@ use crate::transaction::{CommittingObject, TransactionObject, frondb_committing,
 /// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
 /// be committed or rolled back, whatever happens, by this handle or by name
 /// (frondb_db_commit_prepared()), also after a restart. It keeps its write locks and takes no more
-/// reads or writes; freeing the handle leaves it prepared. Durable, as the options ask, when this
+/// reads or writes; freeing the handle leaves it prepared. Durable, as it asks, when this
 /// returns.
 ///
 /// Threads: any; calls take turns.

@@ -22,6 +22,8 @@ mod reads;
 mod spare;
 mod writes;
 
+use std::time::Duration;
+
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
@@ -37,6 +39,7 @@ pub(crate) use spare::Spares;
 
 use self::spare::Spare;
 use crate::engine::Engine;
+use crate::options::Durability;
 use crate::read::Snapshot;
 use crate::tree::{Tree, TreeCore};
 
@@ -84,6 +87,10 @@ struct State {
     /// What the present statement reads at, if one was begun.
     statement: Option<Snapshot>,
     charge: Charge,
+    /// How long each lock is waited for from now on.
+    lock_timeout: Duration,
+    /// What the commit waits for.
+    durability: Durability,
 }
 
 /// What a write set takes of the memory budget, brought up to date from time to time.
@@ -92,6 +99,15 @@ struct Charge {
     reservation: Option<Reservation>,
     /// Bytes written since.
     pending: u64,
+}
+
+impl State {
+    fn wait(&self, wait: Wait) -> LockWait {
+        match wait {
+            Wait::Timeout => LockWait::Upto(self.lock_timeout),
+            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
+        }
+    }
 }
 
 /// A savepoint of a transaction.
@@ -129,6 +145,8 @@ impl Engine {
             snapshot: None,
             statement: None,
             charge: Charge::default(),
+            lock_timeout: options.lock_timeout,
+            durability: options.durability,
         };
         let core = Core {
             engine: Arc::clone(self),
@@ -151,7 +169,8 @@ impl Transaction {
         self.core.id
     }
 
-    /// The options it was begun with.
+    /// The options it was begun with; [`set_lock_timeout`](Self::set_lock_timeout) and
+    /// [`set_durability`](Self::set_durability) do not show in them.
     #[must_use]
     pub fn options(&self) -> &TransactionOptions {
         &self.core.options
@@ -176,6 +195,27 @@ impl Transaction {
         if self.core.options.isolation.reads_newest() {
             state.statement = Some(self.core.engine.snapshot()?);
         }
+        Ok(())
+    }
+
+    /// Changes how long each lock is waited for, from the next call on.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or is prepared; `Closed`.
+    pub fn set_lock_timeout(&self, timeout: Duration) -> Result<()> {
+        self.core.active()?.lock_timeout = timeout;
+        Ok(())
+    }
+
+    /// Changes what the prepare and the commit to come wait for. A prepared transaction takes it too,
+    /// for its commit by this handle.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn set_durability(&self, durability: Durability) -> Result<()> {
+        let mut state = self.core.state.lock();
+        self.core.check_not_ended(&state)?;
+        state.durability = durability;
         Ok(())
     }
 
@@ -226,24 +266,27 @@ impl Transaction {
 }
 
 impl Core {
-    /// The state of a transaction that has not ended.
+    /// The state of a transaction that has not ended and is not prepared.
     fn active(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock();
+        if let Phase::Prepared(_) = state.phase {
+            let message = "the transaction is prepared: commit it, or roll it back";
+            return Err(Error::invalid(message));
+        }
+        self.check_not_ended(&state)?;
+        Ok(state)
+    }
+
+    fn check_not_ended(&self, state: &State) -> Result<()> {
         match &state.phase {
-            Phase::Active => {}
+            Phase::Active | Phase::Prepared(_) => self.engine.shared().env.check_open(),
             Phase::Failed(error) => {
                 let message = format!("the transaction was rolled back: {}", error.message());
-                return Err(Error::new(error.kind(), message));
+                Err(Error::new(error.kind(), message))
             }
-            Phase::Prepared(_) => {
-                let message = "the transaction is prepared: commit it, or roll it back";
-                return Err(Error::invalid(message));
-            }
-            Phase::Committed => return Err(Error::invalid("the transaction was committed")),
-            Phase::RolledBack => return Err(Error::invalid("the transaction was rolled back")),
+            Phase::Committed => Err(Error::invalid("the transaction was committed")),
+            Phase::RolledBack => Err(Error::invalid("the transaction was rolled back")),
         }
-        self.engine.shared().env.check_open()?;
-        Ok(state)
     }
 
     /// The state, for work on `tree`.
@@ -288,13 +331,6 @@ impl Core {
         Ok(state.snapshot.clone())
     }
 
-    fn wait(&self, wait: Wait) -> LockWait {
-        match wait {
-            Wait::Timeout => LockWait::Upto(self.options.lock_timeout),
-            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
-        }
-    }
-
     fn lock_row(
         &self,
         state: &mut State,
@@ -303,7 +339,8 @@ impl Core {
         mode: LockMode,
         wait: Wait,
     ) -> Result<Acquired> {
-        let locked = state.locker.lock_row(&tree.0.locks, key, mode, self.wait(wait));
+        let wait = state.wait(wait);
+        let locked = state.locker.lock_row(&tree.0.locks, key, mode, wait);
         self.locked(state, tree, locked)
     }
 

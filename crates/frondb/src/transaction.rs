@@ -130,6 +130,25 @@ impl Transaction {
         self.inner.begin_statement()
     }
 
+    /// Changes how long each lock is waited for, from the next call on
+    /// ([`TransactionOptions::lock_timeout`] is what it begins with). Waits its turn like any call.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or is prepared; `Closed`.
+    pub fn set_lock_timeout(&self, timeout: Duration) -> Result<()> {
+        self.inner.set_lock_timeout(timeout)
+    }
+
+    /// Changes what the prepare and the commit to come wait for ([`TransactionOptions::durability`]
+    /// and the handle are what it begins with). Also once it is prepared, for its commit by this
+    /// handle. Waits its turn like any call.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn set_durability(&self, durability: Durability) -> Result<()> {
+        self.inner.set_durability(durability)
+    }
+
     /// Fixes now what a repeatable read sees; else its first read does.
     ///
     /// # Errors
@@ -310,8 +329,8 @@ impl Transaction {
 
     // --- The end ---
 
-    /// Commits: all writes take effect together. Returns when they are as durable as the options
-    /// ask; others see them, and get the locks, before the wait for the disk.
+    /// Commits: all writes take effect together. Returns when they are as durable as it asks;
+    /// others see them, and get the locks, before the wait for the disk.
     ///
     /// # Errors
     /// `NoSpace`, or `NotFound` if a tree was dropped: nothing has changed, and the transaction
@@ -335,7 +354,7 @@ impl Transaction {
     /// committed or rolled back, whatever happens, by this handle or by name
     /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), also after a restart. It keeps its
     /// write locks and takes no more reads or writes; dropping the handle leaves it prepared.
-    /// Durable, as the options ask, when this returns.
+    /// Durable, as it asks, when this returns.
     ///
     /// # Errors
     /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else

@@ -241,6 +241,26 @@ static void cancel(frondb_db *db, frondb_tree *tree) {
   CHECK(has(tree, "c2", "other"));
 }
 
+/* A cancel that comes too late, and settings that change between statements. */
+static void statements(frondb_db *db, frondb_tree *tree) {
+  frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
+  frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 60000);
+  OK(txn_put(one, tree, "st", "one"));
+  OK(frondb_txn_cancel(two));
+  FAILS(FRONDB_CANCELLED, txn_put(two, tree, "st", "two"));
+  OK(frondb_txn_cancel(two));
+  OK(frondb_txn_begin_statement(two));
+  OK(frondb_txn_set_lock_timeout_millis(two, 1));
+  FAILS(FRONDB_LOCK_TIMEOUT, txn_put(two, tree, "st", "two"));
+  FAILS(FRONDB_INVALID, frondb_txn_set_durability(two, 99));
+  OK(frondb_txn_set_durability(two, FRONDB_SYNC));
+  end(two);
+  OK(frondb_txn_commit(one));
+  FAILS(FRONDB_INVALID, frondb_txn_set_lock_timeout_millis(one, 1));
+  FAILS(FRONDB_INVALID, frondb_txn_set_durability(one, FRONDB_SYNC));
+  CHECK(frondb_txn_free(one) == FRONDB_OK);
+}
+
 static void savepoints(frondb_db *db, frondb_tree *tree) {
   frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ, 1000), *other;
   uint64_t first, second, of_other;
@@ -359,6 +379,7 @@ int main(int argc, char **argv) {
   locks(db, tree);
   deadlock(db, tree);
   cancel(db, tree);
+  statements(db, tree);
   savepoints(db, tree);
   commits_in_order(db, tree);
   db = two_phases(db, tree, argv[1]);

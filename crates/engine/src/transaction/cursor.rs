@@ -363,7 +363,7 @@ impl TransactionCursor {
         from: &From,
         found: Option<&[u8]>,
     ) -> Result<bool> {
-        let wait = self.core.wait(lock.wait);
+        let wait = state.wait(lock.wait);
         let gaps = self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
         let table = &self.tree.0.locks;
         let locked = match (found, gaps) {

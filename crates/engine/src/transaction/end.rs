@@ -25,7 +25,7 @@ pub struct Committing {
 }
 
 impl Committing {
-    /// Waits until it is as durable as the transaction's options ask.
+    /// Waits until it is as durable as the transaction asks.
     ///
     /// # Errors
     /// `Poisoned` if the disk failed: it may be lost; close and reopen.
@@ -38,7 +38,7 @@ impl Committing {
 }
 
 impl Transaction {
-    /// Commits: all writes take effect together, and are as durable as the options ask when this
+    /// Commits: all writes take effect together, and are as durable as it asks when this
     /// returns. Locks are free for others before the wait for the disk.
     ///
     /// # Errors
@@ -46,8 +46,8 @@ impl Transaction {
     /// on, for another try or a rollback; `Poisoned`, `Io`, `Closed`; `Invalid` if it has ended.
     pub fn commit(&self) -> Result<()> {
         match self.core.commit()? {
-            None => Ok(()),
-            Some(end) => self.core.engine.wait_durable(end, self.core.options.durability),
+            (None, _) => Ok(()),
+            (Some(end), durability) => self.core.engine.wait_durable(end, durability),
         }
     }
 
@@ -57,12 +57,13 @@ impl Transaction {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_in_order(&self) -> Result<Committing> {
-        self.core.commit().map(|end| self.core.committing(end))
+        let (end, durability) = self.core.commit()?;
+        Ok(self.core.committing(end, durability))
     }
 
     /// Prepares under a name of 1 to 256 bytes: from now on the transaction can be committed, or
     /// rolled back, whatever happens, also after a restart. It keeps its write locks, and takes no
-    /// more reads or writes. Durable, as the options ask, when this returns.
+    /// more reads or writes. Durable, as it asks, when this returns.
     ///
     /// # Errors
     /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
@@ -78,7 +79,7 @@ impl Transaction {
     pub fn prepare_in_order(&self, xid: &[u8]) -> Result<Committing> {
         let mut state = self.core.active()?;
         let end = self.core.prepare(&mut state, xid)?;
-        Ok(self.core.committing(Some(end)))
+        Ok(self.core.committing(Some(end), state.durability))
     }
 
     /// Undoes everything the transaction wrote and lets go of its locks.
@@ -113,27 +114,28 @@ impl Core {
         }
     }
 
-    /// Commits, but for the wait for the disk. Returns where the record ends, if there is one.
-    fn commit(&self) -> Result<Option<Lsn>> {
+    /// Commits, but for the wait for the disk. Returns where the record ends, if there is one, and
+    /// what to wait for.
+    fn commit(&self) -> Result<(Option<Lsn>, Durability)> {
         let end = match self.active() {
             Ok(mut state) => {
                 let is_empty = state.writes.is_empty();
                 let end = if is_empty { None } else { Some(self.log(&mut state)?) };
                 self.end(&mut state, Phase::Committed);
-                return Ok(end);
+                return Ok((end, state.durability));
             }
             Err(error) => match self.prepared_xid() {
                 Some(xid) => self.engine.commit_prepared_in_order(&xid, Some(self.id))?,
                 None => return Err(error),
             },
         };
-        self.end(&mut self.state.lock(), Phase::Committed);
-        Ok(Some(end))
+        let mut state = self.state.lock();
+        self.end(&mut state, Phase::Committed);
+        Ok((Some(end), state.durability))
     }
 
-    fn committing(&self, end: Option<Lsn>) -> Committing {
-        let (engine, durability) = (Arc::clone(&self.engine), self.options.durability);
-        Committing { engine, end, durability }
+    fn committing(&self, end: Option<Lsn>, durability: Durability) -> Committing {
+        Committing { engine: Arc::clone(&self.engine), end, durability }
     }
 
     fn notice_failure(&self, error: Error) -> Result<()> {

@@ -60,7 +60,7 @@ impl Transaction {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(());
         }
-        let wait = self.core.wait(wait);
+        let wait = state.wait(wait);
         let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
         self.core.locked(&mut state, tree, locked).map(drop)
     }

@@ -144,7 +144,7 @@ impl Core {
         lo: &[u8],
         hi: Option<&[u8]>,
     ) -> Result<()> {
-        let wait = self.wait(Wait::Timeout);
+        let wait = state.wait(Wait::Timeout);
         let mode = LockMode::Exclusive;
         let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
