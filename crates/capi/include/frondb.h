@@ -1039,7 +1039,8 @@ frondb_error *frondb_db_batch_bytes_max(frondb_db *db, uint64_t *bytes);
  *
  * Threads: any.
  *
- * Errors: FRONDB_POISONED, FRONDB_CLOSED.
+ * Errors: FRONDB_INVALID for options that do not go together
+ * (frondb_txn_options_set_snapshot_isolation()); FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_db_begin(frondb_db *db, frondb_txn_options *options, frondb_txn **txn);
 
@@ -1609,12 +1610,14 @@ frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
                                                frondb_isolation isolation);
 
 /**
- * Whether, at repeatable read, a write to a row that was changed since the transaction's snapshot
- * fails with FRONDB_CONFLICT. Default false.
+ * Whether a write to a row that was changed since the transaction's snapshot fails with
+ * FRONDB_CONFLICT. Default false. For repeatable read only: at another level frondb_db_begin() fails
+ * with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_txn_options_set_snapshot_isolation(frondb_txn_options *options, bool on);
+frondb_error *frondb_txn_options_set_snapshot_isolation(frondb_txn_options *options,
+                                                        bool on);
 
 /**
  * How long each lock is waited for before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.

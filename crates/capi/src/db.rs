@@ -199,7 +199,8 @@ pub extern "C" fn frondb_db_batch_bytes_max(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_POISONED, FRONDB_CLOSED.
+/// Errors: FRONDB_INVALID for options that do not go together
+/// (frondb_txn_options_set_snapshot_isolation()); FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_begin(
     db: *mut frondb_db,

@@ -186,8 +186,9 @@ pub extern "C" fn frondb_txn_options_set_isolation(
     })
 }
 
-/// Whether, at repeatable read, a write to a row that was changed since the transaction's snapshot
-/// fails with FRONDB_CONFLICT. Default false.
+/// Whether a write to a row that was changed since the transaction's snapshot fails with
+/// FRONDB_CONFLICT. Default false. For repeatable read only: at another level frondb_db_begin() fails
+/// with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -121,8 +121,9 @@ impl Engine {
     /// Begins a transaction. It costs next to nothing until it writes or locks.
     ///
     /// # Errors
-    /// `Closed`, `Poisoned`.
+    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`, `Poisoned`.
     pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Result<Transaction> {
+        options.check()?;
         let env = &self.shared().env;
         env.check()?;
         let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;

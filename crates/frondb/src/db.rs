@@ -154,7 +154,8 @@ impl Db {
     /// locks.
     ///
     /// # Errors
-    /// `Poisoned`, `Closed`.
+    /// `Invalid` for options that do not go together
+    /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
     }

@@ -36,7 +36,8 @@ impl TransactionOptions {
     }
 
     /// Whether a write to a row that was changed since the transaction's snapshot fails with
-    /// `Conflict`; for repeatable read. Default false: then it writes over what it has not seen.
+    /// `Conflict`. Default false: then it writes over what it has not seen. For repeatable read only: at
+    /// another level the begin fails with `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {
         self.inner.snapshot_isolation = on;

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, TreeOptions};
+use frondb::{
+    Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionOptions, TreeOptions,
+};
 use frondb_core::clock::ManualClock;
 use frondb_core::executor::ThreadExecutor;
 use frondb_device::MemoryDevice;
@@ -83,4 +85,19 @@ fn what_a_commit_waits_for_may_be_changed_until_it_is_called() {
     both.set_durability(Durability::NoSync).unwrap();
     assert_eq!(syncs(&db, &both, commit), 0);
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"1");
+}
+
+/// It would be ignored, and whoever asked for it would lose updates.
+#[test]
+fn snapshot_isolation_at_another_level_is_refused() {
+    let db = database();
+    let options = TransactionOptions::new().snapshot_isolation(true);
+    for level in [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::Serializable] {
+        let error = db.begin(options.clone().isolation(level)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let message = error.message();
+        assert!(message.contains("begin at RepeatableRead"), "{message}");
+        assert!(message.contains(&format!("{level:?}")), "{message}");
+    }
+    db.begin(options.isolation(Isolation::RepeatableRead)).unwrap();
 }

@@ -69,9 +69,10 @@ fn insist(db: &Db, trees: &[Tree; 2], seed: u64) -> u64 {
         Isolation::RepeatableRead,
         Isolation::Serializable,
     ];
+    let (level, snapshot_isolation) = (levels[prng.index(4)], prng.chance(1, 2));
     let options = TransactionOptions::new()
-        .isolation(levels[prng.index(4)])
-        .snapshot_isolation(prng.chance(1, 2))
+        .isolation(level)
+        .snapshot_isolation(snapshot_isolation && level == Isolation::RepeatableRead)
         .lock_timeout(Duration::from_secs(1_000_000))
         .durability(Durability::NoSync);
     for tries in 0.. {

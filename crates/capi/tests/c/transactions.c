@@ -81,6 +81,9 @@ static void isolation(frondb_db *db, frondb_tree *tree) {
 
   OK(frondb_txn_options_new(&options));
   OK(frondb_txn_options_set_snapshot_isolation(options, true));
+  OK(frondb_txn_options_set_isolation(options, FRONDB_READ_COMMITTED));
+  FAILS(FRONDB_INVALID, frondb_db_begin(db, options, &writer));
+  OK(frondb_txn_options_set_isolation(options, FRONDB_REPEATABLE_READ));
   OK(frondb_db_begin(db, options, &writer));
   CHECK(frondb_txn_options_free(options) == FRONDB_OK);
   OK(frondb_txn_take_snapshot(writer));

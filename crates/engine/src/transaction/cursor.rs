@@ -292,7 +292,7 @@ impl TransactionCursor {
 
     /// Reads on at the newest state; under snapshot isolation always at the transaction's.
     fn refresh(&mut self, state: &mut State) -> Result<()> {
-        let fixed = if self.core.options.has_snapshot_isolation() {
+        let fixed = if self.core.options.snapshot_isolation {
             self.core.read_snapshot(state)?
         } else {
             None
@@ -304,7 +304,7 @@ impl TransactionCursor {
 
     /// Whether something was committed to the tree since the state it reads, and counts.
     fn is_behind(&self) -> bool {
-        if self.core.options.has_snapshot_isolation() {
+        if self.core.options.snapshot_isolation {
             return false;
         }
         let newest = self.tree.0.newest_commit.load(Ordering::Acquire);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use frondb_core::{Error, Result};
+
 use crate::options::Durability;
 
 /// What a transaction sees of others. See docs/design/transactions.md for what may happen at
@@ -52,8 +54,9 @@ pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct TransactionOptions {
     /// What it sees of others. Default [`Isolation::RepeatableRead`].
     pub isolation: Isolation,
-    /// At repeatable read: a write to, or a lock of, a row that was changed since the snapshot
-    /// fails with `Conflict`, and locking reads see the snapshot. Default false.
+    /// A write to, or a lock of, a row that was changed since the snapshot fails with `Conflict`, and
+    /// locking reads see the snapshot. For repeatable read only: no transaction begins with it at another
+    /// level. Default false.
     pub snapshot_isolation: bool,
     /// How long each lock is waited for. Default 10 s.
     pub lock_timeout: Duration,
@@ -62,9 +65,16 @@ pub struct TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// Whether rows that were changed since the snapshot are conflicts.
-    pub(crate) fn has_snapshot_isolation(&self) -> bool {
-        self.snapshot_isolation && self.isolation == Isolation::RepeatableRead
+    /// Fails for options that do not go together.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.snapshot_isolation && self.isolation != Isolation::RepeatableRead {
+            return Err(Error::invalid(format!(
+                "snapshot_isolation goes with the isolation level RepeatableRead, not with {:?}: leave it \
+                 out, or begin at RepeatableRead",
+                self.isolation
+            )));
+        }
+        Ok(())
     }
 }
 

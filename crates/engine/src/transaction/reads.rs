@@ -73,7 +73,7 @@ impl Transaction {
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
-        if self.core.options.has_snapshot_isolation() {
+        if self.core.options.snapshot_isolation {
             self.core.snapshot(&mut state)?;
         }
         self.core.lock_row(&mut state, tree, key, mode, wait)?;

@@ -109,7 +109,7 @@ impl Core {
     ) -> Result<frondb_core::sync::MutexGuard<'_, State>> {
         let mut state = self.active_on(tree)?;
         check_lengths(key, value)?;
-        if self.options.has_snapshot_isolation() {
+        if self.options.snapshot_isolation {
             // Before the lock: what is committed while it is waited for is a conflict.
             self.snapshot(&mut state)?;
         }
@@ -128,7 +128,7 @@ impl Core {
 
     /// Under snapshot isolation: fails if `key`, which is locked, was changed since the snapshot.
     pub(super) fn check_unchanged(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
-        if !self.options.has_snapshot_isolation() {
+        if !self.options.snapshot_isolation {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
@@ -148,7 +148,7 @@ impl Core {
         let mode = LockMode::Exclusive;
         let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
-        if !self.options.has_snapshot_isolation() {
+        if !self.options.snapshot_isolation {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
