@@ -1642,8 +1642,8 @@ frondb_error *frondb_txn_options_set_durability(frondb_txn_options *options,
 /**
  * Frees a transaction; one that has not ended is rolled back. NULL is ignored.
  *
- * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it
- * (frondb_txn_cancel() ends its wait).
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it, or with one
+ * of its cursors (frondb_txn_cancel() ends its wait).
  */
 frondb_kind frondb_txn_free(frondb_txn *txn);
 

@@ -32,10 +32,19 @@ pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
 
 /// Frees the object of a handle. NULL is freed already.
 pub(crate) fn free<T: Object>(handle: *mut T::Handle) -> frondb_kind {
+    free_if::<T>(handle, |_| Ok(()))
+}
+
+/// The same if the object allows it.
+pub(crate) fn free_if<T: Object>(
+    handle: *mut T::Handle,
+    allows: impl FnOnce(&T) -> Result<()>,
+) -> frondb_kind {
     if handle.is_null() {
         return error::FRONDB_OK;
     }
-    let freed = catch_unwind(AssertUnwindSafe(|| handle::remove::<T>(handle).map(drop)));
+    let remove = || handle::remove_if::<T>(handle, allows).map(drop);
+    let freed = catch_unwind(AssertUnwindSafe(remove));
     match freed {
         Ok(Ok(())) => error::FRONDB_OK,
         Ok(Err(error)) => error::number_of(error.kind()),

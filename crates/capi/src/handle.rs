@@ -232,7 +232,7 @@ fn stale<T: Object>() -> Error {
 }
 
 #[cold]
-fn busy<T: Object>() -> Error {
+pub(crate) fn busy<T: Object>() -> Error {
     let message = format!("another thread uses the {} just now", T::TYPE.name());
     Error::new(ErrorKind::Busy, message)
 }
@@ -315,8 +315,21 @@ pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T
 /// # Errors
 /// As [`exclusive`].
 pub(crate) fn remove<T: Object>(handle: *mut T::Handle) -> Result<Box<T>> {
+    remove_if::<T>(handle, |_| Ok(()))
+}
+
+/// The same if the object allows it, which nobody else uses while it is asked.
+///
+/// # Errors
+/// As [`exclusive`], and what the object says: its handle is as before then.
+pub(crate) fn remove_if<T: Object>(
+    handle: *mut T::Handle,
+    allows: impl FnOnce(&T) -> Result<()>,
+) -> Result<Box<T>> {
     let (_, slot, _) = parse::<T>(handle)?;
-    let mut entry = exclusive::<T>(handle)?.0;
+    let lent = exclusive::<T>(handle)?;
+    allows(&lent)?;
+    let mut entry = lent.0;
     let object = entry.object.take().ok_or_else(|| stale::<T>())?;
     entry.generation = entry.generation.wrapping_add(1);
     drop(entry);

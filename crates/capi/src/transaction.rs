@@ -12,7 +12,7 @@ use frondb_core::sync::{Mutex, ProcessCounter};
 
 use crate::batch::{durability, frondb_durability};
 use crate::buffer::{fill, fill_many, frondb_buffer};
-use crate::call::{call, free};
+use crate::call::{call, free, free_if};
 use crate::cursor::{CursorObject, frondb_cursor};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
@@ -229,11 +229,14 @@ pub extern "C" fn frondb_txn_options_set_durability(
 
 /// Frees a transaction; one that has not ended is rolled back. NULL is ignored.
 ///
-/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it
-/// (frondb_txn_cancel() ends its wait).
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it, or with one
+/// of its cursors (frondb_txn_cancel() ends its wait).
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_free(txn: *mut frondb_txn) -> frondb_kind {
-    free::<TransactionObject>(txn)
+    free_if::<TransactionObject>(txn, |txn| {
+        // A cursor's call has another handle. Rolled back here, so that no such call comes between.
+        if txn.txn.try_abandon() { Ok(()) } else { Err(handle::busy::<TransactionObject>()) }
+    })
 }
 
 /// The transaction's number: ascending in the order in which transactions begin; names it in

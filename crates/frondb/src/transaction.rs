@@ -380,6 +380,14 @@ impl Transaction {
     pub fn rollback(&self) -> Result<()> {
         self.inner.rollback()
     }
+
+    /// Rolls the transaction back unless another thread is in a call of it, or of one of its cursors: then
+    /// it returns false, and nothing has changed. Never waits for who waits for a lock. One that has ended,
+    /// or is prepared, stays as it is. For who may not wait, as a drop would.
+    #[must_use = "it may be in use"]
+    pub fn try_abandon(&self) -> bool {
+        self.inner.try_abandon()
+    }
 }
 
 /// What a cursor of a transaction shows and locks. All of the tree, without locks of its own, by

@@ -244,6 +244,43 @@ static void cancel(frondb_db *db, frondb_tree *tree) {
   CHECK(has(tree, "c2", "other"));
 }
 
+struct scanner {
+  frondb_cursor *cursor;
+  frondb_kind kind;
+};
+
+static void *first_of(void *argument) {
+  struct scanner *scanner = argument;
+  bool found;
+  frondb_error *error = frondb_cursor_first(scanner->cursor, &found);
+  scanner->kind = frondb_error_kind(error);
+  frondb_error_free(error);
+  return NULL;
+}
+
+/* A transaction is in use while a cursor of it waits, and is not freed then. */
+static void free_under_a_cursor(frondb_db *db, frondb_tree *tree) {
+  frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
+  frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 60000);
+  struct scanner scanner;
+  pthread_t thread;
+  OK(txn_put(one, tree, "f", "one"));
+  OK(txn_put(two, tree, "g", "two"));
+  OK(frondb_txn_cursor(two, tree, frondb_text("f"), NULL, FRONDB_LOCK_SHARED, FRONDB_WAIT,
+                       &scanner.cursor));
+  CHECK(pthread_create(&thread, NULL, first_of, &scanner) == 0);
+  await_wait(db, one);
+  CHECK(frondb_txn_free(two) == FRONDB_BUSY);
+  OK(frondb_txn_cancel(two));
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(scanner.kind == FRONDB_CANCELLED);
+  CHECK(frondb_txn_free(two) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_cursor_first(scanner.cursor, &(bool){false}));
+  CHECK(frondb_cursor_free(scanner.cursor) == FRONDB_OK);
+  end(one);
+  CHECK(has(tree, "f", "one") && !has(tree, "g", "two"));
+}
+
 /* A cancel that comes too late, and settings that change between statements. */
 static void statements(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
@@ -382,6 +419,7 @@ int main(int argc, char **argv) {
   locks(db, tree);
   deadlock(db, tree);
   cancel(db, tree);
+  free_under_a_cursor(db, tree);
   statements(db, tree);
   savepoints(db, tree);
   commits_in_order(db, tree);

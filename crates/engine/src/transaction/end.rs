@@ -106,6 +106,23 @@ impl Transaction {
     }
 }
 
+impl Transaction {
+    /// Rolls the transaction back unless another thread is in a call of it, or of one of its cursors.
+    /// Returns false then, and nothing has changed; so it never waits for a lock's wait to end. One that
+    /// has ended, or is prepared, stays as it is.
+    #[must_use = "it may be in use"]
+    pub fn try_abandon(&self) -> bool {
+        if self.core.ended.load(Ordering::Acquire) {
+            return true;
+        }
+        let Some(mut state) = self.core.state.try_lock() else { return false };
+        if matches!(state.phase, Phase::Active) {
+            self.core.end(&mut state, Phase::RolledBack);
+        }
+        true
+    }
+}
+
 impl Core {
     fn prepared_xid(&self) -> Option<Box<[u8]>> {
         match &self.state.lock().phase {
