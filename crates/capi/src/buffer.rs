@@ -7,7 +7,7 @@ use frondb::Result;
 
 use crate::call::{call, call_or, free};
 use crate::error::{frondb_error, frondb_kind};
-use crate::handle::{self, object};
+use crate::handle::{self, Exclusive, object};
 use crate::slice::{OutSlices, frondb_slice, out_handle};
 
 /// Where reads put values; may be used again and again. What it holds stays good until it is
@@ -37,22 +37,26 @@ impl Buffer {
     }
 }
 
+/// The buffer of a handle, before anything is read or locked for it: a read that cannot hand out what
+/// it has found must not have locked it.
+pub(crate) fn to_fill(buffer: *mut frondb_buffer) -> Result<Exclusive<Buffer>> {
+    handle::exclusive::<Buffer>(buffer)
+}
+
 /// Takes a value; whether there is one.
-pub(crate) fn fill(buffer: *mut frondb_buffer, value: Option<Vec<u8>>) -> Result<bool> {
-    let mut buffer = handle::exclusive::<Buffer>(buffer)?;
+pub(crate) fn fill(mut buffer: Exclusive<Buffer>, value: Option<Vec<u8>>) -> bool {
     buffer.many = Vec::new();
     let found = value.is_some();
     buffer.one = value.unwrap_or_default();
-    Ok(found)
+    found
 }
 
 /// Takes several values and says where they are: NULL for those that are not there.
 pub(crate) fn fill_many(
-    buffer: *mut frondb_buffer,
+    mut buffer: Exclusive<Buffer>,
     values: Vec<Option<Vec<u8>>>,
     mut places: OutSlices,
 ) -> Result<()> {
-    let mut buffer = handle::exclusive::<Buffer>(buffer)?;
     buffer.one = Vec::new();
     buffer.many = values;
     let slice = |value: &Option<Vec<u8>>| {

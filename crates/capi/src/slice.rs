@@ -162,14 +162,20 @@ impl OutSlices {
 pub struct OutBytes(*mut u8);
 
 impl OutBytes {
+    /// Fails unless it can take `capacity` bytes.
+    pub(crate) fn check(&self, capacity: usize) -> Result<()> {
+        if capacity > 0 && self.0.is_null() {
+            return Err(Error::invalid(format!("a buffer of {capacity} bytes at NULL")));
+        }
+        Ok(())
+    }
+
     /// Writes as much of `bytes` as `capacity` has room for.
     pub(crate) fn write(&mut self, capacity: usize, bytes: &[u8]) -> Result<()> {
+        self.check(capacity)?;
         let len = bytes.len().min(capacity);
         if len == 0 {
             return Ok(());
-        }
-        if self.0.is_null() {
-            return Err(Error::invalid(format!("a buffer of {capacity} bytes at NULL")));
         }
         // SAFETY: not null, and `capacity` bytes are writable there by the caller's promise; it
         // cannot overlap memory of ours.

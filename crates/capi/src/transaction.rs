@@ -11,7 +11,7 @@ use frondb::{
 use frondb_core::sync::{Mutex, ProcessCounter};
 
 use crate::batch::{durability, frondb_durability};
-use crate::buffer::{fill, fill_many, frondb_buffer};
+use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
 use crate::call::{call, free, free_if};
 use crate::cursor::{CursorObject, frondb_cursor};
 use crate::error::{frondb_error, frondb_kind};
@@ -356,8 +356,8 @@ pub extern "C" fn frondb_txn_get(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     with_tree(txn, tree, |txn, tree| {
-        let place = out(found)?;
-        place.write(fill(buffer, get(txn, tree, key, lock, wait_for)?)?);
+        let (place, buffer) = (out(found)?, to_fill(buffer)?);
+        place.write(fill(buffer, get(txn, tree, key, lock, wait_for)?));
         Ok(())
     })
 }
@@ -382,6 +382,7 @@ pub extern "C" fn frondb_txn_get_into(
 ) -> *mut frondb_error {
     with_tree(txn, tree, |txn, tree| {
         let (len_place, place) = (out(value_len)?, out(found)?);
+        value.check(capacity)?;
         let got = get(txn, tree, key, lock, wait_for)?;
         let bytes = got.as_deref().unwrap_or_default();
         value.write(capacity, bytes)?;
@@ -408,7 +409,8 @@ pub extern "C" fn frondb_txn_multi_get(
 ) -> *mut frondb_error {
     with_tree(txn, tree, |txn, tree| {
         values.check(count)?;
-        fill_many(buffer, txn.multi_get(tree, &keys.bytes(count)?)?, values)
+        let (keys, buffer) = (keys.bytes(count)?, to_fill(buffer)?);
+        fill_many(buffer, txn.multi_get(tree, &keys)?, values)
     })
 }
 

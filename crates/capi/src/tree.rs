@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use frondb::{Error, Snapshot, Tree};
 
-use crate::buffer::{fill, fill_many, frondb_buffer};
+use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
 use crate::call::{call, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
@@ -36,8 +36,9 @@ pub extern "C" fn frondb_tree_name(
     buffer: *mut frondb_buffer,
 ) -> *mut frondb_error {
     call(|| {
-        let name = handle::shared::<Tree>(tree)?.name().into_bytes();
-        fill(buffer, Some(name)).map(|_| ())
+        let (tree, buffer) = (handle::shared::<Tree>(tree)?, to_fill(buffer)?);
+        fill(buffer, Some(tree.name().into_bytes()));
+        Ok(())
     })
 }
 
@@ -72,8 +73,8 @@ pub extern "C" fn frondb_tree_get(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = out(found)?;
-        place.write(fill(buffer, get(tree, key, snapshot)?)?);
+        let (place, buffer) = (out(found)?, to_fill(buffer)?);
+        place.write(fill(buffer, get(tree, key, snapshot)?));
         Ok(())
     })
 }
@@ -96,6 +97,7 @@ pub extern "C" fn frondb_tree_get_into(
 ) -> *mut frondb_error {
     call(|| {
         let (len_place, place) = (out(value_len)?, out(found)?);
+        value.check(capacity)?;
         let got = get(tree, key, snapshot)?;
         let bytes = got.as_deref().unwrap_or_default();
         value.write(capacity, bytes)?;
@@ -136,6 +138,7 @@ pub extern "C" fn frondb_tree_multi_get(
     call(|| {
         values.check(count)?;
         let (tree, keys) = (handle::shared::<Tree>(tree)?, keys.bytes(count)?);
+        let buffer = to_fill(buffer)?;
         let found = match handle::optional::<Snapshot>(snapshot)? {
             Some(at) => tree.multi_get_at(&keys, &at)?,
             None => tree.multi_get(&keys)?,
@@ -288,7 +291,7 @@ pub extern "C" fn frondb_prefix_end(
         if prefix.len() > frondb::limits::KEY_BYTES_MAX {
             return Err(Error::invalid(format!("a prefix of {} bytes", prefix.len())));
         }
-        place.write(fill(buffer, frondb::tuple::prefix_end(prefix))?);
+        place.write(fill(to_fill(buffer)?, frondb::tuple::prefix_end(prefix)));
         Ok(())
     })
 }

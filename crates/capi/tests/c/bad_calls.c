@@ -102,6 +102,46 @@ static void wrong_memory(frondb_db *db, frondb_tree *tree) {
   free(long_key);
 }
 
+static size_t count_locks(frondb_db *db) {
+  frondb_locks *locks;
+  size_t count;
+  OK(frondb_db_locks(db, &locks));
+  count = frondb_locks_count(locks);
+  CHECK(frondb_locks_free(locks) == FRONDB_OK);
+  return count;
+}
+
+/* A call with one wrong argument has done nothing: no read of it has locked anything. */
+static void nothing_is_done(frondb_db *db, frondb_tree *tree) {
+  frondb_slice key = frondb_text("k"), value;
+  void *handles[8];
+  size_t n = wrong_handles(handles, db, NULL), i, len;
+  frondb_txn_options *options;
+  frondb_buffer *buffer;
+  frondb_txn *txn;
+  bool found;
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_txn_options_new(&options));
+  OK(frondb_txn_options_set_isolation(options, FRONDB_SERIALIZABLE));
+  OK(frondb_db_begin(db, options, &txn));
+  for (i = 0; i < n; i++) {
+    FAILS(FRONDB_INVALID, frondb_txn_get(txn, tree, key, FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT,
+                                         handles[i], &found));
+    FAILS(FRONDB_INVALID, frondb_txn_multi_get(txn, tree, &key, 1, handles[i], &value));
+  }
+  FAILS(FRONDB_INVALID, frondb_txn_get(txn, tree, key, FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, buffer,
+                                       NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_get_into(txn, tree, key, FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT,
+                                            NULL, 1, &len, &found));
+  FAILS(FRONDB_INVALID, frondb_txn_multi_get(txn, tree, &key, 1, buffer, NULL));
+  CHECK(count_locks(db) == 0);
+  OK(frondb_txn_get(txn, tree, key, FRONDB_LOCK_NONE, FRONDB_WAIT, buffer, &found));
+  CHECK(count_locks(db) == 1);
+  CHECK(frondb_txn_free(txn) == FRONDB_OK);
+  CHECK(frondb_txn_options_free(options) == FRONDB_OK);
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+}
+
 static void after_the_end(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k");
   frondb_txn *txn;
@@ -194,6 +234,7 @@ int main(int argc, char **argv) {
   tree = make_tree(db, "t");
   wrong_types(db, tree);
   wrong_memory(db, tree);
+  nothing_is_done(db, tree);
   after_the_end(db, tree);
   of_another_database(db, tree, argv[1]);
   after_close(db, tree);
