@@ -122,6 +122,11 @@ typedef struct frondb_output frondb_output;
 typedef struct frondb_snapshot frondb_snapshot;
 
 /**
+ * A list of transactions. Free it with frondb_transactions_free().
+ */
+typedef struct frondb_transactions frondb_transactions;
+
+/**
  * A tree: keys in byte order, each with a value. Stays good when the tree is renamed.
  */
 typedef struct frondb_tree frondb_tree;
@@ -414,6 +419,47 @@ typedef struct {
 } frondb_lock_info;
 
 /**
+ * A transaction that has not ended. What it points to is good until the list is freed.
+ */
+typedef struct {
+  /**
+   * Its number, as frondb_txn_id() and frondb_lock_info have it.
+   */
+  uint64_t transaction;
+  /**
+   * How long ago it began, nanoseconds; of one that was found prepared when the database was opened:
+   * how long ago that was.
+   */
+  uint64_t age_nanos;
+  /**
+   * Messages it has written and not undone: puts, deletes, updates, and one for each range delete. Of
+   * one that was found prepared what was left of them, one for each key and range.
+   */
+  uint64_t messages;
+  /**
+   * Locks it holds: rows, gaps and ranges.
+   */
+  uint64_t locks;
+  /**
+   * For how long it has waited for a lock, nanoseconds, if it waits.
+   */
+  uint64_t waited_nanos;
+  /**
+   * Its name if it is prepared; else data is NULL.
+   */
+  frondb_slice xid;
+  /**
+   * What it sees of others; FRONDB_ISOLATION_UNKNOWN for one that was found prepared when the database
+   * was opened.
+   */
+  frondb_isolation isolation;
+  /**
+   * It waits for a lock.
+   */
+  bool waits;
+} frondb_transaction_info;
+
+/**
  * Told of the progress of a verification: the tree's name (good during the call) and its bytes done
  * and to do. Returns 0 to go on; any other number stops the work with FRONDB_CANCELLED. Called by
  * the thread that verifies; must not throw or jump out.
@@ -640,6 +686,11 @@ typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t d
  * All keys of a range.
  */
 #define FRONDB_AREA_RANGE 3
+
+/**
+ * Of a transaction that an earlier process has prepared.
+ */
+#define FRONDB_ISOLATION_UNKNOWN 4
 
 #ifdef __cplusplus
 extern "C" {
@@ -2053,6 +2104,40 @@ frondb_error *frondb_locks_get(frondb_locks *locks, size_t at, frondb_lock_info 
  * Threads: any; the last call with this list.
  */
 frondb_kind frondb_locks_free(frondb_locks *locks);
+
+/**
+ * All transactions that have not ended, active ones and prepared ones, by number. Not one moment: they
+ * go on while the list is made. It takes time with their number, and keeps none of them waiting.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_db_transactions(frondb_db *db,
+                                     frondb_transactions **transactions);
+
+/**
+ * How many there are; 0 for what is no list.
+ *
+ * Threads: any.
+ */
+size_t frondb_transactions_count(frondb_transactions *transactions);
+
+/**
+ * One of the list.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if there are not so many.
+ */
+frondb_error *frondb_transactions_get(frondb_transactions *transactions,
+                                      size_t at,
+                                      frondb_transaction_info *info);
+
+/**
+ * Frees a list. NULL is ignored.
+ *
+ * Threads: any; the last call with this list.
+ */
+frondb_kind frondb_transactions_free(frondb_transactions *transactions);
 
 /**
  * How many figures there are; 0 for what is none.

@@ -85,10 +85,11 @@ pub(crate) enum Type {
     Tuple,
     Bulk,
     BulkWriter,
+    Transactions,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 18] = [
+    const ALL: [(Self, &'static str); 19] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -107,6 +108,7 @@ impl Type {
         (Self::Tuple, "frondb_tuple"),
         (Self::Bulk, "frondb_bulk"),
         (Self::BulkWriter, "frondb_bulk_writer"),
+        (Self::Transactions, "frondb_transactions"),
     ];
 
     fn bits(self) -> u64 {
@@ -359,6 +361,7 @@ pub extern "C" fn frondb_live_handles() -> u64 {
         + crate::figures::Figures::table().live()
         + crate::list::List::table().live()
         + crate::locks::Locks::table().live()
+        + crate::transactions::Transactions::table().live()
         + crate::tuple::TupleObject::table().live()
         + frondb::BulkLoad::table().live()
         + crate::bulk::BulkWriterObject::table().live()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "version",
     "error",
     "slice",
@@ -24,6 +24,7 @@ const SOURCES: [&str; 19] = [
     "transaction",
     "two_phase",
     "locks",
+    "transactions",
     "figures",
     "list",
     "verify",

@@ -8,7 +8,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
 use frondb_device::SharedDevice;
-use frondb_locks::{LockManager, LockOptions, Locker, SeqOracle, Snapshots};
+use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
 use frondb_trunk::job::JobEnv;
@@ -20,7 +20,7 @@ use crate::options::EngineOptions;
 use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
-use crate::transaction::Spares;
+use crate::transaction::{PreparedHold, Roster, Spares};
 use crate::tree::{Tree, TreeCore};
 
 /// What the parts of one open engine share. Every field is safe to use from any thread.
@@ -65,14 +65,17 @@ pub struct Env {
     pub(crate) spill: SpillEnv,
     /// What transactions that have ended leave for others.
     pub(crate) spares: Spares,
+    /// Which transactions there are.
+    pub(crate) roster: Roster,
     /// Memory of all write sets, about.
     pub(crate) write_set_bytes: AtomicU64,
     /// What the manifest has of transactions that are not part of the trees yet. Its lock is a leaf.
     pub(crate) pending: Mutex<PendingState>,
     /// Prepared transactions.
     pub(crate) prepared: PreparedSet,
-    /// Their locks, by number: a name can be another's by the time they are let go.
-    pub(crate) prepared_locks: Mutex<BTreeMap<u64, Locker>>,
+    /// Their locks and what is told of them, by number: a name can be another's by the time they are
+    /// let go.
+    pub(crate) prepared_locks: Mutex<BTreeMap<u64, PreparedHold>>,
     /// Who is told of commits.
     pub(crate) hook: Hook,
     /// Trees by id.
@@ -137,6 +140,7 @@ impl Env {
                 runs_max: parts.options.private_runs_max(),
             },
             spares: Spares::default(),
+            roster: Roster::default(),
             write_set_bytes: AtomicU64::new(0),
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
             oracle,

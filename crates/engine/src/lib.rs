@@ -58,7 +58,7 @@ pub use recovery::Recovery;
 pub use stats::{EngineStats, TreeStats};
 pub use transaction::{
     Committing, Isolation, ReadLock, Savepoint, Transaction, TransactionCursor,
-    TransactionCursorOptions, TransactionOptions, Wait,
+    TransactionCursorOptions, TransactionInfo, TransactionOptions, Wait,
 };
 pub use tree::Tree;
 pub use verify::VerifyReport;

@@ -185,6 +185,12 @@ pub(crate) fn list(env: &Env) -> Vec<Box<[u8]>> {
     env.prepared.by_xid.lock().keys().cloned().collect()
 }
 
+/// Names by number.
+pub(crate) fn names(env: &Env) -> BTreeMap<u64, Box<[u8]>> {
+    let by_xid = env.prepared.by_xid.lock();
+    by_xid.iter().map(|(xid, prepared)| (prepared.txn, xid.clone())).collect()
+}
+
 /// What a prepared transaction has written somewhere in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Written<'a> {

@@ -7,6 +7,7 @@
 //!  cursor.rs   ordered reading, plain and locking
 //!  end.rs      commit and rollback
 //!  spare.rs    memory of those that have ended, for others
+//!  roster.rs   which there are, for people
 //! ```
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
@@ -19,6 +20,7 @@ mod cursor;
 mod end;
 mod options;
 mod reads;
+mod roster;
 mod spare;
 mod writes;
 
@@ -35,8 +37,11 @@ pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
 pub use end::Committing;
 pub(crate) use options::LOCK_TIMEOUT;
 pub use options::{Isolation, TransactionOptions, Wait};
+pub use roster::TransactionInfo;
+pub(crate) use roster::{PreparedHold, Roster};
 pub(crate) use spare::Spares;
 
+use self::roster::Card;
 use self::spare::Spare;
 use crate::engine::Engine;
 use crate::options::Durability;
@@ -91,6 +96,8 @@ struct State {
     lock_timeout: Duration,
     /// What the commit waits for.
     durability: Durability,
+    /// What others are told of it.
+    card: Arc<Card>,
 }
 
 /// What a write set takes of the memory budget, brought up to date from time to time.
@@ -107,6 +114,12 @@ impl State {
             Wait::Timeout => LockWait::Upto(self.lock_timeout),
             Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
         }
+    }
+
+    /// Gives up the lock of a row that was looked at and is not wanted.
+    fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
+        self.locker.unlock_row(&tree.0.locks, key);
+        self.card.set_locks(self.locker.lock_count());
     }
 }
 
@@ -127,16 +140,17 @@ impl Engine {
         let env = &self.shared().env;
         env.check()?;
         let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
-        let Spare { locker, writes, trees } = match env.spares.take() {
+        let Spare { locker, writes, trees, card } = match env.spares.take() {
             Some(mut spare) => {
                 spare.locker.renew(id);
                 spare
             }
             None => {
                 let (writes, trees) = (WriteSet::new(), Vec::new());
-                Spare { locker: env.locks.locker(id), writes, trees }
+                Spare { locker: env.locks.locker(id), writes, trees, card: env.roster.card() }
             }
         };
+        card.begin(id, env.now(), Some(options.isolation));
         let canceller = locker.canceller();
         let state = State {
             phase: Phase::Active,
@@ -148,6 +162,7 @@ impl Engine {
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
             durability: options.durability,
+            card,
         };
         let core = Core {
             engine: Arc::clone(self),
@@ -248,9 +263,11 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.engine.begin_call()?;
-        let State { writes, trees, .. } = &mut *state;
+        let State { writes, trees, card, .. } = &mut *state;
         let env = &self.core.engine.shared().env;
-        writes.roll_back_to(savepoint.id, &env.spill, &|id| spill_of(trees, id))?;
+        let undone = writes.roll_back_to(savepoint.id, &env.spill, &|id| spill_of(trees, id));
+        card.set_messages(writes.written());
+        undone?;
         self.core.rollbacks.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -348,6 +365,7 @@ impl Core {
     /// What every lock ends with: the victim of a deadlock is rolled back at once, so that the
     /// others go on.
     fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
+        state.card.set_locks(state.locker.lock_count());
         let error = match locked {
             Ok(acquired) => return Ok(acquired),
             Err(error) => error.context(format_args!("tree {:?}", tree.name())),
@@ -362,6 +380,7 @@ impl Core {
     fn end(&self, state: &mut State, phase: Phase) {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
+        state.card.end();
         let env = &self.engine.shared().env;
         if env.check_health().is_ok() {
             state.writes.discard(&env.spill);
@@ -430,7 +449,7 @@ impl Drop for Core {
         state.trees.clear();
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(0));
         let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));
-        env.spares.give(Spare { locker, writes, trees });
+        env.spares.give(Spare { locker, writes, trees, card: Arc::clone(&state.card) });
     }
 }
 

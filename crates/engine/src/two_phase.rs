@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::env::Env;
 use crate::options::Durability;
 use crate::prepared::{self, Written};
+use crate::transaction::PreparedHold;
 
 impl Engine {
     /// Names of the transactions that are prepared, those found at the open included, sorted.
@@ -62,7 +63,10 @@ pub(crate) fn lock_again(env: &Env) -> Result<()> {
     for xid in prepared::list(env) {
         let txn = prepared::number(env, &xid)?;
         let mut locker = env.locks.locker(txn);
+        let card = env.roster.card();
+        card.begin(txn, env.now(), None);
         prepared::for_each_write(env, &xid, &mut |tree, written| {
+            card.add_message();
             let locks = &tree.locks;
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
             let locked = match written {
@@ -77,7 +81,8 @@ pub(crate) fn lock_again(env: &Env) -> Result<()> {
                 locked => locked.map(drop),
             }
         })?;
-        env.prepared_locks.lock().insert(txn, locker);
+        card.set_locks(locker.lock_count());
+        env.prepared_locks.lock().insert(txn, PreparedHold { _locker: locker, card });
     }
     Ok(())
 }

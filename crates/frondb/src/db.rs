@@ -9,7 +9,8 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{
-    CommitHook, Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, WaitInfo,
+    CommitHook, Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, TransactionInfo,
+    WaitInfo,
 };
 use frondb_wal::{SyncMode, owner};
 
@@ -213,6 +214,17 @@ impl Db {
     /// commit, which has happened.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.engine.set_commit_hook(hook);
+    }
+
+    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
+    /// they go on while it is made. For status pages: it takes time with their number, and keeps none of
+    /// them waiting.
+    ///
+    /// Numbers in [`locks`](Self::locks) that are not here are of batches that met locks, and of index
+    /// builds.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        self.engine.transactions()
     }
 
     /// All locks that transactions hold just now, in no order. For status pages and to find out

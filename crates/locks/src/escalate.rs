@@ -41,14 +41,21 @@ impl Held {
     }
 }
 
+impl Held {
+    fn locks(&self) -> u64 {
+        (self.rows.len().saturating_sub(self.stale) + self.ranges.len()) as u64
+    }
+}
+
 impl Locker {
     /// Charges what has changed, in steps; makes ranges of rows when it has come to be too much.
     #[inline]
     pub(crate) fn charge(&mut self) {
         if let Some(held) = self.tables.get_mut(self.last) {
-            let bytes = held.bytes();
-            self.bytes = self.bytes - held.counted + bytes;
-            held.counted = bytes;
+            let (bytes, locks) = (held.bytes(), held.locks());
+            self.bytes = self.bytes - held.counted.0 + bytes;
+            self.locks = self.locks - held.counted.1 + locks;
+            held.counted = (bytes, locks);
         }
         let charged = self.charged.as_ref().map_or(0, |charged| charged.bytes());
         let grown = self.bytes > charged + STEP_BYTES;

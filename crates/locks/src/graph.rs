@@ -62,7 +62,12 @@ impl Graph {
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.waits.values().filter(|wait| wait.is_open()).count()
+        self.open_waits().count()
+    }
+
+    /// Those that are not decided, by locker.
+    pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u64, &Wait)> {
+        self.waits.iter().filter(|(_, wait)| wait.is_open()).map(|(locker, wait)| (*locker, wait))
     }
 
     fn is_waiting(&self, locker: u64) -> bool {

@@ -149,6 +149,13 @@ impl LockManager {
         waits
     }
 
+    /// Ids of those who wait just now, ascending, and for how long each has.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<(u64, Duration)> {
+        let now = self.options.clock.now();
+        self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
+    }
+
     /// What was done so far and what is held now.
     #[must_use]
     pub fn stats(&self) -> LockStats {

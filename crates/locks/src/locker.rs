@@ -48,8 +48,8 @@ pub(crate) struct Held {
     pub(crate) ranges: OwnRanges,
     /// Bytes outside of the structures of fixed size.
     pub(crate) key_bytes: u64,
-    /// What of this is in the locker's sum.
-    pub(crate) counted: u64,
+    /// What of this is in the locker's sums: bytes, and locks.
+    pub(crate) counted: (u64, u64),
 }
 
 /// The locks of one transaction.
@@ -68,6 +68,8 @@ pub struct Locker {
     pub(crate) last: usize,
     /// Bytes of its locks.
     pub(crate) bytes: u64,
+    /// How many they are.
+    pub(crate) locks: u64,
     pub(crate) charged: Option<Reservation>,
     /// Bytes at which rows become ranges, if an escalation left more than the share.
     pub(crate) escalate_at: u64,
@@ -83,6 +85,7 @@ impl Locker {
             tables: SmallVec::new(),
             last: 0,
             bytes: 0,
+            locks: 0,
             charged: None,
             escalate_at: 0,
         }
@@ -218,8 +221,15 @@ impl Locker {
         }
         self.last = 0;
         self.bytes = 0;
+        self.locks = 0;
         self.escalate_at = 0;
         self.charge();
+    }
+
+    /// How many locks it holds: rows, gaps and ranges; a scanned range counts once.
+    #[must_use]
+    pub fn lock_count(&self) -> u64 {
+        self.locks
     }
 
     /// Counts `n` writes: whoever has done least is the victim of a deadlock.
@@ -352,7 +362,7 @@ impl Held {
             stale: 0,
             ranges: OwnRanges::default(),
             key_bytes: 0,
-            counted: 0,
+            counted: (0, 0),
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct TreeMark {
     pub(crate) count: u64,
     /// How often had been spilled.
     pub(crate) spills: u64,
+    /// Messages written and not undone.
+    pub(crate) written: u64,
     /// Whether a put or an update was among all that was written.
     pub(crate) grows: bool,
 }

@@ -99,6 +99,12 @@ impl WriteSet {
         self.trees.iter().map(TreeWrites::count).sum()
     }
 
+    /// Messages written and not undone, spilled or not.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.trees.iter().map(TreeWrites::written).sum()
+    }
+
     /// Bytes of the messages in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -42,6 +42,8 @@ pub struct TreeWrites {
     pieces: Vec<Piece>,
     /// Messages in `bytes`.
     pub(crate) count: u64,
+    /// Messages written and not undone, spilled or not.
+    written: u64,
     /// The last number given out.
     pub(crate) last: u64,
     /// A put or an update is among all that was written and not undone, spilled or not.
@@ -88,6 +90,7 @@ impl TreeWrites {
             bytes: Vec::new(),
             pieces: Vec::new(),
             count: 0,
+            written: 0,
             last: 0,
             grows: false,
             range_deletes: Vec::new(),
@@ -134,6 +137,12 @@ impl TreeWrites {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Messages written and not undone, spilled or not.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Whether there is nothing, neither in memory nor spilled.
@@ -190,6 +199,7 @@ impl TreeWrites {
     #[inline]
     fn number(&mut self) {
         self.last += 1;
+        self.written += 1;
         if self.pieces.is_empty() {
             self.pieces.push(Piece { at: self.bytes.len(), first: self.last });
         }
@@ -334,6 +344,7 @@ impl TreeWrites {
             bytes: self.bytes.len(),
             count: self.count,
             spills: self.spills,
+            written: self.written,
             grows: self.grows,
         }
     }
@@ -352,6 +363,7 @@ impl TreeWrites {
         };
         self.bytes.truncate(bytes);
         self.count = count;
+        self.written = mark.written;
         self.grows = mark.grows;
         self.pieces.retain(|piece| piece.at < bytes);
         let deletes = self.range_deletes.len();

@@ -50,6 +50,7 @@ static void wrong_types(frondb_db *db, frondb_tree *tree) {
     FAILS(FRONDB_INVALID, frondb_tuple_add_null(wrong, false));
     CHECK(frondb_list_count(wrong) == 0 && frondb_figures_count(wrong) == 0);
     CHECK(frondb_figures_page(wrong)[0] == 0);
+    CHECK(frondb_transactions_count(wrong) == 0);
     CHECK(frondb_locks_count(wrong) == 0 && !frondb_db_is_settled(wrong));
     CHECK(frondb_buffer_value(wrong).len == 0 && frondb_tuple_key(wrong).len == 0);
     CHECK(!frondb_cursor_is_valid(wrong));

@@ -301,6 +301,60 @@ static void statements(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_txn_free(one) == FRONDB_OK);
 }
 
+/* The entry of a transaction in the list; all zero if it is not there. */
+static frondb_transaction_info listed(frondb_transactions *list, uint64_t id) {
+  frondb_transaction_info info, none = {0};
+  size_t i;
+  for (i = 0; i < frondb_transactions_count(list); i++) {
+    OK(frondb_transactions_get(list, i, &info));
+    if (info.transaction == id) return info;
+  }
+  FAILS(FRONDB_INVALID, frondb_transactions_get(list, i, &info));
+  return none;
+}
+
+static void list(frondb_db *db, frondb_tree *tree) {
+  frondb_txn *one = begin(db, FRONDB_READ_COMMITTED, 60000);
+  struct waiter waiter;
+  frondb_transactions *all;
+  frondb_transaction_info info;
+  pthread_t thread;
+  uint64_t first, second;
+  waiter.txn = begin(db, FRONDB_SERIALIZABLE, 60000);
+  waiter.tree = tree;
+  waiter.key = "ls";
+  OK(frondb_txn_id(one, &first));
+  OK(frondb_txn_id(waiter.txn, &second));
+  OK(txn_put(one, tree, "ls", "one"));
+  OK(txn_put(one, tree, "ls", "two"));
+  CHECK(pthread_create(&thread, NULL, put_other, &waiter) == 0);
+  await_wait(db, one);
+  OK(frondb_db_transactions(db, &all));
+  CHECK(frondb_transactions_count(all) == 2);
+  info = listed(all, first);
+  CHECK(info.isolation == FRONDB_READ_COMMITTED && info.messages == 2 && info.locks == 1);
+  CHECK(!info.waits && info.waited_nanos == 0 && info.xid.data == NULL);
+  info = listed(all, second);
+  CHECK(info.isolation == FRONDB_SERIALIZABLE && info.messages == 0 && info.locks == 0);
+  CHECK(info.waits && info.xid.data == NULL && info.age_nanos >= info.waited_nanos);
+  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+  OK(frondb_txn_prepare(one, frondb_text("listed")));
+  OK(frondb_db_transactions(db, &all));
+  info = listed(all, first);
+  CHECK(is(info.xid, "listed") && info.messages == 2 && info.locks == 1);
+  OK(frondb_txn_rollback(one));
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(waiter.kind == FRONDB_OK);
+  end(waiter.txn);
+  /* What the list points to is the list's own. */
+  CHECK(is(listed(all, first).xid, "listed"));
+  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+  CHECK(frondb_txn_free(one) == FRONDB_OK);
+  OK(frondb_db_transactions(db, &all));
+  CHECK(frondb_transactions_count(all) == 0);
+  CHECK(frondb_transactions_free(all) == FRONDB_OK);
+}
+
 static void savepoints(frondb_db *db, frondb_tree *tree) {
   frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ, 1000), *other;
   uint64_t first, second, of_other;
@@ -421,6 +475,7 @@ int main(int argc, char **argv) {
   cancel(db, tree);
   free_under_a_cursor(db, tree);
   statements(db, tree);
+  list(db, tree);
   savepoints(db, tree);
   commits_in_order(db, tree);
   db = two_phases(db, tree, argv[1]);

@@ -195,7 +195,7 @@ impl TransactionCursor {
             return Ok(());
         }
         let mut state = self.core.active()?;
-        state.locker.unlock_row(&self.tree.0.locks, self.cursor.key());
+        state.unlock_row(&self.tree, self.cursor.key());
         self.is_new_lock = false;
         Ok(())
     }
@@ -348,7 +348,7 @@ impl TransactionCursor {
             }
             let gone = found.as_deref().filter(|_| !self.core.options.isolation.locks_gaps());
             if let Some(gone) = gone.filter(|_| self.is_new_lock) {
-                state.locker.unlock_row(&self.tree.0.locks, gone);
+                state.unlock_row(&self.tree, gone);
             }
         }
     }

@@ -5,7 +5,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 
-use super::{Core, Phase, State, Transaction, spill_of};
+use super::{Core, Phase, PreparedHold, State, Transaction, spill_of};
 use crate::admission::Load;
 use crate::attach::Attachment;
 use crate::commit::{Commit, Messages};
@@ -201,7 +201,8 @@ impl Core {
         let end = prepared::prepare(env, &shared.committer, xid, commit, &mut values)
             .inspect_err(|_| pending::forget(env, self.id, &attachments))?;
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
-        locks.insert(self.id, locker);
+        let card = std::mem::replace(&mut state.card, env.roster.card());
+        locks.insert(self.id, PreparedHold { _locker: locker, card });
         drop(locks);
         state.writes.hand_over();
         // The set of prepared transactions has what it wrote, and it reads no more.

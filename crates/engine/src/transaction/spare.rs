@@ -9,6 +9,7 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;
 use frondb_writeset::WriteSet;
 
+use super::roster::Card;
 use crate::tree::TreeCore;
 
 /// More than this many transactions at a time make their own again.
@@ -20,6 +21,8 @@ pub(super) struct Spare {
     pub(super) locker: Locker,
     pub(super) writes: WriteSet,
     pub(super) trees: Vec<Arc<TreeCore>>,
+    /// On the roster, without a transaction.
+    pub(super) card: Arc<Card>,
 }
 
 /// The spare parts of an engine.

@@ -187,6 +187,7 @@ impl Core {
         }
         write(state.writes.tree(tree.id()));
         state.locker.add_work(1);
+        state.card.add_message();
     }
 
     /// Brings the memory charge up to date, and spills if all write sets together have too much.

@@ -1,0 +1,128 @@
+//! The list of transactions that have not ended, to be looked at: for status pages and for people.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Db, Error, Isolation, TransactionInfo};
+
+use crate::call::{call, call_or, free, number};
+use crate::db::frondb_db;
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{frondb_slice, out, out_handle};
+use crate::transaction::{
+    FRONDB_READ_COMMITTED, FRONDB_READ_UNCOMMITTED, FRONDB_REPEATABLE_READ, FRONDB_SERIALIZABLE,
+    frondb_isolation,
+};
+
+/// A list of transactions. Free it with frondb_transactions_free().
+pub struct frondb_transactions {
+    _private: [u8; 0],
+}
+
+object!(frondb_transactions, Transactions, Transactions);
+
+/// The list.
+pub struct Transactions(Vec<TransactionInfo>);
+
+/// A transaction that has not ended. What it points to is good until the list is freed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_transaction_info {
+    /// Its number, as frondb_txn_id() and frondb_lock_info have it.
+    transaction: u64,
+    /// How long ago it began, nanoseconds; of one that was found prepared when the database was opened:
+    /// how long ago that was.
+    age_nanos: u64,
+    /// Messages it has written and not undone: puts, deletes, updates, and one for each range delete. Of
+    /// one that was found prepared what was left of them, one for each key and range.
+    messages: u64,
+    /// Locks it holds: rows, gaps and ranges.
+    locks: u64,
+    /// For how long it has waited for a lock, nanoseconds, if it waits.
+    waited_nanos: u64,
+    /// Its name if it is prepared; else data is NULL.
+    xid: frondb_slice,
+    /// What it sees of others; FRONDB_ISOLATION_UNKNOWN for one that was found prepared when the database
+    /// was opened.
+    isolation: frondb_isolation,
+    /// It waits for a lock.
+    waits: bool,
+}
+
+/// Of a transaction that an earlier process has prepared.
+pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
+
+/// All transactions that have not ended, active ones and prepared ones, by number. Not one moment: they
+/// go on while the list is made. It takes time with their number, and keeps none of them waiting.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_transactions(
+    db: *mut frondb_db,
+    transactions: Option<&mut MaybeUninit<*mut frondb_transactions>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(transactions)?;
+        let list = handle::shared::<Db>(db)?.transactions();
+        place.write(handle::insert(Transactions(list))?);
+        Ok(())
+    })
+}
+
+/// How many there are; 0 for what is no list.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_transactions_count(transactions: *mut frondb_transactions) -> usize {
+    call_or(0, || Ok(handle::shared::<Transactions>(transactions)?.0.len()))
+}
+
+/// One of the list.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID if there are not so many.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_transactions_get(
+    transactions: *mut frondb_transactions,
+    at: usize,
+    info: Option<&mut MaybeUninit<frondb_transaction_info>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, list) = (out(info)?, handle::shared::<Transactions>(transactions)?);
+        let message = || format!("there is no transaction {at} of {}", number(list.0.len()));
+        let found = list.0.get(at).ok_or_else(|| Error::invalid(message()))?;
+        place.write(frondb_transaction_info::of(found));
+        Ok(())
+    })
+}
+
+impl frondb_transaction_info {
+    fn of(info: &TransactionInfo) -> Self {
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            transaction: info.transaction,
+            age_nanos: nanos(info.age),
+            messages: info.messages,
+            locks: info.locks,
+            waited_nanos: nanos(info.waited.unwrap_or_default()),
+            xid: info.xid.as_ref().map_or(frondb_slice::NONE, |xid| frondb_slice::of(xid)),
+            isolation: match info.isolation {
+                Some(Isolation::ReadUncommitted) => FRONDB_READ_UNCOMMITTED,
+                Some(Isolation::ReadCommitted) => FRONDB_READ_COMMITTED,
+                Some(Isolation::RepeatableRead) => FRONDB_REPEATABLE_READ,
+                Some(Isolation::Serializable) => FRONDB_SERIALIZABLE,
+                None => FRONDB_ISOLATION_UNKNOWN,
+            },
+            waits: info.waited.is_some(),
+        }
+    }
+}
+
+/// Frees a list. NULL is ignored.
+///
+/// Threads: any; the last call with this list.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_transactions_free(transactions: *mut frondb_transactions) -> frondb_kind {
+    free::<Transactions>(transactions)
+}
