@@ -14,7 +14,7 @@ use frondb_core::sync::Mutex;
 use crate::call::{call, call_or, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, optional_bytes, out, out_handle};
+use crate::slice::{frondb_slice, optional_bytes, out, out_flag, out_handle};
 use crate::snapshot::frondb_snapshot;
 use crate::tree::frondb_tree;
 
@@ -302,8 +302,7 @@ fn moved(
     step: impl FnOnce(&mut CursorObject) -> Result<bool>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = out(found)?;
-        place.write(false);
+        let place = out_flag(found)?;
         place.write(step(&mut *handle::exclusive::<CursorObject>(cursor)?)?);
         Ok(())
     })

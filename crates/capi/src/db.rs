@@ -14,7 +14,7 @@ use crate::options::{
     FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
     frondb_sync_mode, sync_mode,
 };
-use crate::slice::{Text, out, out_handle};
+use crate::slice::{Text, cleared, out, out_flag, out_handle};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
 use crate::tree_options::{TreeOptionsObject, frondb_tree_options};
@@ -127,7 +127,7 @@ pub extern "C" fn frondb_db_list_trees(
     db: *mut frondb_db,
     names: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
-    call(|| list::give(names, handle::shared::<Db>(db)?.list_trees()))
+    call(|| list::give(cleared(names), handle::shared::<Db>(db)?.list_trees()))
 }
 
 /// Gives a tree another name. It is durable when this returns; handles stay good.
@@ -341,7 +341,7 @@ pub extern "C" fn frondb_db_run_one(
     did: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = out(did)?;
+        let place = out_flag(did)?;
         place.write(handle::shared::<Db>(db)?.run_one(idle));
         Ok(())
     })
@@ -356,6 +356,7 @@ pub extern "C" fn frondb_db_stats(
     stats: Option<&mut MaybeUninit<*mut frondb_figures>>,
 ) -> *mut frondb_error {
     call(|| {
+        let stats = cleared(stats);
         let found = handle::shared::<Db>(db)?.stats();
         figures::give(stats, found.figures(), Some(found.to_string()))
     })
@@ -372,6 +373,7 @@ pub extern "C" fn frondb_db_recovery(
     recovery: Option<&mut MaybeUninit<*mut frondb_figures>>,
 ) -> *mut frondb_error {
     call(|| {
+        let recovery = cleared(recovery);
         let db = handle::shared::<Db>(db)?;
         let found = db.recovery();
         let list = vec![

@@ -189,6 +189,23 @@ pub(crate) fn out<T>(place: Option<&mut MaybeUninit<T>>) -> Result<&mut MaybeUni
     place.ok_or_else(|| Error::invalid("the place for a result is NULL"))
 }
 
+/// The place for a flag, which must be there and is false until it is known.
+pub(crate) fn out_flag(place: Option<&mut MaybeUninit<bool>>) -> Result<&mut MaybeUninit<bool>> {
+    let place = out(place)?;
+    place.write(false);
+    Ok(place)
+}
+
+/// The place for a handle, NULL from now on, for who says later whether it must be there.
+pub(crate) fn cleared<T>(
+    mut place: Option<&mut MaybeUninit<*mut T>>,
+) -> Option<&mut MaybeUninit<*mut T>> {
+    if let Some(place) = &mut place {
+        place.write(std::ptr::null_mut());
+    }
+    place
+}
+
 /// The place for a handle, which must be there and is NULL until there is one.
 pub(crate) fn out_handle<T>(
     place: Option<&mut MaybeUninit<*mut T>>,

@@ -16,7 +16,9 @@ use crate::call::{call, free, free_if};
 use crate::cursor::{CursorObject, frondb_cursor};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{OutBytes, OutSlices, Slices, frondb_slice, optional_bytes, out, out_handle};
+use crate::slice::{
+    OutBytes, OutSlices, Slices, frondb_slice, optional_bytes, out, out_flag, out_handle,
+};
 use crate::tree::frondb_tree;
 
 /// What a transaction is begun with. May be used for any number of them.
@@ -355,8 +357,9 @@ pub extern "C" fn frondb_txn_get(
     buffer: *mut frondb_buffer,
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
+    let place = out_flag(found);
     with_tree(txn, tree, |txn, tree| {
-        let (place, buffer) = (out(found)?, to_fill(buffer)?);
+        let (place, buffer) = (place?, to_fill(buffer)?);
         place.write(fill(buffer, get(txn, tree, key, lock, wait_for)?));
         Ok(())
     })
@@ -380,8 +383,9 @@ pub extern "C" fn frondb_txn_get_into(
     value_len: Option<&mut MaybeUninit<usize>>,
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
+    let place = out_flag(found);
     with_tree(txn, tree, |txn, tree| {
-        let (len_place, place) = (out(value_len)?, out(found)?);
+        let (place, len_place) = (place?, out(value_len)?);
         value.check(capacity)?;
         let got = get(txn, tree, key, lock, wait_for)?;
         let bytes = got.as_deref().unwrap_or_default();
@@ -451,8 +455,9 @@ pub extern "C" fn frondb_txn_exists(
     key: frondb_slice,
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
+    let place = out_flag(found);
     with_tree(txn, tree, |txn, tree| {
-        let place = out(found)?;
+        let place = place?;
         place.write(txn.exists(tree, key.bytes()?)?);
         Ok(())
     })
@@ -476,8 +481,9 @@ pub extern "C" fn frondb_txn_cursor(
     wait_for: frondb_wait,
     cursor: Option<&mut MaybeUninit<*mut frondb_cursor>>,
 ) -> *mut frondb_error {
+    let place = out_handle(cursor);
     with_tree(txn, tree, |txn, tree| {
-        let (place, wait_for) = (out_handle(cursor)?, wait(wait_for)?);
+        let (place, wait_for) = (place?, wait(wait_for)?);
         let options = TransactionCursorOptions::new();
         let options = match (lo.bytes()?, optional_bytes(hi)?) {
             (lo, None) => options.range(lo..),
@@ -682,8 +688,9 @@ pub extern "C" fn frondb_txn_commit_in_order(
     txn: *mut frondb_txn,
     committing: Option<&mut MaybeUninit<*mut frondb_committing>>,
 ) -> *mut frondb_error {
+    let place = out_handle(committing);
     with(txn, |txn| {
-        let place = out_handle(committing)?;
+        let place = place?;
         let committing = CommittingObject(txn.txn.commit_in_order()?);
         place.write(handle::insert(committing)?);
         Ok(())

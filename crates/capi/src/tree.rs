@@ -9,7 +9,9 @@ use crate::call::{call, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
-use crate::slice::{OutBytes, OutSlices, Slices, frondb_slice, optional_bytes, out};
+use crate::slice::{
+    OutBytes, OutSlices, Slices, cleared, frondb_slice, optional_bytes, out, out_flag,
+};
 use crate::snapshot::frondb_snapshot;
 
 /// A tree: keys in byte order, each with a value. Stays good when the tree is renamed.
@@ -73,7 +75,7 @@ pub extern "C" fn frondb_tree_get(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (place, buffer) = (out(found)?, to_fill(buffer)?);
+        let (place, buffer) = (out_flag(found)?, to_fill(buffer)?);
         place.write(fill(buffer, get(tree, key, snapshot)?));
         Ok(())
     })
@@ -96,7 +98,7 @@ pub extern "C" fn frondb_tree_get_into(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (len_place, place) = (out(value_len)?, out(found)?);
+        let (place, len_place) = (out_flag(found)?, out(value_len)?);
         value.check(capacity)?;
         let got = get(tree, key, snapshot)?;
         let bytes = got.as_deref().unwrap_or_default();
@@ -160,7 +162,7 @@ pub extern "C" fn frondb_tree_exists(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (place, tree) = (out(found)?, handle::shared::<Tree>(tree)?);
+        let (place, tree) = (out_flag(found)?, handle::shared::<Tree>(tree)?);
         let found = match handle::optional::<Snapshot>(snapshot)? {
             Some(at) => tree.exists_at(key.bytes()?, &at)?,
             None => tree.exists(key.bytes()?)?,
@@ -270,6 +272,7 @@ pub extern "C" fn frondb_tree_stats(
     stats: Option<&mut MaybeUninit<*mut frondb_figures>>,
 ) -> *mut frondb_error {
     call(|| {
+        let stats = cleared(stats);
         let found = handle::shared::<Tree>(tree)?.stats()?;
         figures::give(stats, found.figures(), Some(found.to_string()))
     })
@@ -286,7 +289,7 @@ pub extern "C" fn frondb_prefix_end(
     found: Option<&mut MaybeUninit<bool>>,
 ) -> *mut frondb_error {
     call(|| {
-        let place = out(found)?;
+        let place = out_flag(found)?;
         let prefix = prefix.bytes()?;
         if prefix.len() > frondb::limits::KEY_BYTES_MAX {
             return Err(Error::invalid(format!("a prefix of {} bytes", prefix.len())));

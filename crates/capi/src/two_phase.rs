@@ -13,7 +13,7 @@ use crate::db::frondb_db;
 use crate::error::frondb_error;
 use crate::handle;
 use crate::list::{self, frondb_list};
-use crate::slice::{UserData, frondb_slice, out_handle};
+use crate::slice::{UserData, cleared, frondb_slice, out_handle};
 use crate::transaction::{CommittingObject, TransactionObject, frondb_committing, frondb_txn};
 
 /// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
@@ -62,7 +62,7 @@ pub extern "C" fn frondb_db_prepared(
     db: *mut frondb_db,
     xids: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
-    call(|| list::give(xids, handle::shared::<Db>(db)?.prepared()))
+    call(|| list::give(cleared(xids), handle::shared::<Db>(db)?.prepared()))
 }
 
 /// Commits a prepared transaction by its name.

@@ -12,6 +12,7 @@ use crate::error::{c_string, frondb_error};
 use crate::figures::{self, frondb_figures};
 use crate::handle;
 use crate::list::{self, frondb_list};
+use crate::slice::cleared;
 use crate::tree::frondb_tree;
 
 /// Told of the progress of a verification: the tree's name (good during the call) and its bytes done
@@ -60,6 +61,7 @@ pub extern "C" fn frondb_db_verify(
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     call(|| {
+        let (counts, faults) = (cleared(counts), cleared(faults));
         let db = handle::shared::<Db>(db)?;
         let mut shown = (String::new(), CString::default());
         let report = db.verify(&mut |tree, done, to_do| {
@@ -87,6 +89,7 @@ pub extern "C" fn frondb_tree_verify(
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     call(|| {
+        let (counts, faults) = (cleared(counts), cleared(faults));
         let tree = handle::shared::<Tree>(tree)?;
         let name = c_string(&tree.name());
         let report = tree.verify(&mut |done, to_do| {

@@ -112,6 +112,51 @@ static size_t count_locks(frondb_db *db) {
   return count;
 }
 
+/* A call that fails leaves no flag and no handle for the caller to take for a result. */
+static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
+  frondb_slice key = frondb_text("k"), bad = frondb_bytes(NULL, 1);
+  char memory[8];
+  frondb_buffer *buffer;
+  size_t len;
+  bool found;
+  void *place;
+  OK(frondb_buffer_new(&buffer));
+#define CLEARS_FLAG(call)   \
+  found = true;             \
+  FAILS(FRONDB_INVALID, call); \
+  CHECK(!found)
+  CLEARS_FLAG(frondb_tree_get(NULL, key, NULL, buffer, &found));
+  CLEARS_FLAG(frondb_tree_get(tree, key, NULL, NULL, &found));
+  CLEARS_FLAG(frondb_tree_get_into(NULL, key, NULL, memory, sizeof memory, &len, &found));
+  CLEARS_FLAG(frondb_tree_exists(NULL, key, NULL, &found));
+  CLEARS_FLAG(frondb_prefix_end(bad, buffer, &found));
+  CLEARS_FLAG(frondb_cursor_next(NULL, &found));
+  CLEARS_FLAG(frondb_txn_get(NULL, tree, key, FRONDB_LOCK_NONE, FRONDB_WAIT, buffer, &found));
+  CLEARS_FLAG(frondb_txn_get_into(NULL, tree, key, FRONDB_LOCK_NONE, FRONDB_WAIT, memory,
+                                  sizeof memory, &len, &found));
+  CLEARS_FLAG(frondb_txn_exists(NULL, tree, key, &found));
+  CLEARS_FLAG(frondb_db_run_one(NULL, true, &found));
+#define CLEARS_HANDLE(call) \
+  place = memory;           \
+  FAILS(FRONDB_INVALID, call); \
+  CHECK(place == NULL)
+  CLEARS_HANDLE(frondb_txn_cursor(NULL, tree, key, NULL, FRONDB_LOCK_NONE, FRONDB_WAIT,
+                                  (frondb_cursor **)&place));
+  CLEARS_HANDLE(frondb_txn_commit_in_order(NULL, (frondb_committing **)&place));
+  CLEARS_HANDLE(frondb_tree_cursor(NULL, key, NULL, NULL, (frondb_cursor **)&place));
+  CLEARS_HANDLE(frondb_tree_stats(NULL, (frondb_figures **)&place));
+  CLEARS_HANDLE(frondb_tree_verify(NULL, NULL, NULL, (frondb_figures **)&place, NULL));
+  CLEARS_HANDLE(frondb_db_verify(NULL, NULL, NULL, NULL, (frondb_list **)&place));
+  CLEARS_HANDLE(frondb_db_stats(NULL, (frondb_figures **)&place));
+  CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_figures **)&place));
+  CLEARS_HANDLE(frondb_db_list_trees(NULL, (frondb_list **)&place));
+  CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));
+  CLEARS_HANDLE(frondb_db_locks(NULL, (frondb_locks **)&place));
+  CLEARS_HANDLE(frondb_db_transactions(NULL, (frondb_transactions **)&place));
+  CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+  CHECK(count_locks(db) == 0);
+}
+
 /* A call with one wrong argument has done nothing: no read of it has locked anything. */
 static void nothing_is_done(frondb_db *db, frondb_tree *tree) {
   frondb_slice key = frondb_text("k"), value;
@@ -235,6 +280,7 @@ int main(int argc, char **argv) {
   tree = make_tree(db, "t");
   wrong_types(db, tree);
   wrong_memory(db, tree);
+  places_are_cleared(db, tree);
   nothing_is_done(db, tree);
   after_the_end(db, tree);
   of_another_database(db, tree, argv[1]);
