@@ -100,10 +100,10 @@ impl ThreadExecutor {
     }
 }
 
-/// Added to the nice value of a background thread: a third of the processor time of a foreground
+/// Added to the nice value of a background thread: a tenth of the processor time of a foreground
 /// thread that wants the same core (each step is a factor of 1.25).
 #[cfg(all(target_os = "linux", not(shuttle)))]
-const BACKGROUND_NICENESS: i32 = 5;
+const BACKGROUND_NICENESS: i32 = 10;
 
 /// Puts the calling thread behind the others. A wish: where it is refused the thread runs all the
 /// same. Linux has a nice value a thread; elsewhere the whole process would give way.

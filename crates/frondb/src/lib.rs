@@ -29,7 +29,7 @@
 //! # }
 //! ```
 //!
-//! Compound keys that sort as their parts do are made with [`tuple`].
+//! Compound keys that sort as their parts do are made with [`mod@tuple`].
 //!
 //! # Threads
 //! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone; a [`Cursor`] or a

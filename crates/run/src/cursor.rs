@@ -3,7 +3,7 @@
 //! For readers blocks come from the cache, and what is missing is read ahead: one block first,
 //! then windows that double up to 1 MiB while the walk goes on. Blocks of large windows are not
 //! kept in the cache: a long scan must not empty it. For merges the run is read in windows of
-//! 256 KiB past the cache.
+//! 128 KiB past the cache.
 //!
 //! A window stays encoded until the walk comes to its blocks, so a walk that ends early has
 //! decoded no block in vain, and a damaged block fails when it is reached and not before.
@@ -27,7 +27,7 @@ const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
 const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// Window of a merge, bytes.
-pub(crate) const MERGE_WINDOW_BYTES: usize = 256 * 1024;
+pub(crate) const MERGE_WINDOW_BYTES: usize = 128 * 1024;
 
 /// Who walks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

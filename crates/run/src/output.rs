@@ -19,8 +19,8 @@ use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_space::{Class, Extent, Space};
 
-/// Bytes written to the device at once.
-const BUFFER_BYTES: usize = 256 * 1024;
+/// Bytes written to the device at once. A reader's request may have to wait for one that is under way.
+const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Pages acquired at once when much is expected.
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;

@@ -2,20 +2,20 @@
 //! holder. The temporary files of an external sort.
 //!
 //! A run would do, and costs twice the processor time: planes, block index and compression earn
-//! their keep when a block is looked into often. A spool's frames are as large as its reads and hold
-//! keys and values as arrays that a reader takes over as they are.
+//! their keep when a block is looked into often. A spool's frames hold
+//! keys and values as arrays that a reader takes over as they are; they are written and read in batches.
 //!
 //! ```text
 //!  frame  | count | key bytes | has kinds | key ends | value ends | kinds | keys | values |
 //!          4       4           4           4 each     4 each       1 each
 //! ```
 //!
-//! Never in the manifest: where frames begin and what their checksums are is in memory only, and a
+//! Never in the manifest: where batches begin and what their checksums are is in memory only, and a
 //! crash gives the space back by itself. Life cycle: [`SpoolWriter::add`] ...,
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 
 use frondb_block::{
-    BlockKind, Codec, CodecTrial, Place, decode_frame, encode_frame, frame_checksum,
+    BlockKind, Codec, CodecTrial, Place, decode_frame, encode_frame, frame_checksum, frame_len,
 };
 use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::codec::Reader;
@@ -26,11 +26,14 @@ use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo, Source};
 use frondb_space::{Class, Extent, Space};
 
 use crate::output::Output;
-use crate::read::{locate, read_span};
+use crate::read::{Span, locate, read_span};
 use crate::reader::RunEnv;
 
-/// Key and value bytes after which a frame is closed.
-const FRAME_BYTES: usize = 256 * 1024;
+/// Key and value bytes after which a frame is closed. A merge has one of each spool before it: they
+/// must stay in the processor's cache.
+const FRAME_BYTES: usize = 16 * 1024;
+/// Bytes of frames that are written, and read, at once.
+const BATCH_BYTES: usize = 256 * 1024;
 /// The place of a frame that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
@@ -41,10 +44,10 @@ pub struct SpoolWriter {
     env: Arc<RunEnv>,
     trial: CodecTrial,
     frame: Frame,
-    /// The frame put together, and as it goes to the device.
+    /// A frame put together, and frames as they go to the device.
     payload: Vec<u8>,
     encoded: Vec<u8>,
-    frames: Vec<(u32, u64)>,
+    batches: Vec<(u32, u64)>,
     entries: u64,
     raw_bytes: u64,
 }
@@ -71,7 +74,7 @@ impl SpoolWriter {
             frame: Frame::default(),
             payload: Vec::new(),
             encoded: Vec::new(),
-            frames: Vec::new(),
+            batches: Vec::new(),
             entries: 0,
             raw_bytes: 0,
         }
@@ -102,12 +105,18 @@ impl SpoolWriter {
         self.payload.clear();
         self.frame.encode(&mut self.payload);
         self.frame.clear();
-        self.encoded.clear();
+        let start = self.encoded.len();
         let codec = self.trial.next();
         encode_frame(BlockKind::Spool, codec, &self.payload, &mut self.encoded)?;
-        self.trial.done(self.payload.len(), self.encoded.len());
-        self.frames.push((self.encoded.len() as u32, frame_checksum(&self.encoded)));
-        self.output.write(&self.encoded)
+        self.trial.done(self.payload.len(), self.encoded.len() - start);
+        if self.encoded.len() >= BATCH_BYTES { self.end_batch() } else { Ok(()) }
+    }
+
+    fn end_batch(&mut self) -> Result<()> {
+        self.batches.push((self.encoded.len() as u32, frame_checksum(&self.encoded)));
+        self.output.write(&self.encoded)?;
+        self.encoded.clear();
+        Ok(())
     }
 
     /// Writes what is left; `None` if nothing was added.
@@ -118,13 +127,16 @@ impl SpoolWriter {
         if !self.frame.key_ends.is_empty() {
             self.end_frame()?;
         }
-        if self.frames.is_empty() {
+        if !self.encoded.is_empty() {
+            self.end_batch()?;
+        }
+        if self.batches.is_empty() {
             return Ok(None);
         }
         let extents = self.output.end_run();
         self.output.finish()?;
-        let Self { env, frames, entries, raw_bytes, .. } = self;
-        Ok(Some(Spool { env, extents, frames, entries, raw_bytes }))
+        let Self { env, batches, entries, raw_bytes, .. } = self;
+        Ok(Some(Spool { env, extents, batches, entries, raw_bytes }))
     }
 }
 
@@ -199,8 +211,8 @@ fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Vec<u32>) -> Option
 pub struct Spool {
     env: Arc<RunEnv>,
     extents: Vec<Extent>,
-    /// Length and checksum of each frame.
-    frames: Vec<(u32, u64)>,
+    /// Length of each batch, and the checksum of its first frame.
+    batches: Vec<(u32, u64)>,
     entries: u64,
     raw_bytes: u64,
 }
@@ -221,25 +233,29 @@ impl Spool {
     /// The entries in order, all with this number for a SeqNo.
     #[must_use]
     pub fn source(self: &Arc<Self>, number: SeqNo) -> SpoolSource {
-        SpoolSource { spool: Arc::clone(self), number, next: 0, offset: 0 }
+        SpoolSource { spool: Arc::clone(self), number, next: 0, offset: 0, batch: None, at: 0 }
     }
 
-    fn read(&self, next: usize, offset: u64) -> Result<Bytes> {
-        let (len, checksum) = self.frames[next];
+    /// Batch `next`, at logical `offset`.
+    fn read(&self, next: usize, offset: u64) -> Result<Span> {
+        let (len, checksum) = self.batches[next];
         let stats = &self.env.stats;
         stats.merge_reads.fetch_add(1, Ordering::Relaxed);
         stats.merge_read_bytes.fetch_add(u64::from(len), Ordering::Relaxed);
         let span = read_span(&self.env.space, &self.extents, offset, len as usize)?;
-        let frame = span.bytes();
-        if frame_checksum(frame) == checksum
-            && let Ok(payload) = decode_frame(frame, BlockKind::Spool, &NOWHERE)
-        {
-            return Ok(payload);
+        if frame_checksum(span.bytes()) != checksum {
+            return Err(self.corrupt(offset, "not what was written here"));
         }
-        // Once more, for an error that says what is wrong.
-        let (file, at) = locate(&self.env.space, &self.extents, offset);
-        decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })?;
-        Err(self.corrupt(offset, "not the frame that was written here"))
+        Ok(span)
+    }
+
+    /// The payload of a frame, at logical `offset`.
+    fn frame(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
+        decode_frame(frame, BlockKind::Spool, &NOWHERE).or_else(|_| {
+            // Once more, for an error that says where it is.
+            let (file, at) = locate(&self.env.space, &self.extents, offset);
+            decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })
+        })
     }
 
     fn corrupt(&self, offset: u64, message: &str) -> Error {
@@ -259,22 +275,38 @@ impl Drop for Spool {
 pub struct SpoolSource {
     spool: Arc<Spool>,
     number: SeqNo,
+    /// The next batch, and its logical offset.
     next: usize,
-    /// Logical offset of the next frame.
     offset: u64,
+    /// The batch being handed out, from this byte on.
+    batch: Option<Span>,
+    at: usize,
 }
 
 impl Source for SpoolSource {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
-        if self.next == self.spool.frames.len() {
-            return Ok(false);
+        if self.batch.as_ref().is_none_or(|batch| self.at == batch.bytes().len()) {
+            // Its memory first: the next one takes its place.
+            self.batch = None;
+            if self.next == self.spool.batches.len() {
+                return Ok(false);
+            }
+            let batch = self.spool.read(self.next, self.offset)?;
+            self.offset += batch.bytes().len() as u64;
+            self.next += 1;
+            self.at = 0;
+            self.batch = Some(batch);
         }
-        let payload = self.spool.read(self.next, self.offset)?;
+        let batch = self.batch.as_ref().map_or(&[][..], Span::bytes);
+        let offset = self.offset - (batch.len() - self.at) as u64;
+        let rest = &batch[self.at..];
+        let frame = frame_len(rest).and_then(|len| rest.get(..len));
+        let frame = frame.ok_or_else(|| self.spool.corrupt(offset, "a frame is cut short"))?;
+        let payload = self.spool.frame(frame, offset)?;
         decode(&payload, self.number, chunk)
-            .ok_or_else(|| self.spool.corrupt(self.offset, "the frame contradicts itself"))?;
-        self.offset += u64::from(self.spool.frames[self.next].0);
-        self.next += 1;
+            .ok_or_else(|| self.spool.corrupt(offset, "the frame contradicts itself"))?;
+        self.at += frame.len();
         Ok(true)
     }
 }
