@@ -38,6 +38,32 @@ pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>
     encode_frame_with_tail(kind, codec, raw, 0, out)
 }
 
+/// [`encode_frame`] of bytes that `fill` appends: where they are stored as they are, they are written
+/// once. Returns how many there are.
+///
+/// # Errors
+/// As `encode_frame`.
+pub fn encode_frame_with(
+    kind: BlockKind,
+    codec: Codec,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut Vec<u8>),
+) -> Result<usize> {
+    let start = out.len();
+    out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
+    let body = out.len();
+    fill(out);
+    let len = out.len() - body;
+    if codec != Codec::None || len > BLOCK_RAW_BYTES_MAX {
+        let raw = out.split_off(body);
+        out.truncate(start);
+        encode_frame(kind, codec, &raw, out)?;
+    } else {
+        seal(&mut out[start..], kind, CODEC_NONE, len, 0);
+    }
+    Ok(len)
+}
+
 /// [`encode_frame`] that stores the last `tail` bytes of `raw` as they are.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
@@ -203,6 +229,23 @@ mod tests {
         frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
         let error = decode_frame(&frame, BlockKind::Meta, &PLACE).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_frame_is_the_same_however_it_is_filled() {
+        for codec in [Codec::None, Codec::Lz4] {
+            for raw in [&b""[..], b"abcabcabcabcabcabcabcabcabc", &[7; 5000]] {
+                let (mut copied, mut filled) = (vec![1, 2], vec![1, 2]);
+                encode_frame(BlockKind::Spool, codec, raw, &mut copied).unwrap();
+                let fill = |out: &mut Vec<u8>| out.extend_from_slice(raw);
+                let len = encode_frame_with(BlockKind::Spool, codec, &mut filled, fill).unwrap();
+                assert_eq!((len, filled), (raw.len(), copied));
+            }
+        }
+        let (mut out, too_long) = (vec![1], BLOCK_RAW_BYTES_MAX + 1);
+        let fill = |out: &mut Vec<u8>| out.resize(out.len() + too_long, 0);
+        let error = encode_frame_with(BlockKind::Spool, Codec::None, &mut out, fill).unwrap_err();
+        assert_eq!((error.kind(), out), (ErrorKind::Invalid, vec![1]));
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub mod fuzz;
 
 pub use builder::{BlockBuilder, BlockOptions, DEFAULT_RESTART_INTERVAL};
 pub use codec::Codec;
-pub use envelope::{Place, decode_frame, encode_frame, frame_checksum, frame_len};
+pub use envelope::{
+    Place, decode_frame, encode_frame, encode_frame_with, frame_checksum, frame_len,
+};
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
 pub use reader::Block;
 pub use stats::BlockSummary;

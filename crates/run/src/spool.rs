@@ -15,7 +15,7 @@
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 
 use frondb_block::{
-    BlockKind, Codec, CodecTrial, Place, decode_frame, encode_frame, frame_checksum, frame_len,
+    BlockKind, Codec, CodecTrial, Place, decode_frame, encode_frame_with, frame_checksum, frame_len,
 };
 use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::codec::Reader;
@@ -32,8 +32,9 @@ use crate::reader::RunEnv;
 /// Key and value bytes after which a frame is closed. A merge has one of each spool before it: they
 /// must stay in the processor's cache.
 const FRAME_BYTES: usize = 16 * 1024;
-/// Bytes of frames that are written, and read, at once.
-const BATCH_BYTES: usize = 256 * 1024;
+/// Bytes of frames that are written, and read, at once: more than elsewhere, because whoever loads waits
+/// for each.
+const BATCH_BYTES: usize = 512 * 1024;
 /// The place of a frame that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
@@ -44,8 +45,7 @@ pub struct SpoolWriter {
     env: Arc<RunEnv>,
     trial: CodecTrial,
     frame: Frame,
-    /// A frame put together, and frames as they go to the device.
-    payload: Vec<u8>,
+    /// Frames as they go to the device.
     encoded: Vec<u8>,
     batches: Vec<(u32, u64)>,
     entries: u64,
@@ -68,11 +68,11 @@ impl SpoolWriter {
     #[must_use]
     pub fn new(env: Arc<RunEnv>, codec: Codec, expected_bytes: u64) -> Self {
         Self {
-            output: Output::new(Arc::clone(&env.space), Class::Merge, expected_bytes, false),
+            output: Output::new(Arc::clone(&env.space), Class::Merge, expected_bytes, false)
+                .with_buffer(BATCH_BYTES),
             env,
             trial: CodecTrial::new(codec),
             frame: Frame::default(),
-            payload: Vec::new(),
             encoded: Vec::new(),
             batches: Vec::new(),
             entries: 0,
@@ -102,13 +102,12 @@ impl SpoolWriter {
     fn end_frame(&mut self) -> Result<()> {
         self.entries += self.frame.key_ends.len() as u64;
         self.raw_bytes += (self.frame.keys.len() + self.frame.values.len()) as u64;
-        self.payload.clear();
-        self.frame.encode(&mut self.payload);
+        let (start, codec) = (self.encoded.len(), self.trial.next());
+        let raw = encode_frame_with(BlockKind::Spool, codec, &mut self.encoded, |out| {
+            self.frame.encode(out);
+        })?;
         self.frame.clear();
-        let start = self.encoded.len();
-        let codec = self.trial.next();
-        encode_frame(BlockKind::Spool, codec, &self.payload, &mut self.encoded)?;
-        self.trial.done(self.payload.len(), self.encoded.len() - start);
+        self.trial.done(raw, self.encoded.len() - start);
         if self.encoded.len() >= BATCH_BYTES { self.end_batch() } else { Ok(()) }
     }
 
