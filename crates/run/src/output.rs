@@ -74,7 +74,7 @@ impl Output {
 
     /// The same, with another size of the writes; before the first.
     #[must_use]
-    pub(crate) fn with_buffer(mut self, bytes: usize) -> Self {
+    pub fn with_buffer(mut self, bytes: usize) -> Self {
         debug_assert_eq!(self.filled, 0, "what was written would be lost");
         let bytes = bytes.min(self.expected as usize).next_multiple_of(PAGE_BYTES);
         self.buf = Buf::zeroed(bytes.max(PAGE_BYTES));

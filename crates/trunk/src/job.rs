@@ -200,6 +200,14 @@ impl Job {
         self.is_trim = true;
     }
 
+    /// Writes so many bytes at once from the first step on: more than suits a job in the background, where
+    /// somebody waits for this one.
+    #[must_use]
+    pub fn with_buffer(mut self, bytes: usize) -> Self {
+        self.output = self.output.map(|output| output.with_buffer(bytes));
+        self
+    }
+
     /// Messages read so far.
     #[must_use]
     pub fn entries_in(&self) -> u64 {

@@ -34,6 +34,8 @@ const FAN_IN_MAX: usize = 64;
 const FAN_IN_MIN: usize = 4;
 /// What a spool takes while it is merged, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
+/// Bytes of the base written at once.
+const WRITE_BYTES: usize = 512 << 10;
 /// Entries of a pass from one look at `cancel` to the next.
 const PASS_STEP_ENTRIES: u64 = 64 * 1024;
 
@@ -190,7 +192,8 @@ impl<'a> Merging<'a> {
             raw_bytes,
             disk_bytes: raw_bytes / 2,
         };
-        let mut job = Job::new(engine.shared().env.job_env(tree, false), input, vec![target], 1)?;
+        let job = Job::new(engine.shared().env.job_env(tree, false), input, vec![target], 1)?;
+        let mut job = job.with_buffer(WRITE_BYTES);
         loop {
             self.shared.check_cancelled()?;
             let before = job.entries_in();

@@ -19,7 +19,7 @@ impl Rows {
     /// Rows from number 0 on, with values of `least` to `most` bytes.
     pub(super) fn new(seed: u64, least: usize, most: usize) -> Self {
         let prng = Prng::new(seed ^ 0x0A11_7E57_ED0F_0001);
-        Self { seed, next: 0, prng, bytes: (least, most), value: Vec::with_capacity(most + 8) }
+        Self { seed, next: 0, prng, bytes: (least, most), value: vec![0; most.next_multiple_of(8)] }
     }
 
     /// The next row.
@@ -33,10 +33,10 @@ impl Rows {
     pub(super) fn value(&mut self) -> &[u8] {
         let (least, most) = self.bytes;
         let bytes = if least == most { least } else { least + self.prng.index(most - least + 1) };
-        self.value.clear();
-        while self.value.len() < bytes {
+        // What making rows costs is in every figure, so it is kept low.
+        for word in self.value[..bytes.next_multiple_of(8)].as_chunks_mut().0 {
             let letters = (self.prng.next_u64() & 0x0F0F_0F0F_0F0F_0F0F) + 0x6161_6161_6161_6161;
-            self.value.extend_from_slice(&letters.to_le_bytes());
+            *word = letters.to_le_bytes();
         }
         &self.value[..bytes]
     }
