@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_dictionary.h. */
+
+#include "frondb_dictionary.h"
+
+#include <cstring>
+#include <set>
+
+namespace fron {
+namespace {
+
+constexpr const char *TABLES = "mariadb/tables";
+/** Counters: the last number given to a table under "", AUTO_INCREMENT under tables' numbers. */
+constexpr const char *COUNTERS = "mariadb/counters";
+constexpr char RECORD_VERSION = 1;
+
+void put_u64(uint64_t value, std::string *to) {
+  for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
+}
+
+void put_text(std::string_view text, std::string *to) {
+  put_u64(text.size(), to);
+  to->append(text);
+}
+
+/** Reads what the functions above wrote. */
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : left_(bytes) {}
+  bool u64(uint64_t *value) {
+    if (left_.size() < 8) return false;
+    *value = 0;
+    for (int i = 0; i < 8; i++) *value |= uint64_t(uchar_at(i)) << 8 * i;
+    left_.remove_prefix(8);
+    return true;
+  }
+  bool text(std::string *value) {
+    uint64_t size;
+    if (!u64(&size) || size > left_.size()) return false;
+    value->assign(left_.substr(0, size));
+    left_.remove_prefix(size);
+    return true;
+  }
+  bool at_end() const { return left_.empty(); }
+
+ private:
+  unsigned char uchar_at(int i) const { return static_cast<unsigned char>(left_[size_t(i)]); }
+  std::string_view left_;
+};
+
+/** Opens a tree, made if it is not there. */
+Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
+  Error error = frondb_db_open_tree(db, name, tree->out());
+  if (!error || error.kind() != FRONDB_NOT_FOUND) return error;
+  TreeOptions options;
+  if (Error failed = frondb_tree_options_new(options.out())) return failed;
+  return frondb_db_create_tree(db, name, options.get(), tree->out());
+}
+
+/** Reads a key of a tree; `found` says whether it is there. */
+Error get(const Tree &tree, std::string_view key, std::string *value, bool *found) {
+  Buffer buffer;
+  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  if (Error error = frondb_tree_get(tree.get(), slice(key), nullptr, buffer.get(), found)) return error;
+  if (*found) value->assign(view(frondb_buffer_value(buffer.get())));
+  return {};
+}
+
+Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
+  std::string bytes;
+  bool found;
+  *value = 0;
+  if (Error error = get(tree, key, &bytes, &found)) return error;
+  if (found) Decoder(bytes).u64(value);
+  return {};
+}
+
+Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
+                  frondb_durability durability) {
+  std::string bytes;
+  put_u64(value, &bytes);
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
+  return frondb_db_write(db, batch.get(), durability);
+}
+
+std::string number_key(uint64_t number) {
+  std::string key;
+  put_u64(number, &key);
+  return key;
+}
+
+}  // namespace
+
+std::string TableRecord::encode() const {
+  std::string bytes(1, RECORD_VERSION);
+  put_u64(number, &bytes);
+  put_text(definition, &bytes);
+  put_u64(next_index, &bytes);
+  put_u64(indexes.size(), &bytes);
+  for (const IndexRecord &index : indexes) {
+    put_u64(index.number, &bytes);
+    put_text(index.name, &bytes);
+  }
+  return bytes;
+}
+
+bool TableRecord::decode(std::string_view bytes) {
+  if (bytes.empty() || bytes[0] != RECORD_VERSION) return false;
+  Decoder in(bytes.substr(1));
+  uint64_t next, count;
+  if (!in.u64(&number) || !in.text(&definition) || !in.u64(&next) || !in.u64(&count)) return false;
+  next_index = uint32_t(next);
+  indexes.clear();
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t index;
+    std::string name;
+    if (!in.u64(&index) || !in.text(&name)) return false;
+    indexes.push_back({uint32_t(index), name});
+  }
+  return in.at_end() && !indexes.empty();
+}
+
+std::string Dictionary::key_of_path(const char *path) {
+  std::string_view key(path);
+  if (key.substr(0, 2) == "./") key.remove_prefix(2);
+  return std::string(key);
+}
+
+std::string Dictionary::tree_name(uint64_t table, uint32_t index) {
+  return "mariadb/" + std::to_string(table) + "/" + std::to_string(index);
+}
+
+Error Dictionary::open(frondb_db *db) {
+  db_ = db;
+  if (Error error = open_or_make(db, TABLES, &tables_)) return error;
+  if (Error error = open_or_make(db, COUNTERS, &counters_)) return error;
+  return drop_orphans();
+}
+
+Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
+  Cursor cursor;
+  if (Error error = frondb_tree_cursor(tables_.get(), slice(prefix), nullptr, nullptr, cursor.out()))
+    return error;
+  for (;;) {
+    bool found;
+    if (Error error = frondb_cursor_next(cursor.get(), &found)) return error;
+    if (!found) return {};
+    frondb_slice key;
+    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
+    if (view(key).substr(0, prefix.size()) != prefix) return {};
+    keys->emplace_back(view(key));
+  }
+}
+
+Error Dictionary::drop_orphans() {
+  std::set<std::string> known = {TABLES, COUNTERS};
+  std::vector<std::string> keys;
+  if (Error error = tables_of("", &keys)) return error;
+  for (const std::string &key : keys) {
+    TableRecord record;
+    bool found;
+    if (Error error = find(key, &record, &found)) return error;
+    for (const IndexRecord &index : record.indexes)
+      known.insert(tree_name(record.number, index.number));
+  }
+  List names;
+  if (Error error = frondb_db_list_trees(db_, names.out())) return error;
+  for (size_t i = 0; i < frondb_list_count(names.get()); i++) {
+    frondb_slice item;
+    if (Error error = frondb_list_get(names.get(), i, &item)) return error;
+    std::string name(view(item));
+    if (known.count(name)) continue;
+    // A prepared transaction may have written to it: then the start after it is decided drops it.
+    Error error = frondb_db_drop_tree(db_, name.c_str());
+    if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;
+  }
+  return {};
+}
+
+Error Dictionary::find(const std::string &key, TableRecord *record, bool *found) {
+  std::string bytes;
+  if (Error error = get(tables_, key, &bytes, found)) return error;
+  // A record of another version is not one of ours: the table is there and cannot be opened.
+  if (*found && !record->decode(bytes)) *record = TableRecord();
+  return {};
+}
+
+Error Dictionary::next_number(uint64_t *number) {
+  std::lock_guard<std::mutex> guard(*numbering_);
+  if (Error error = get_counter(counters_, "", number)) return error;
+  ++*number;
+  return put_counter(db_, counters_, "", *number, FRONDB_NO_SYNC);
+}
+
+Error Dictionary::make_trees(const TableRecord &record,
+                             const std::vector<frondb_tree_options *> &options) {
+  for (size_t i = 0; i < record.indexes.size(); i++) {
+    Tree tree;
+    std::string name = tree_name(record.number, record.indexes[i].number);
+    if (Error error = frondb_db_create_tree(db_, name.c_str(), options[i], tree.out())) {
+      drop_trees(record);
+      return error;
+    }
+  }
+  return {};
+}
+
+void Dictionary::drop_trees(const TableRecord &record) {
+  for (const IndexRecord &index : record.indexes)
+    // What cannot be dropped now, the next start drops: no record names it.
+    Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
+}
+
+Error Dictionary::write(const std::string &key, const TableRecord &record) {
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  std::string bytes = record.encode();
+  if (Error error = frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes)))
+    return error;
+  return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+}
+
+Error Dictionary::create(const std::string &key, TableRecord *record,
+                         const std::vector<frondb_tree_options *> &options) {
+  if (Error error = next_number(&record->number)) return error;
+  if (Error error = make_trees(*record, options)) return error;
+  Error error = write(key, *record);
+  if (error) drop_trees(*record);
+  return error;
+}
+
+Error Dictionary::rename(const std::string &from, const std::string &to, bool *found) {
+  TableRecord record;
+  if (Error error = find(from, &record, found)) return error;
+  if (!*found) return {};
+  std::string bytes = record.encode();
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
+  if (Error error = frondb_batch_put(batch.get(), tables_.get(), slice(to), slice(bytes))) return error;
+  return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+}
+
+Error Dictionary::drop(const std::string &key, bool *found) {
+  TableRecord record;
+  if (Error error = find(key, &record, found)) return error;
+  if (!*found) return {};
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
+  if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(number_key(record.number))))
+    return error;
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  drop_trees(record);
+  return {};
+}
+
+Error Dictionary::truncate(const std::string &key,
+                           const std::vector<frondb_tree_options *> &options) {
+  TableRecord old;
+  bool found;
+  if (Error error = find(key, &old, &found)) return error;
+  TableRecord record = old;
+  if (Error error = next_number(&record.number)) return error;
+  if (Error error = make_trees(record, options)) return error;
+  if (Error error = write(key, record)) {
+    drop_trees(record);
+    return error;
+  }
+  if (found) drop_trees(old);
+  return {};
+}
+
+Error Dictionary::auto_increment(uint64_t table, uint64_t *next) {
+  return get_counter(counters_, number_key(table), next);
+}
+
+Error Dictionary::keep_auto_increment(uint64_t table, uint64_t next) {
+  return put_counter(db_, counters_, number_key(table), next, FRONDB_NO_SYNC);
+}
+
+}  // namespace fron

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Which trees a table of the server has. One tree, "mariadb/tables", holds a record a table:
+
+     key    database/table, as the server's path has it (partitions: database/table#P#p0)
+     value  version, number of the table, version of its definition, indexes: number and name each
+
+   The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
+   A record is written after its trees are made and removed before they are dropped: a crash in between
+   leaves trees that nobody names, which the next start drops. The functions may be called from any
+   thread; the server's metadata locks keep two from changing one table. */
+
+#ifndef FRONDB_DICTIONARY_H
+#define FRONDB_DICTIONARY_H
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frondb_api.h"
+
+namespace fron {
+
+/** An index of a table. */
+struct IndexRecord {
+  /** Number in its table; never used again. */
+  uint32_t number;
+  std::string name;
+};
+
+/** A table. */
+struct TableRecord {
+  uint64_t number = 0;
+  /** The server's version of the table's definition. */
+  std::string definition;
+  /** The primary one first; its name is empty where it is hidden. */
+  std::vector<IndexRecord> indexes;
+  uint32_t next_index = 0;
+
+  std::string encode() const;
+  bool decode(std::string_view bytes);
+};
+
+class Dictionary {
+ public:
+  /** Opens the dictionary of an open database, and drops trees of tables that are not there. */
+  Error open(frondb_db *db);
+
+  /** The key of a table whose path the server gives: "./db/t" becomes "db/t". */
+  static std::string key_of_path(const char *path);
+  static std::string tree_name(uint64_t table, uint32_t index);
+
+  /** Finds a table; `found` says whether it is there. */
+  Error find(const std::string &key, TableRecord *record, bool *found);
+  /** Makes the trees of a new table, then its record; gives it a number. */
+  Error create(const std::string &key, TableRecord *record,
+               const std::vector<frondb_tree_options *> &options);
+  Error rename(const std::string &from, const std::string &to, bool *found);
+  /** Removes the record, then drops the trees. */
+  Error drop(const std::string &key, bool *found);
+  /** All tables of a database of the server, "db/". */
+  Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
+  /** New, empty trees in place of the table's. */
+  Error truncate(const std::string &key, const std::vector<frondb_tree_options *> &options);
+
+  /** The next value of the table's AUTO_INCREMENT; 0 if none was ever kept. */
+  Error auto_increment(uint64_t table, uint64_t *next);
+  /** Keeps it; it is as durable as the next commit. */
+  Error keep_auto_increment(uint64_t table, uint64_t next);
+
+ private:
+  Error drop_orphans();
+  Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
+  void drop_trees(const TableRecord &record);
+  Error write(const std::string &key, const TableRecord &record);
+  Error next_number(uint64_t *number);
+
+  frondb_db *db_ = nullptr;
+  Tree tables_;
+  Tree counters_;
+  /** Around the count of tables. */
+  std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_hton.h. Also the declaration of the plugin. */
+
+#include "frondb_hton.h"
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+#include <handler.h>
+#include <mysqld.h>
+#include <sql_class.h>
+
+#include <cerrno>
+#include <new>
+
+#include "frondb_abi.h"
+#include "frondb_dictionary.h"
+#include "frondb_error.h"
+#include "frondb_sysvar.h"
+#include "frondb_txn.h"
+#include "ha_frondb.h"
+
+namespace fron {
+namespace {
+
+handlerton *the_hton;
+Db the_db;
+Dictionary the_dictionary;
+
+/** Tables have no files of their own. */
+const char *no_extensions[] = {nullptr};
+
+handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
+  return new (root) ha_frondb(ht, share);
+}
+
+int drop_table(handlerton *, const char *path) {
+  bool found;
+  if (Error error = dictionary().drop(Dictionary::key_of_path(path), &found)) return ha_error(error);
+  return found ? 0 : ENOENT;
+}
+
+/** A database of the server goes: tables that it does not know of, too. */
+void drop_database(handlerton *, char *path) {
+  std::string prefix = Dictionary::key_of_path(path);
+  if (prefix.empty() || prefix.back() != '/') prefix.push_back('/');
+  std::vector<std::string> keys;
+  bool found;
+  Error error = dictionary().tables_of(prefix, &keys);
+  for (size_t i = 0; i < keys.size() && !error; i++) error = dictionary().drop(keys[i], &found);
+  if (error) sql_print_warning("FronDB: DROP DATABASE left tables behind: %s", error.message());
+}
+
+bool flush_logs(handlerton *) { return bool(Error(frondb_db_sync(db()))); }
+
+/** Says in the server's log why the engine is not there. */
+int refuse(const char *what, const char *reason) {
+  sql_print_error("FronDB: %s: %s", what, reason);
+  return 1;
+}
+
+int init(void *place) {
+  the_hton = static_cast<handlerton *>(place);
+  std::string difference = abi_difference();
+  if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
+  Options options;
+  if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
+  if (Error error = frondb_db_open(DATABASE_DIR, options.get(), the_db.out()))
+    return refuse("cannot open the database", error.message());
+  if (Error error = the_dictionary.open(the_db.get()))
+    return refuse("cannot read the tables' dictionary", error.message());
+  the_hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE |
+                    HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
+  the_hton->create = create_handler;
+  the_hton->drop_table = drop_table;
+  the_hton->drop_database = drop_database;
+  the_hton->flush_logs = flush_logs;
+  the_hton->tablefile_extensions = no_extensions;
+  set_transaction_hooks(the_hton);
+  return 0;
+}
+
+int deinit(void *) {
+  if (!the_db) return 0;
+  the_dictionary = Dictionary();
+  Error error = frondb_db_close(the_db.get());
+  if (error) sql_print_error("FronDB: closing the database: %s", error.message());
+  the_db.reset();
+  return 0;
+}
+
+struct st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+
+handlerton *hton() { return the_hton; }
+frondb_db *db() { return the_db.get(); }
+Dictionary &dictionary() { return the_dictionary; }
+
+}  // namespace fron
+
+maria_declare_plugin(frondb){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &fron::storage_engine,
+    "FronDB",
+    "The FronDB authors",
+    "Fractal-tree storage: many indexes on tables larger than memory, transactions, compression",
+    PLUGIN_LICENSE_GPL,
+    fron::init,
+    fron::deinit,
+    FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR,
+    nullptr,
+    fron::system_variables,
+    FRONDB_VERSION,
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL} maria_declare_plugin_end;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_key.h. */
+
+#include "frondb_key.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sql_class.h>
+#include <field.h>
+#include <structs.h>
+
+namespace fron {
+namespace {
+
+/** The number of the collation "binary". */
+constexpr uint BINARY_CHARSET = 63;
+
+/** Behind a group of weights: how what follows compares to spaces. */
+constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
+
+/** The weights of one space; 1 to 4 bytes. */
+std::string space_weights(CHARSET_INFO *cs) {
+  // A space as the character set writes it.
+  uchar space[8];
+  int bytes = cs->cset->wc_mb(cs, ' ', space, space + sizeof space);
+  uchar weights[64];
+  size_t n = cs->strnxfrm(weights, sizeof weights, 1, space, bytes > 0 ? bytes : 1, 0);
+  return std::string(reinterpret_cast<char *>(weights), n);
+}
+
+/** Bytes in which 0 ends; for what is compared to its last byte. */
+void append_escaped(std::string_view bytes, std::string *to) {
+  for (char byte : bytes) {
+    to->push_back(byte);
+    if (byte == 0) to->push_back(char(0xFF));
+  }
+  to->append(2, 0);
+}
+
+/** -1, 0 or 1: how `rest` compares to spaces without end. */
+int compare_to_spaces(std::string_view rest, std::string_view space) {
+  for (size_t i = 0; i < rest.size(); i++) {
+    uchar a = uchar(rest[i]), b = uchar(space[i % space.size()]);
+    if (a != b) return a < b ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Weights that compare as if spaces followed without end. */
+void append_padded(std::string_view weights, std::string_view space, std::string *to) {
+  size_t group = 8 / space.size() * space.size();
+  if (group == 0) group = space.size();
+  for (size_t at = 0;; at += group) {
+    std::string_view head = weights.substr(std::min(at, weights.size()), group);
+    std::string_view rest = weights.substr(std::min(at + group, weights.size()));
+    to->append(head);
+    for (size_t i = head.size(); i < group; i++) to->push_back(space[i % space.size()]);
+    int order = compare_to_spaces(rest, space);
+    if (order == 0) {
+      to->push_back(NOTHING);
+      return;
+    }
+    to->push_back(order < 0 ? BELOW_SPACES : ABOVE_SPACES);
+  }
+}
+
+/** Appends what strnxfrm makes of a text: `chars` weights a level, padded as `flags` say. */
+void append_weights(CHARSET_INFO *cs, std::string_view text, uint chars, uint flags,
+                    std::string *to) {
+  size_t at = to->size();
+  size_t room = cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen));
+  to->resize(at + room);
+  size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, chars,
+                          reinterpret_cast<const uchar *>(text.data()), text.size(), flags);
+  to->resize(at + n);
+}
+
+}  // namespace
+
+void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std::string *to) {
+  if (cs->number == BINARY_CHARSET) {
+    append_escaped(text, to);
+    return;
+  }
+  bool pads = !(cs->state & MY_CS_NOPAD);
+  if (pads) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  if (cs->levels_for_order > 1) {
+    // Each level must end where the other text's does.
+    append_weights(cs, text, chars_max, MY_STRXFRM_PAD_WITH_SPACE, to);
+    return;
+  }
+  thread_local std::string weights;
+  weights.clear();
+  append_weights(cs, text, uint(text.size()), 0, &weights);
+  if (!pads) {
+    append_escaped(weights, to);
+    return;
+  }
+  append_padded(weights, space_weights(cs), to);
+}
+
+KeyCodec::KeyCodec(const KEY *key) {
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &info = key->key_part[i];
+    bool has_length = info.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART);
+    Kind kind = Kind::Fixed;
+    switch (info.field->real_type()) {
+      case MYSQL_TYPE_BIT:
+        // Its image is big-endian, and some of its bits are not where its field points.
+        kind = Kind::Image;
+        break;
+      case MYSQL_TYPE_STRING:
+        // UUIDs and addresses claim to be strings, and know their order themselves.
+        kind = info.field->type_handler()->is_scalar_type() &&
+                       dynamic_cast<Field_string *>(info.field)
+                   ? Kind::Text
+                   : Kind::Fixed;
+        break;
+      default:
+        if (has_length) kind = Kind::Text;
+    }
+    parts_.push_back({kind, info.length, has_length, info.null_bit != 0,
+                      (info.key_part_flag & HA_REVERSE_SORT) != 0});
+  }
+}
+
+void KeyCodec::encode(const KEY *key, const uchar *image, uint length, std::string *to) const {
+  const uchar *end = image + length;
+  for (size_t i = 0; i < parts_.size() && image < end; i++) {
+    const Part &part = parts_[i];
+    size_t begin = to->size();
+    bool is_null = part.can_be_null && *image != 0;
+    if (part.can_be_null) {
+      to->push_back(is_null ? 0 : 1);
+      image++;
+    }
+    if (!is_null) encode_part(part, key->key_part[i].field, image, to);
+    image += part.length + (part.has_length ? HA_KEY_BLOB_LENGTH : 0);
+    if (part.descends)
+      for (size_t at = begin; at < to->size(); at++) (*to)[at] = char(~(*to)[at]);
+  }
+}
+
+void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
+                           std::string *to) const {
+  auto chars = reinterpret_cast<const char *>(data);
+  switch (part.kind) {
+    case Kind::Image:
+      to->append(chars, part.length);
+      return;
+    case Kind::Fixed: {
+      size_t at = to->size(), bytes = field->sort_length();
+      to->resize(at + bytes);
+      uchar *row = field->ptr;
+      field->ptr = const_cast<uchar *>(data);
+      field->sort_string(reinterpret_cast<uchar *>(to->data()) + at, uint(bytes));
+      field->ptr = row;
+      return;
+    }
+    case Kind::Text: {
+      std::string_view text(chars, part.length);
+      if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
+      CHARSET_INFO *cs = field->charset();
+      if (!part.has_length && cs->number == BINARY_CHARSET)
+        to->append(text);  // BINARY(n): as long as all others, and its zeros count.
+      else
+        append_string(cs, text, part.length / cs->mbmaxlen, to);
+      return;
+    }
+  }
+}
+
+bool KeyCodec::has_null(const KEY *key, const uchar *image, uint length) {
+  const uchar *end = image + length;
+  for (uint i = 0; i < key->user_defined_key_parts && image < end; i++) {
+    const KEY_PART_INFO &info = key->key_part[i];
+    if (info.null_bit && *image) return true;
+    image += info.store_length;
+  }
+  return false;
+}
+
+}  // namespace fron

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_row.h. */
+
+#include "frondb_row.h"
+
+#include <cstring>
+
+#include <sql_class.h>
+#include <field.h>
+#include <table.h>
+
+namespace fron {
+namespace {
+
+/** More than any field takes beyond its data: lengths and bits. */
+constexpr size_t FIELD_SLACK = 16;
+
+size_t packed_bytes_max(const Field *field) {
+  if (!(field->flags & BLOB_FLAG)) return field->pack_length() + FIELD_SLACK;
+  auto blob = static_cast<const Field_blob *>(field);
+  return size_t(blob->get_length()) + FIELD_SLACK;
+}
+
+void append_varint(uint value, std::string *to) {
+  for (; value >= 0x80; value >>= 7) to->push_back(char(value | 0x80));
+  to->push_back(char(value));
+}
+
+bool read_varint(const uchar **at, const uchar *end, uint *value) {
+  *value = 0;
+  for (uint shift = 0; *at < end && shift < 28; shift += 7) {
+    uchar byte = *(*at)++;
+    *value |= uint(byte & 0x7F) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+/** The value that the table's definition gives a field. */
+void set_default(const TABLE *table, Field *field, my_ptrdiff_t offset) {
+  my_ptrdiff_t of_default = table->s->default_values - table->record[0];
+  if (field->real_maybe_null() && field->is_null_in_record(table->s->default_values)) {
+    field->set_null(offset);
+    return;
+  }
+  field->set_notnull(offset);
+  memcpy(field->ptr + offset, field->ptr + of_default, field->pack_length_in_rec());
+}
+
+}  // namespace
+
+AtRecord::AtRecord(Field *field, my_ptrdiff_t offset) : field_(field), offset_(offset) {
+  if (offset_) field_->move_field_offset(offset_);
+}
+
+AtRecord::~AtRecord() {
+  if (offset_) field_->move_field_offset(-offset_);
+}
+
+/** Fields and their NULL bits, one after the other. */
+template <typename NumberOf>
+void pack(const TABLE *table, size_t count, NumberOf number_of, const uchar *record,
+          std::string *to) {
+  my_ptrdiff_t offset = record - table->record[0];
+  size_t bits = to->size();
+  to->append((count + 7) / 8, 0);
+  for (size_t i = 0; i < count; i++) {
+    Field *field = table->field[number_of(i)];
+    if (!field->stored_in_db()) continue;
+    AtRecord moved(field, offset);
+    if (field->is_real_null()) {
+      (*to)[bits + i / 8] |= char(1 << i % 8);
+      continue;
+    }
+    size_t at = to->size();
+    to->resize(at + packed_bytes_max(field));
+    uchar *begin = reinterpret_cast<uchar *>(to->data());
+    to->resize(size_t(field->pack(begin + at, field->ptr, UINT_MAX32) - begin));
+  }
+}
+
+/** The opposite; null where the bytes are damaged, else where they end. */
+template <typename NumberOf>
+const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const uchar *at,
+                    const uchar *end, uchar *record) {
+  my_ptrdiff_t offset = record - table->record[0];
+  if (size_t(end - at) < (count + 7) / 8) return nullptr;
+  const uchar *bits = at;
+  at += (count + 7) / 8;
+  for (size_t i = 0; i < count && at; i++) {
+    Field *field = table->field[number_of(i)];
+    if (!field->stored_in_db()) continue;
+    AtRecord moved(field, offset);
+    if (bits[i / 8] >> i % 8 & 1) {
+      if (!field->real_maybe_null()) return nullptr;
+      field->set_null();
+      field->reset();
+      continue;
+    }
+    field->set_notnull();
+    at = field->unpack(field->ptr, at, end, 0);
+  }
+  return at;
+}
+
+void pack_row(const TABLE *table, const uchar *record, std::string *to) {
+  append_varint(table->s->fields, to);
+  pack(table, table->s->fields, [](size_t i) { return i; }, record, to);
+}
+
+bool unpack_row(const TABLE *table, std::string_view row, uchar *record) {
+  auto at = reinterpret_cast<const uchar *>(row.data());
+  const uchar *end = at + row.size();
+  uint fields;
+  if (!read_varint(&at, end, &fields) || fields > table->s->fields) return false;
+  at = unpack(table, fields, [](size_t i) { return i; }, at, end, record);
+  for (uint i = fields; i < table->s->fields; i++)
+    if (table->field[i]->stored_in_db())
+      set_default(table, table->field[i], record - table->record[0]);
+  return at == end;
+}
+
+void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
+  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, record, to);
+}
+
+bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes,
+                   uchar *record) {
+  auto at = reinterpret_cast<const uchar *>(bytes.data());
+  const uchar *end = at + bytes.size();
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, at, end, record) == end;
+}
+
+}  // namespace fron

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Rows of the server as values of the engine.
+
+     | fields (varint) | NULL bits | field | field | ...
+
+   Fields stand in the table's order, each as Field::pack() writes it; those that are NULL, and
+   generated ones that are not stored, take no room. The count of fields comes first: a row that was
+   written before columns were added behind ends early, and they have their defaults. */
+
+#ifndef FRONDB_ROW_H
+#define FRONDB_ROW_H
+
+#include <my_global.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct TABLE;
+class Field;
+
+namespace fron {
+
+/** Fields of a table by their numbers, ascending. */
+using Fields = std::vector<uint>;
+
+/** Appends the row in `record`. */
+void pack_row(const TABLE *table, const uchar *record, std::string *to);
+
+/** Fills `record` from a row. Blobs point into `row`. False if it is damaged. */
+bool unpack_row(const TABLE *table, std::string_view row, uchar *record);
+
+/** The same for some of the fields: what an index entry has for reads of the index alone. */
+void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
+bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
+
+/** Moves fields to another record of the table for as long as it lives. */
+class AtRecord {
+ public:
+  AtRecord(Field *field, my_ptrdiff_t offset);
+  ~AtRecord();
+
+ private:
+  Field *field_;
+  my_ptrdiff_t offset_;
+};
+
+}  // namespace fron
+
+#endif

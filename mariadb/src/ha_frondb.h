@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The handler: what the server asks of a table, translated and handed to the engine.
+
+     primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
+     index tree       key: the encoded index key, and behind it the primary one
+     unique index     key: the encoded index key alone, if no part of it is NULL
+                      value of both: length of the primary key, the key itself in a unique index,
+                      and the fields of both keys for reads of the index alone
+
+   A handler is used by one thread at a time. What handlers of one table share is Share. */
+
+#ifndef HA_FRONDB_H
+#define HA_FRONDB_H
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+#include <thr_lock.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "frondb_api.h"
+#include "frondb_dictionary.h"
+#include "frondb_key.h"
+#include "frondb_row.h"
+
+namespace fron {
+
+class Connection;
+
+/** An index as handlers use it. */
+struct Index {
+  Tree tree;
+  KeyCodec codec;
+  /** Of its key and the primary one; what an entry holds for reads of the index alone. */
+  Fields covered;
+  bool is_unique = false;
+};
+
+/** What all handlers of a table share. Made at the first open; only the counters change. */
+class Share : public Handler_share {
+ public:
+  Share() { thr_lock_init(&lock); }
+  ~Share() override { thr_lock_delete(&lock); }
+
+  int open(const TABLE *table, const char *path);
+
+  THR_LOCK lock;
+  TableRecord record;
+  std::vector<Index> indexes;
+  bool has_hidden_key = false;
+
+  /** Numbers that only grow; kept in the dictionary before they are used. */
+  int next_hidden(uint64_t *number);
+  std::mutex counting;
+  uint64_t auto_increment = 0;
+  bool knows_auto_increment = false;
+
+ private:
+  uint64_t hidden_next_ = 0, hidden_end_ = 0;
+};
+
+}  // namespace fron
+
+class ha_frondb final : public handler {
+ public:
+  ha_frondb(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {}
+
+  const char *index_type(uint) override { return "BTREE"; }
+  ulonglong table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override { return 3072; }
+  uint max_supported_key_part_length() const override { return 3072; }
+  const key_map *keys_to_use_for_scanning() override { return &key_map_full; }
+  uint8 table_cache_type() override { return HA_CACHE_TBL_NOCACHE; }
+
+  int open(const char *path, int mode, uint test_if_locked) override;
+  int close() override;
+  int reset() override;
+  int create(const char *path, TABLE *form, HA_CREATE_INFO *info) override;
+  int delete_table(const char *path) override;
+  int rename_table(const char *from, const char *to) override;
+  int truncate() override;
+
+  int write_row(const uchar *record) override;
+  int update_row(const uchar *before, const uchar *after) override;
+  int delete_row(const uchar *record) override;
+
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar *record) override;
+  int rnd_pos(uchar *record, uchar *position) override;
+  void position(const uchar *record) override;
+  int cmp_ref(const uchar *a, const uchar *b) override;
+
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read(uchar *record, const uchar *key, uint length, ha_rkey_function flag) override;
+  int index_next(uchar *record) override;
+  int index_prev(uchar *record) override;
+  int index_first(uchar *record) override;
+  int index_last(uchar *record) override;
+
+  int info(uint flag) override;
+  ha_rows records_in_range(uint index, const key_range *min, const key_range *max,
+                           page_range *pages) override;
+  int extra(enum ha_extra_function operation) override;
+  int external_lock(THD *thd, int type) override;
+  int start_stmt(THD *thd, thr_lock_type type) override;
+  THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
+                          ulonglong *reserved) override;
+  bool get_error_message(int error, String *text) override;
+  void update_create_info(HA_CREATE_INFO *info) override;
+
+ private:
+  /** The key of a row in an index, appended; whether a part of it is NULL. */
+  bool encode_key(uint index, const uchar *record, std::string *to);
+  /** Appends what a search for the first `length` bytes of a key image begins with. */
+  void encode_image(uint index, const uchar *image, uint length, std::string *to) const;
+  int primary_key(const uchar *record, std::string *to);
+  /** Key and value of a row's entry in an index other than the primary one. */
+  bool entry(uint index, const uchar *record, const std::string &primary, std::string *key,
+             std::string *value);
+  int insert_entries(const uchar *record, const std::string &primary);
+  int insert_into(uint index, const std::string &key, const std::string &value, bool check);
+  bool is_primary(uint index) const { return !share_->has_hidden_key && index == table->s->primary_key; }
+  /** The tree's place among the share's; the primary one is first. */
+  uint tree_of(uint index) const;
+
+  int open_cursor(uint tree, const std::string &lo, const std::string *hi);
+  int step(bool forward, uchar *record);
+  int fetch(bool forward);
+  int show(uchar *record);
+  int turn(bool forward);
+  int read_primary(frondb_slice key, uchar *record);
+  int damaged() const;
+  int begin_statement(THD *thd, bool writes);
+  int keep_explicit_auto_increment(const uchar *record);
+  uint64_t auto_increment_of(const uchar *record);
+
+  fron::Share *get_share(const char *path, int *error);
+  std::vector<fron::TreeOptions> tree_options(const TABLE *form) const;
+
+  THR_LOCK_DATA lock_;
+  fron::Share *share_ = nullptr;
+  fron::Connection *connection_ = nullptr;
+  frondb_lock row_lock_ = FRONDB_LOCK_NONE;
+  frondb_wait row_wait_ = FRONDB_WAIT;
+  /** The server asks for fields of the index alone. */
+  bool key_read_ = false;
+  /** Duplicates are to be overwritten without being shown. */
+  bool may_replace_ = false;
+
+  fron::Cursor cursor_;
+  frondb_rows rows_ = {};
+  size_t at_ = 0;
+  size_t batch_ = 0;
+  bool forward_ = true;
+  /** Tree of the cursor, and the primary key of the row shown last. */
+  uint cursor_tree_ = 0;
+  std::string current_;
+  fron::Buffer buffer_;
+
+  std::string key_, value_, primary_, other_key_, other_value_, other_primary_;
+  std::vector<uchar> image_;
+};
+
+#endif
