@@ -5,10 +5,10 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle linker
+.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop linker
 
 help: ## List these commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
 	$(CARGO) run --release --package frondb-bench -- run
@@ -37,6 +37,15 @@ sanitize: linker ## Tests of the crates with unsafe code, under address sanitize
 
 shuttle: linker ## Concurrency tests under the shuttle scheduler (part of test)
 	@$(XTASK) shuttle
+
+plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server
+	@$(XTASK) plugin
+
+server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a client
+	@$(XTASK) server
+
+server-stop: linker ## Stop it
+	@$(XTASK) server-stop
 
 # The only thing cargo cannot bring along, and what xtask itself needs to be built.
 linker:

@@ -14,6 +14,7 @@
 //! | [`step`] | runs commands, measures them, sums up |
 //! | [`install`] | installs what is missing, or says how |
 //! | [`install_c`] | the C library's header, and installing it |
+//! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`] | the commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
@@ -24,6 +25,7 @@ mod fuzz;
 mod install;
 mod install_c;
 mod layers;
+mod mariadb;
 mod pages;
 mod sanitize;
 mod shuttle;
@@ -51,6 +53,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
+  plugin     build ha_frondb.so for the installed MariaDB server
+  server     start a private MariaDB server with the plugin, and a client
+  server-stop  stop it
 ";
 
 fn main() -> ExitCode {
@@ -73,6 +78,9 @@ fn main() -> ExitCode {
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),
+        "plugin" => mariadb::build(),
+        "server" => mariadb::start(),
+        "server-stop" => mariadb::stop(),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

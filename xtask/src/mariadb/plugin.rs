@@ -1,0 +1,57 @@
+//! Builds ha_frondb.so.
+
+use std::path::{Path, PathBuf};
+
+use super::{folder, source};
+use crate::Result;
+use crate::install::{apt, on_path};
+use crate::step::Cmd;
+use crate::workspace::{root, target_folder};
+
+/// `cargo xtask plugin`: builds it and says where it is.
+pub(crate) fn build() -> Result {
+    let plugin = plugin()?;
+    println!("built {}", plugin.display());
+    println!("`make server` tries it. To load it into another server of the same version:");
+    println!("  copy it to the server's plugin_dir, then start with");
+    println!("  --plugin-load-add=ha_frondb.so --plugin-maturity=experimental");
+    Ok(())
+}
+
+/// Installs what it needs, builds, and returns the path of the plugin.
+pub(super) fn plugin() -> Result<PathBuf> {
+    install()?;
+    let source = source::get()?;
+    Cmd::new("cargo", "build --release --package frondb-capi --lib").run()?;
+    let build = folder().join("build");
+    let define = |name: &str, path: &Path| format!("-D{name}={}", path.display());
+    Cmd::new("cmake", "-S")
+        .arg(&root().join("mariadb").display().to_string())
+        .arg("-B")
+        .arg(&build.display().to_string())
+        .arg(&define("MARIADB_SOURCE", &source))
+        .arg(&define("FRONDB_LIB_DIR", &target_folder().join("release")))
+        .run()?;
+    Cmd::new("cmake", "--build")
+        .arg(&build.display().to_string())
+        .arg("--parallel")
+        .arg("2")
+        .run()?;
+    Ok(build.join("ha_frondb.so"))
+}
+
+fn install() -> Result {
+    apt("MariaDB's server", "mariadb-server mariadb-client", || {
+        on_path("mariadb") && server().is_ok()
+    })?;
+    let headers = Path::new("/usr/include/mariadb/server/mysql_version.h");
+    apt("MariaDB's headers", "libmariadbd-dev", || headers.exists())?;
+    let tools = || ["cmake", "g++", "make", "perl"].iter().all(|tool| on_path(tool));
+    apt("a C++ compiler or CMake", "cmake g++ make perl", tools)
+}
+
+/// The server's program.
+pub(super) fn server() -> Result<PathBuf> {
+    let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd"].map(PathBuf::from);
+    places.into_iter().find(|place| place.exists()).ok_or_else(|| "mariadbd is missing".to_owned())
+}

@@ -1,0 +1,161 @@
+//! The source of the installed server, for the headers that Debian's packages leave out.
+//!
+//! A server only loads a plugin that was built with its own `mysql_version.h`, which the package has;
+//! `handler.h` may be of a nearby patch release, whose source is there when that of the newest one is
+//! not yet. The plugin compares the layouts when it is loaded (mariadb/src/frondb_abi.cc).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::folder;
+use crate::Result;
+use crate::step::Cmd;
+use crate::workspace::read;
+
+/// Headers of the installed server.
+const INCLUDE: &str = "/usr/include/mariadb/server";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// What is needed of the source, of 115 MB.
+const PARTS: [&str; 5] =
+    ["*/include/*", "*/sql/*.h", "*/wsrep-lib/*", "*/scripts/dheadgen.pl", "*/COPYING"];
+
+/// The folder with the source; fetched and unpacked if it is not there.
+pub(super) fn get() -> Result<PathBuf> {
+    let version = installed_version()?;
+    let home = folder().join("source");
+    if let Some(found) = unpacked(&home, &version) {
+        return Ok(found);
+    }
+    fs::create_dir_all(&home).map_err(|e| format!("{}: {e}", home.display()))?;
+    let apt = Apt::new()?;
+    apt.cmd("apt-get", "update -qq").run()?;
+    let listed = apt.cmd("apt-cache", "showsrc --only-source mariadb").output()?;
+    let wanted = by_nearness(&listed, &version).into_iter().find(|wanted| {
+        // The newest one is listed before it can be had.
+        let download = apt.cmd("apt-get", "source --download-only");
+        download.arg(&format!("mariadb={wanted}")).dir(home.clone()).run().is_ok()
+    });
+    let wanted = wanted.ok_or_else(|| {
+        format!("no source of MariaDB {} can be had from Debian", series(&version))
+    })?;
+    if upstream(&wanted) != version {
+        eprintln!("no source of MariaDB {version}: taking the headers of {}", upstream(&wanted));
+    }
+    let name = format!("mariadb_{}.orig.tar.gz", upstream(&wanted));
+    let mut unpack =
+        Cmd::new("tar", "--extract --gzip --wildcards --file").arg(&name).dir(home.clone());
+    for part in PARTS {
+        unpack = unpack.arg(part);
+    }
+    unpack.run()?;
+    fs::remove_file(home.join(&name)).map_err(|e| format!("{name}: {e}"))?;
+    unpacked(&home, &version).ok_or_else(|| format!("{name} does not have sql/handler.h"))
+}
+
+/// "10.11.19" of the installed headers.
+fn installed_version() -> Result<String> {
+    let path = Path::new(INCLUDE).join("mysql_version.h");
+    version_of(&read(&path)?).ok_or_else(|| format!("{}: names no version", path.display()))
+}
+
+fn version_of(header: &str) -> Option<String> {
+    let line = header.lines().find(|line| line.starts_with("#define MYSQL_SERVER_VERSION"))?;
+    let quoted = line.split('"').nth(1)?;
+    Some(quoted.split('-').next()?.to_owned())
+}
+
+/// "10.11" of "10.11.19".
+fn series(version: &str) -> &str {
+    version.rsplit_once('.').map_or(version, |(series, _)| series)
+}
+
+/// "10.11.18" of "1:10.11.18-0+deb12u1".
+fn upstream(version: &str) -> &str {
+    let version = version.split_once(':').map_or(version, |(_, rest)| rest);
+    version.split('-').next().unwrap_or(version)
+}
+
+fn patch(version: &str) -> u32 {
+    version.rsplit('.').next().and_then(|patch| patch.parse().ok()).unwrap_or(0)
+}
+
+/// The package versions of the same series, the exact one first, then the nearest.
+fn by_nearness(listed: &str, version: &str) -> Vec<String> {
+    let versions = listed.lines().filter_map(|line| line.strip_prefix("Version: "));
+    let of_series = versions.filter(|found| series(upstream(found)) == series(version));
+    let mut of_series: Vec<String> = of_series.map(str::to_owned).collect();
+    of_series.sort_by_key(|found| patch(upstream(found)).abs_diff(patch(version)));
+    of_series
+}
+
+/// The source that is there already and nearest to `version`.
+fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
+    let folders = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let sources = folders.filter(|path| path.join("sql/handler.h").exists());
+    let of_series = sources.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.strip_prefix("mariadb-").is_some_and(|found| series(found) == series(version))
+    });
+    of_series.min_by_key(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        patch(name).abs_diff(patch(version))
+    })
+}
+
+/// apt with lists of its own, so that the machine's sources stay as they are.
+struct Apt {
+    options: Vec<String>,
+}
+
+impl Apt {
+    fn new() -> Result<Self> {
+        let home = folder().join("apt");
+        let lists = home.join("lists/partial");
+        fs::create_dir_all(&lists).map_err(|e| format!("{}: {e}", lists.display()))?;
+        let release = read(Path::new("/etc/os-release"))?;
+        let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+        let codename = codename.ok_or("/etc/os-release names no release of Debian")?;
+        let sources = [("debian", String::new()), ("debian-security", "-security".to_owned())]
+            .map(|(archive, suffix)| {
+                format!("deb-src [signed-by={KEYRING}] http://deb.debian.org/{archive} {codename}{suffix} main\n")
+            })
+            .concat();
+        let list = home.join("sources.list");
+        fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
+        let options = [
+            format!("Dir::Etc::SourceList={}", list.display()),
+            "Dir::Etc::SourceParts=-".to_owned(),
+            format!("Dir::State::Lists={}", home.join("lists").display()),
+            // The folder is its caller's, not apt's user's.
+            "APT::Sandbox::User=root".to_owned(),
+        ];
+        Ok(Self { options: options.to_vec() })
+    }
+
+    fn cmd(&self, program: &str, args: &str) -> Cmd {
+        let mut cmd = Cmd::new(program, "");
+        for option in &self.options {
+            cmd = cmd.arg("-o").arg(option);
+        }
+        args.split_whitespace().fold(cmd, Cmd::arg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_the_nearest_is_taken() {
+        let header =
+            "#define PROTOCOL_VERSION 10\n#define MYSQL_SERVER_VERSION  \"10.11.19-MariaDB\"\n";
+        assert_eq!(version_of(header).as_deref(), Some("10.11.19"));
+        let listed = "Package: mariadb\nVersion: 1:10.11.14-0+deb12u2\n\nVersion: 1:10.11.18-0+deb12u1\n\
+                      Version: 1:11.8.19-1\n";
+        let (old, new) = ("1:10.11.14-0+deb12u2", "1:10.11.18-0+deb12u1");
+        assert_eq!(by_nearness(listed, "10.11.19"), [new, old]);
+        assert_eq!(by_nearness(listed, "10.11.14"), [old, new]);
+        assert!(by_nearness(listed, "10.6.1").is_empty());
+    }
+}
