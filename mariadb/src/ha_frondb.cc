@@ -24,6 +24,8 @@ constexpr uint64_t HIDDEN_KEYS = 1 << 16;
 /** Entries a crossing: first few, for most reads want one row. */
 constexpr size_t BATCH_FIRST = 1, BATCH_MAX = 128;
 constexpr size_t BATCH_BYTES = 256 << 10;
+/** No error of the server: the row is locked, and the statement asked to pass over such rows. */
+constexpr int SKIPPED = -1;
 
 void append_big_endian(uint64_t number, std::string *to) {
   for (int shift = 56; shift >= 0; shift -= 8) to->push_back(char(number >> shift));
@@ -145,8 +147,8 @@ Share *ha_frondb::get_share(const char *path, int *error) {
 ulonglong ha_frondb::table_flags() const {
   return HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_TABLE_SCAN_ON_INDEX | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
-         HA_CAN_VIRTUAL_COLUMNS | HA_CAN_SQL_HANDLER | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES |
-         HA_CAN_GEOMETRY | HA_CAN_SKIP_LOCKED | HA_CAN_TABLES_WITHOUT_ROLLBACK | HA_AUTO_PART_KEY;
+         HA_CAN_VIRTUAL_COLUMNS | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES | HA_CAN_GEOMETRY |
+         HA_CAN_SKIP_LOCKED;
 }
 
 ulong ha_frondb::index_flags(uint index, uint part, bool) const {
@@ -175,6 +177,18 @@ std::vector<TreeOptions> ha_frondb::tree_options(const TABLE *form) const {
 
 namespace {
 
+/** A constraint that is not kept must not be taken. */
+int refuse_foreign_keys(const HA_CREATE_INFO *info) {
+  if (!info->alter_info) return 0;
+  List_iterator<Key> keys(info->alter_info->key_list);
+  while (Key *key = keys++)
+    if (key->type == Key::FOREIGN_KEY) {
+      my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
+      return HA_ERR_UNSUPPORTED;
+    }
+  return 0;
+}
+
 std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
   std::vector<frondb_tree_options *> all;
   for (const TreeOptions &one : options) all.push_back(one.get());
@@ -184,6 +198,7 @@ std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &opti
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
+  if (int error = refuse_foreign_keys(info)) return error;
   TableRecord record;
   record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
                            form->s->tabledef_version.length);
@@ -432,11 +447,14 @@ int ha_frondb::step(bool forward, uchar *record) {
   if (!cursor_) return HA_ERR_END_OF_FILE;
   if (forward != forward_)
     if (int error = turn(forward)) return error;
-  if (at_ == rows_.count)
-    if (int error = fetch(forward)) return error;
-  if (rows_.count == 0) return HA_ERR_END_OF_FILE;
-  at_++;
-  return show(record);
+  for (;;) {
+    if (at_ == rows_.count)
+      if (int error = fetch(forward)) return error;
+    if (rows_.count == 0) return HA_ERR_END_OF_FILE;
+    at_++;
+    int error = show(record);
+    if (error != SKIPPED) return error;
+  }
 }
 
 int ha_frondb::show(uchar *record) {
@@ -461,7 +479,7 @@ int ha_frondb::read_primary(frondb_slice key, uchar *record) {
   current_.assign(view(key));
   if (Error error = frondb_txn_get(connection_->txn(), share_->indexes[0].tree.get(), slice(current_), row_lock_,
                                    row_wait_, buffer_.get(), &found))
-    return ha_error(error);
+    return error.kind() == FRONDB_BUSY && row_wait_ == FRONDB_SKIP_LOCKED ? SKIPPED : ha_error(error);
   if (!found) return HA_ERR_KEY_NOT_FOUND;
   return unpack_row(table, view(frondb_buffer_value(buffer_.get())), record) ? 0 : damaged();
 }
@@ -492,7 +510,8 @@ int ha_frondb::rnd_pos(uchar *record, uchar *position) {
     key.assign(reinterpret_cast<char *>(position), ref_length);
   else
     encode_image(table->s->primary_key, position, ref_length, &key);
-  return read_primary(slice(key), record);
+  int error = read_primary(slice(key), record);
+  return error == SKIPPED ? HA_ERR_RECORD_DELETED : error;
 }
 
 int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
@@ -702,6 +721,12 @@ void ha_frondb::update_create_info(HA_CREATE_INFO *create_info) {
   if (create_info->used_fields & HA_CREATE_USED_AUTO || !table->found_next_number_field) return;
   std::lock_guard<std::mutex> guard(share_->counting);
   create_info->auto_increment_value = share_->auto_increment;
+}
+
+void ha_frondb::print_error(int error, myf flag) {
+  // The engine has rolled all of it back, so the server must not go on with the rest.
+  if (error == HA_ERR_LOCK_DEADLOCK) ha_thd()->mark_transaction_to_rollback(true);
+  handler::print_error(error, flag);
 }
 
 bool ha_frondb::get_error_message(int error, String *text) {

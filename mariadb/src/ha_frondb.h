@@ -114,6 +114,7 @@ class ha_frondb final : public handler {
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
+  void print_error(int error, myf flag) override;
   bool get_error_message(int error, String *text) override;
   void update_create_info(HA_CREATE_INFO *info) override;
 
