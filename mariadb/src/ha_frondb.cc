@@ -177,18 +177,6 @@ std::vector<TreeOptions> ha_frondb::tree_options(const TABLE *form) const {
 
 namespace {
 
-/** A constraint that is not kept must not be taken. */
-int refuse_foreign_keys(const HA_CREATE_INFO *info) {
-  if (!info->alter_info) return 0;
-  List_iterator<Key> keys(info->alter_info->key_list);
-  while (Key *key = keys++)
-    if (key->type == Key::FOREIGN_KEY) {
-      my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
-      return HA_ERR_UNSUPPORTED;
-    }
-  return 0;
-}
-
 std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
   std::vector<frondb_tree_options *> all;
   for (const TreeOptions &one : options) all.push_back(one.get());
@@ -198,7 +186,6 @@ std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &opti
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
-  if (int error = refuse_foreign_keys(info)) return error;
   TableRecord record;
   record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
                            form->s->tabledef_version.length);
@@ -318,7 +305,7 @@ int ha_frondb::insert_into(uint index, const std::string &key, const std::string
   frondb_txn *txn = connection_->txn();
   if (!check) return ha_error(frondb_txn_put(txn, tree, slice(key), slice(value)));
   int error = ha_error(frondb_txn_insert(txn, tree, slice(key), slice(value)));
-  if (error == HA_ERR_FOUND_DUPP_KEY) errkey = lookup_errkey = index;
+  if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_key_ = index;
   return error;
 }
 
@@ -579,6 +566,7 @@ int ha_frondb::index_last(uchar *record) {
 // --- Statistics ---
 
 int ha_frondb::info(uint flag) {
+  if (flag & HA_STATUS_ERRKEY) errkey = duplicate_key_;
   if (flag & HA_STATUS_VARIABLE) {
     frondb_estimate estimate = {};
     frondb_slice all = {};

@@ -154,6 +154,8 @@ class ha_frondb final : public handler {
   frondb_wait row_wait_ = FRONDB_WAIT;
   /** The server asks for fields of the index alone. */
   bool key_read_ = false;
+  /** The index in which a write met a duplicate. */
+  uint duplicate_key_ = MAX_KEY;
   /** Duplicates are to be overwritten without being shown. */
   bool may_replace_ = false;
 
