@@ -10,6 +10,7 @@
 namespace fron {
 namespace {
 
+constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
 /** Counters: the last number given to a table under "", AUTO_INCREMENT under tables' numbers. */
 constexpr const char *COUNTERS = "mariadb/counters";
@@ -163,6 +164,8 @@ Error Dictionary::drop_orphans() {
     TableRecord record;
     bool found;
     if (Error error = find(key, &record, &found)) return error;
+    // A record that a newer FronDB wrote: whose trees are whose cannot be told, so all stay.
+    if (record.indexes.empty()) return {};
     for (const IndexRecord &index : record.indexes)
       known.insert(tree_name(record.number, index.number));
   }
@@ -172,7 +175,8 @@ Error Dictionary::drop_orphans() {
     frondb_slice item;
     if (Error error = frondb_list_get(names.get(), i, &item)) return error;
     std::string name(view(item));
-    if (known.count(name)) continue;
+    // Trees of others than tables are none of ours.
+    if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
     // A prepared transaction may have written to it: then the start after it is decided drops it.
     Error error = frondb_db_drop_tree(db_, name.c_str());
     if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;

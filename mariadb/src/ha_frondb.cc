@@ -252,7 +252,7 @@ int ha_frondb::close() {
 int ha_frondb::reset() {
   cursor_.reset();
   rows_ = {};
-  key_read_ = may_replace_ = false;
+  key_read_ = false;
   connection_ = nullptr;
   return 0;
 }
@@ -323,6 +323,9 @@ int ha_frondb::write_row(const uchar *record) {
     if (int error = update_auto_increment()) return error;
   if (int error = keep_explicit_auto_increment(record)) return error;
   frondb_txn *txn = connection_->txn();
+  uint64_t number = 0;
+  if (share_->has_hidden_key)
+    if (int error = share_->next_hidden(&number)) return error;
   // A row is written whole or not at all, whatever the statement makes of the error.
   uint64_t savepoint = 0;
   bool may_fail_later = table->s->keys > 1 || share_->has_hidden_key;
@@ -333,8 +336,6 @@ int ha_frondb::write_row(const uchar *record) {
   value_.clear();
   pack_row(table, record, &value_);
   if (share_->has_hidden_key) {
-    uint64_t number;
-    if ((error = share_->next_hidden(&number))) return error;
     append_big_endian(number, &primary_);
     error = ha_error(frondb_txn_put(txn, share_->indexes[0].tree.get(), slice(primary_), slice(value_)));
     current_ = primary_;
@@ -657,8 +658,6 @@ int ha_frondb::extra(enum ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD: key_read_ = true; break;
     case HA_EXTRA_NO_KEYREAD: key_read_ = false; break;
-    case HA_EXTRA_WRITE_CAN_REPLACE: may_replace_ = true; break;
-    case HA_EXTRA_WRITE_CANNOT_REPLACE: may_replace_ = false; break;
     default: break;
   }
   return 0;

@@ -156,8 +156,6 @@ class ha_frondb final : public handler {
   bool key_read_ = false;
   /** The index in which a write met a duplicate. */
   uint duplicate_key_ = MAX_KEY;
-  /** Duplicates are to be overwritten without being shown. */
-  bool may_replace_ = false;
 
   fron::Cursor cursor_;
   frondb_rows rows_ = {};
