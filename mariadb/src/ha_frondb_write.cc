@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ha_frondb.h. Here: keys and entries of a row, writing, AUTO_INCREMENT. */
+
+#include "ha_frondb.h"
+
+#include <key.h>
+
+#include <algorithm>
+
+#include "frondb_entry.h"
+#include "frondb_error.h"
+#include "frondb_hton.h"
+#include "frondb_txn.h"
+
+using namespace fron;
+
+// --- Keys ---
+
+uint ha_frondb::tree_of(uint index) const {
+  if (share_->has_hidden_key) return index + 1;
+  uint primary = table->s->primary_key;
+  return index == primary ? 0 : index < primary ? index + 1 : index;
+}
+
+bool ha_frondb::encode_key(uint index, const uchar *record, std::string *to) {
+  KEY *key = &table->key_info[index];
+  key_copy(image_.data(), record, key, key->key_length, true);
+  encode_image(index, image_.data(), key->key_length, to);
+  return KeyCodec::has_null(key, image_.data(), key->key_length);
+}
+
+void ha_frondb::encode_image(uint index, const uchar *image, uint length, std::string *to) const {
+  share_->indexes[tree_of(index)].codec.encode(&table->key_info[index], image, length, to);
+}
+
+int ha_frondb::primary_key(const uchar *record, std::string *to) {
+  to->clear();
+  if (!share_->has_hidden_key) {
+    encode_key(table->s->primary_key, record, to);
+    return 0;
+  }
+  *to = current_;
+  return 0;
+}
+
+bool ha_frondb::entry(uint index, const uchar *record, const std::string &primary, std::string *key,
+                      std::string *value) {
+  const Index &in = share_->indexes[tree_of(index)];
+  key->clear();
+  value->clear();
+  bool is_unique = !encode_key(index, record, key) && in.is_unique;
+  append_head(primary.size(), is_unique, value);
+  (is_unique ? value : key)->append(primary);
+  pack_fields(table, in.covered, record, value);
+  return is_unique;
+}
+
+// --- Writing ---
+
+int ha_frondb::insert_into(uint index, const std::string &key, const std::string &value, bool check) {
+  frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
+  frondb_txn *txn = connection_->txn();
+  if (!check) return ha_error(frondb_txn_put(txn, tree, slice(key), slice(value)));
+  int error = ha_error(frondb_txn_insert(txn, tree, slice(key), slice(value)));
+  if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_key_ = index;
+  return error;
+}
+
+int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
+  for (uint k = 0; k < table->s->keys; k++) {
+    if (is_primary(k)) continue;
+    bool is_unique = entry(k, record, primary, &key_, &value_);
+    if (int error = insert_into(k, key_, value_, is_unique)) return error;
+  }
+  return 0;
+}
+
+int ha_frondb::write_row(const uchar *record) {
+  if (table->next_number_field && record == table->record[0])
+    if (int error = update_auto_increment()) return error;
+  if (int error = keep_explicit_auto_increment(record)) return error;
+  frondb_txn *txn = connection_->txn();
+  uint64_t number = 0;
+  if (share_->has_hidden_key)
+    if (int error = share_->next_hidden(&number)) return error;
+  // A row is written whole or not at all, whatever the statement makes of the error.
+  uint64_t savepoint = 0;
+  bool may_fail_later = table->s->keys > 1 || share_->has_hidden_key;
+  if (may_fail_later && table->s->keys)
+    if (Error error = frondb_txn_set_savepoint(txn, &savepoint)) return ha_error(error);
+  int error = 0;
+  primary_.clear();
+  value_.clear();
+  pack_row(table, record, &value_);
+  if (share_->has_hidden_key) {
+    append_big_endian(number, &primary_);
+    error = ha_error(frondb_txn_put(txn, share_->indexes[0].tree.get(), slice(primary_), slice(value_)));
+    current_ = primary_;
+  } else {
+    encode_key(table->s->primary_key, record, &primary_);
+    error = insert_into(table->s->primary_key, primary_, value_, true);
+  }
+  if (!error) error = insert_entries(record, primary_);
+  if (savepoint) {
+    if (error && error != HA_ERR_LOCK_DEADLOCK)
+      if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
+    Error ignored = frondb_txn_release_savepoint(txn, savepoint);
+  }
+  return error;
+}
+
+int ha_frondb::update_row(const uchar *before, const uchar *after) {
+  if (int error = keep_explicit_auto_increment(after)) return error;
+  frondb_txn *txn = connection_->txn();
+  uint64_t savepoint = 0;
+  if (Error error = frondb_txn_set_savepoint(txn, &savepoint)) return ha_error(error);
+  primary_key(before, &other_primary_);
+  primary_key(after, &primary_);
+  value_.clear();
+  pack_row(table, after, &value_);
+  frondb_tree *rows = share_->indexes[0].tree.get();
+  bool moves = primary_ != other_primary_;
+  int error = 0;
+  if (moves) {
+    error = insert_into(table->s->primary_key, primary_, value_, true);
+    if (!error) error = ha_error(frondb_txn_delete(txn, rows, slice(other_primary_)));
+  } else {
+    error = ha_error(frondb_txn_put(txn, rows, slice(primary_), slice(value_)));
+  }
+  for (uint k = 0; k < table->s->keys && !error; k++) {
+    if (is_primary(k)) continue;
+    entry(k, before, other_primary_, &other_key_, &other_value_);
+    bool is_unique = entry(k, after, primary_, &key_, &value_);
+    bool same_key = key_ == other_key_;
+    if (same_key && value_ == other_value_) continue;
+    error = insert_into(k, key_, value_, is_unique && !same_key);
+    if (!error && !same_key)
+      error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(other_key_)));
+  }
+  if (error && error != HA_ERR_LOCK_DEADLOCK)
+    if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
+  Error ignored = frondb_txn_release_savepoint(txn, savepoint);
+  return error;
+}
+
+int ha_frondb::delete_row(const uchar *record) {
+  frondb_txn *txn = connection_->txn();
+  primary_key(record, &primary_);
+  int error = ha_error(frondb_txn_delete(txn, share_->indexes[0].tree.get(), slice(primary_)));
+  for (uint k = 0; k < table->s->keys && !error; k++) {
+    if (is_primary(k)) continue;
+    entry(k, record, primary_, &key_, &value_);
+    error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
+  }
+  return error;
+}
+
+// --- AUTO_INCREMENT ---
+
+uint64_t ha_frondb::auto_increment_of(const uchar *record) {
+  Field *field = table->found_next_number_field;
+  AtRecord moved(field, record - table->record[0]);
+  longlong value = field->val_int();
+  return value < 0 && !(field->flags & UNSIGNED_FLAG) ? 0 : uint64_t(value);
+}
+
+int ha_frondb::keep_explicit_auto_increment(const uchar *record) {
+  if (!table->found_next_number_field) return 0;
+  uint64_t value = auto_increment_of(record);
+  std::lock_guard<std::mutex> guard(share_->counting);
+  if (!share_->knows_auto_increment || value < share_->auto_increment || value == ~0ULL) return 0;
+  share_->auto_increment = value + 1;
+  return ha_error(dictionary().keep_auto_increment(share_->record.number, value + 1));
+}
+
+void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
+                                   ulonglong *reserved) {
+  std::lock_guard<std::mutex> guard(share_->counting);
+  *first = ULONGLONG_MAX;
+  if (!share_->knows_auto_increment) {
+    if (Error error = dictionary().auto_increment(share_->record.number, &share_->auto_increment)) return;
+    share_->auto_increment = std::max<uint64_t>(1, share_->auto_increment);
+    share_->knows_auto_increment = true;
+  }
+  uint64_t next = share_->auto_increment;
+  if (increment > 1) {
+    offset = offset > increment ? 0 : offset;
+    uint64_t past = next > offset ? next - offset : 0;
+    next = offset + (past + increment - 1) / increment * increment;
+  }
+  uint64_t after = next + wanted * increment;
+  if (after < next) return;
+  if (Error error = dictionary().keep_auto_increment(share_->record.number, after)) return;
+  share_->auto_increment = after;
+  *first = next;
+  *reserved = wanted;
+}
+
+void ha_frondb::update_create_info(HA_CREATE_INFO *create_info) {
+  if (create_info->used_fields & HA_CREATE_USED_AUTO || !table->found_next_number_field) return;
+  std::lock_guard<std::mutex> guard(share_->counting);
+  create_info->auto_increment_value = share_->auto_increment;
+}
