@@ -12,7 +12,7 @@ use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, out_handle};
+use crate::slice::{cleared, frondb_slice, out_handle};
 use crate::tree::frondb_tree;
 use crate::verify::frondb_progress;
 
@@ -161,6 +161,7 @@ pub extern "C" fn frondb_bulk_finish(
     report: Option<&mut MaybeUninit<*mut frondb_figures>>,
 ) -> *mut frondb_error {
     call(|| {
+        let report = cleared(report);
         let load = handle::shared::<BulkLoad>(bulk)?;
         let name: *const c_char = c"".as_ptr();
         let done = load.finish(&mut |at| {

@@ -66,7 +66,8 @@ int main(int argc, char **argv) {
   FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
   FAILS(FRONDB_INVALID, frondb_bulk_writer_finish(writers[0]));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
-  FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, &report));
+  CHECK(report == NULL);
 
   OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));
   do {
