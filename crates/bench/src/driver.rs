@@ -5,12 +5,13 @@ mod bench;
 mod child;
 mod progress;
 mod run;
-mod size;
+pub mod size;
 
 use std::process::ExitCode;
 
 pub use args::main;
-pub use progress::Progress;
+pub use bench::prepare_dir;
+pub use progress::{Progress, note};
 
 use crate::engine::EngineKind;
 use crate::error::{Error, Result};

@@ -162,7 +162,7 @@ fn check_writable(path: &Path) -> Result<()> {
 }
 
 /// Makes the directory if need be and refuses one that lies in memory.
-pub(super) fn prepare_dir(dir: &Path) -> Result<()> {
+pub fn prepare_dir(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     disk::refuse_memory(dir)
 }

@@ -121,6 +121,6 @@ fn state(sample: &Sample, rate: f64) -> String {
 }
 
 /// Writes a line to standard error. A closed standard error is no reason to stop measuring.
-pub(super) fn note(line: &str) {
+pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

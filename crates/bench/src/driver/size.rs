@@ -2,7 +2,7 @@
 
 /// Parses a number of bytes. `k`, `M`, `G` (with or without `iB`) are powers of 1024; `kB`, `MB`,
 /// `GB` powers of 1000.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -18,7 +18,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a count of at least one; `k` and `M` are a thousand and a million.
-pub(super) fn rows(text: &str) -> Result<u64, String> {
+pub fn rows(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" => 1,
@@ -37,7 +37,7 @@ pub(super) fn rows(text: &str) -> Result<u64, String> {
 const MEMORY_MIB_MIN: u64 = 8;
 
 /// Parses the memory of an engine.
-pub(super) fn memory(text: &str) -> Result<u64, String> {
+pub fn memory(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         bytes if bytes >= MEMORY_MIB_MIN << 20 => Ok(bytes),
         _ => Err(format!("an engine needs at least {MEMORY_MIB_MIN}MiB")),
@@ -45,7 +45,7 @@ pub(super) fn memory(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a positive number with a fraction: seconds, or a factor.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
+pub fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 && number <= 1e9 => Ok(number),
         Ok(_) => Err("it must be above 0 and at most 1000000000".to_owned()),
@@ -54,7 +54,7 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// A number of bytes as it would be typed: whole MiB where that is exact.
-pub(super) fn show(bytes: u64) -> String {
+pub fn show(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)
     } else {

@@ -7,8 +7,10 @@ mod histogram;
 pub mod machine;
 pub mod process;
 mod sampler;
+mod throttle;
 mod windows;
 
 pub use histogram::Histogram;
 pub use sampler::{Observer, Sample, Sampler};
+pub use throttle::{DiskLimit, Throttle};
 pub use windows::{Windows, settling_stalls, slowest_to_median};

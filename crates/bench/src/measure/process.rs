@@ -1,4 +1,4 @@
-//! This process as the kernel counts it: processor time, memory, bytes written.
+//! A process as the kernel counts it: processor time, memory, bytes written.
 //!
 //! # Which counter of written bytes is true
 //!
@@ -34,35 +34,83 @@ pub struct IoCounters {
     pub write_calls: u64,
 }
 
-/// User and system time of all threads, dead ones included. It moves in steps of 10 ms.
+/// A process, by what the kernel shows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its folder below /proc.
+    folder: String,
+}
+
+impl Process {
+    /// The one that asks.
+    #[must_use]
+    pub fn current() -> Self {
+        Self { folder: "/proc/self".to_owned() }
+    }
+
+    /// Another one: a server that is measured. Its figures fail once it has ended.
+    #[must_use]
+    pub fn of(id: u32) -> Self {
+        Self { folder: format!("/proc/{id}") }
+    }
+
+    /// User and system time of all threads, dead ones included. It moves in steps of 10 ms.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        let path = format!("{}/stat", self.folder);
+        let text = read(&path)?;
+        // The second field is the program's name in brackets and may hold blanks: count behind it.
+        let ticks = text.rsplit_once(')').and_then(|(_, rest)| {
+            let mut fields = rest.split_ascii_whitespace().skip(11);
+            let user: u64 = fields.next()?.parse().ok()?;
+            let system: u64 = fields.next()?.parse().ok()?;
+            Some(user + system)
+        });
+        let ticks = ticks.ok_or_else(|| malformed(&path))?;
+        let per_second = rustix::param::clock_ticks_per_second().max(1);
+        Ok(Duration::from_micros(ticks * 1_000_000 / per_second))
+    }
+
+    /// Resident memory now, in bytes.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        self.status_kilobytes("VmRSS:")
+    }
+
+    /// The most resident memory there ever was, in bytes. Pages of mapped files count while mapped.
+    pub fn resident_peak_bytes(&self) -> Result<u64> {
+        self.status_kilobytes("VmHWM:")
+    }
+
+    /// Bytes written so far. Call `disk::sync_file_system` before the last look.
+    pub fn io(&self) -> Result<IoCounters> {
+        let path = format!("{}/io", self.folder);
+        parse_io(&read(&path)?).ok_or_else(|| malformed(&path))
+    }
+
+    fn status_kilobytes(&self, name: &str) -> Result<u64> {
+        let path = format!("{}/status", self.folder);
+        let kilobytes = number_after(&read(&path)?, name).ok_or_else(|| malformed(&path))?;
+        Ok(kilobytes * 1024)
+    }
+}
+
+/// [`Process::cpu_time`] of this process.
 pub fn cpu_time() -> Result<Duration> {
-    let text = read("/proc/self/stat")?;
-    // The second field is the program's name in brackets and may hold blanks: count behind it.
-    let ticks = text.rsplit_once(')').and_then(|(_, rest)| {
-        let mut fields = rest.split_ascii_whitespace().skip(11);
-        let user: u64 = fields.next()?.parse().ok()?;
-        let system: u64 = fields.next()?.parse().ok()?;
-        Some(user + system)
-    });
-    let ticks = ticks.ok_or_else(|| malformed("/proc/self/stat"))?;
-    let per_second = rustix::param::clock_ticks_per_second().max(1);
-    Ok(Duration::from_micros(ticks * 1_000_000 / per_second))
+    Process::current().cpu_time()
 }
 
-/// Resident memory now, in bytes.
+/// [`Process::resident_bytes`] of this process.
 pub fn resident_bytes() -> Result<u64> {
-    status_kilobytes("VmRSS:")
+    Process::current().resident_bytes()
 }
 
-/// The most resident memory there ever was, in bytes. Pages of mapped files count while mapped.
+/// [`Process::resident_peak_bytes`] of this process.
 pub fn resident_peak_bytes() -> Result<u64> {
-    status_kilobytes("VmHWM:")
+    Process::current().resident_peak_bytes()
 }
 
-/// Bytes written and read.
+/// [`Process::io`] of this process.
 pub fn io() -> Result<IoCounters> {
-    const PATH: &str = "/proc/self/io";
-    parse_io(&read(PATH)?).ok_or_else(|| malformed(PATH))
+    Process::current().io()
 }
 
 fn parse_io(text: &str) -> Option<IoCounters> {
@@ -76,13 +124,6 @@ fn parse_io(text: &str) -> Option<IoCounters> {
     })
 }
 
-fn status_kilobytes(name: &str) -> Result<u64> {
-    const PATH: &str = "/proc/self/status";
-    let kilobytes = number_after(&read(PATH)?, name).ok_or_else(|| malformed(PATH))?;
-    Ok(kilobytes * 1024)
-}
-
-/// The number behind the first `name` in `text`.
 fn number_after(text: &str, name: &str) -> Option<u64> {
     let (_, rest) = text.split_once(name)?;
     rest.split_ascii_whitespace().next()?.parse().ok()
@@ -115,5 +156,8 @@ mod tests {
         assert!(resident_bytes().unwrap() > 0);
         assert!(resident_peak_bytes().unwrap() >= 4096);
         cpu_time().unwrap();
+        let same = Process::of(std::process::id());
+        assert!(same.resident_bytes().unwrap() > 0 && same.cpu_time().is_ok() && same.io().is_ok());
+        assert!(Process::of(u32::MAX).io().is_err());
     }
 }

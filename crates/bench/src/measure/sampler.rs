@@ -1,4 +1,4 @@
-//! A thread that looks at the process while it works: the series behind the chart and the live
+//! A thread that looks at a process while it works: the series behind the chart and the live
 //! progress. One sample a second is kept; a person is shown four.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -9,7 +9,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
-use super::process;
+use super::process::Process;
 
 const TICK: Duration = Duration::from_millis(250);
 const TICKS_PER_SAMPLE: u32 = 4;
@@ -39,16 +39,21 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to sample; `rows` is what the workload counts its acknowledged rows in.
+    /// Begins to sample `process`; `rows` is what the workload counts its acknowledged rows in.
     #[must_use]
-    pub fn start(start: Instant, rows: Arc<AtomicU64>, mut observer: Observer) -> Self {
+    pub fn start(
+        process: Process,
+        start: Instant,
+        rows: Arc<AtomicU64>,
+        mut observer: Observer,
+    ) -> Self {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
             let mut series: Vec<Sample> = Vec::new();
             let (mut ticks, mut last_rows, mut last_t) = (0, 0, 0.0);
             while stopped.recv_timeout(next_tick(start)) == Err(RecvTimeoutError::Timeout) {
                 // A sample that cannot be read is left out: the figures do not rest on it.
-                let Some(sample) = take(start, &rows) else { continue };
+                let Some(sample) = take(&process, start, &rows) else { continue };
                 let rate = (sample.rows - last_rows) as f64 / (sample.t_s - last_t).max(1e-9);
                 observer(&sample, rate);
                 (last_rows, last_t) = (sample.rows, sample.t_s);
@@ -87,12 +92,12 @@ fn next_tick(start: Instant) -> Duration {
     Duration::from_nanos(u64::try_from(tick - elapsed % tick).unwrap_or(0))
 }
 
-fn take(start: Instant, rows: &AtomicU64) -> Option<Sample> {
+fn take(process: &Process, start: Instant, rows: &AtomicU64) -> Option<Sample> {
     Some(Sample {
         t_s: start.elapsed().as_secs_f64(),
         rows: rows.load(Ordering::Relaxed),
-        written_bytes: process::io().ok()?.written_bytes,
-        resident_bytes: process::resident_bytes().ok()?,
-        cpu_s: process::cpu_time().ok()?.as_secs_f64(),
+        written_bytes: process.io().ok()?.written_bytes,
+        resident_bytes: process.resident_bytes().ok()?,
+        cpu_s: process.cpu_time().ok()?.as_secs_f64(),
     })
 }

@@ -86,7 +86,12 @@ impl Bench<'_> {
     ) -> Result<(Loaded, Duration, Vec<Sample>)> {
         let done = Arc::new(AtomicU64::new(0));
         let start = Instant::now();
-        let sampler = Sampler::start(start, Arc::clone(&done), self.progress.load(rows));
+        let sampler = Sampler::start(
+            process::Process::current(),
+            start,
+            Arc::clone(&done),
+            self.progress.load(rows),
+        );
         let loaded = drive(self.engine, self.spec, rows, start, &done, fill)?;
         let settling = settle(self.engine)?;
         Ok((loaded, settling, sampler.finish()))

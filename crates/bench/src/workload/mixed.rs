@@ -43,7 +43,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let rows = Arc::new(AtomicU64::new(loaded));
     let stop = AtomicBool::new(false);
     let observer = bench.progress.stream("mixed");
-    let sampler = Sampler::start(Instant::now(), Arc::clone(&rows), observer);
+    let sampler =
+        Sampler::start(process::Process::current(), Instant::now(), Arc::clone(&rows), observer);
     let (written, reads) = thread::scope(|scope| {
         let writer = scope.spawn(|| write(engine, spec, &rows, &stop));
         let readers: Vec<_> = (0..READERS)

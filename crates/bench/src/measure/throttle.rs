@@ -1,0 +1,130 @@
+//! A disk as slow as those that are rented: a cgroup that limits what a process asks of a device.
+//!
+//! A throttled group of version 1 holds back direct and synced requests only; what a kernel thread
+//! writes later for the process passes. Engines that write around the page cache are held to it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// What a disk does in a second, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskLimit {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl DiskLimit {
+    /// An ordinary volume of a cloud: 3,000 requests and 125 MB a second.
+    pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
+}
+
+/// A group whose processes get no more of a disk. Dropping it removes it, when they have left.
+#[derive(Debug)]
+pub struct Throttle {
+    dir: PathBuf,
+}
+
+impl Throttle {
+    /// Makes a group for the disk that `dir` is on.
+    pub fn create(dir: &Path, limit: DiskLimit) -> Result<Self> {
+        let doing = || format!("find the disk of {}", dir.display());
+        let device = disk_of(fs::metadata(dir).map_err(Error::io(doing()))?.dev());
+        let name = format!("frondb-bench-disk-{}", std::process::id());
+        let mut refusals = Vec::new();
+        for (parent, files) in hierarchies(&device, limit) {
+            match Self::create_below(&parent, &name, &files) {
+                Ok(throttle) => return Ok(throttle),
+                Err(error) => refusals.push(format!("{}: {error}", parent.display())),
+            }
+        }
+        Err(Error::Usage(format!(
+            "cannot slow the disk down: it takes root and a cgroup with blkio (or io). Tried:\n  {}",
+            refusals.join("\n  ")
+        )))
+    }
+
+    fn create_below(
+        parent: &Path,
+        name: &str,
+        files: &[(&'static str, String)],
+    ) -> std::io::Result<Self> {
+        // Without it the limit files below are missing, and that is reported.
+        let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
+        let dir = parent.join(name);
+        if !dir.exists() {
+            fs::create_dir(&dir)?;
+        }
+        // From here on the drop of `group` removes the directory if a step fails.
+        let group = Self { dir };
+        for (file, text) in files {
+            fs::write(group.dir.join(file), text)?;
+        }
+        Ok(group)
+    }
+
+    /// Takes a process in, with all its threads.
+    pub fn add(&self, process: u32) -> Result<()> {
+        let procs = self.dir.join("cgroup.procs");
+        fs::write(&procs, process.to_string())
+            .map_err(Error::io(format!("enter the cgroup {}", procs.display())))
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        // It fails only while a process is inside, which ends with the server.
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// "major:minor" of the whole disk: limits of a partition are refused.
+fn disk_of(device: u64) -> String {
+    let name = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let sys = PathBuf::from(format!("/sys/dev/block/{name}"));
+    if !sys.join("partition").exists() {
+        return name;
+    }
+    let parent = fs::canonicalize(&sys).ok().and_then(|path| path.parent().map(Path::to_owned));
+    let whole = parent.and_then(|path| fs::read_to_string(path.join("dev")).ok());
+    whole.map_or(name, |text| text.trim().to_owned())
+}
+
+/// Where a group can be made, and what to write into which of its files.
+fn hierarchies(device: &str, limit: DiskLimit) -> [(PathBuf, Vec<(&'static str, String)>); 2] {
+    let DiskLimit { requests, bytes } = limit;
+    let one = vec![
+        ("blkio.throttle.read_bps_device", format!("{device} {bytes}")),
+        ("blkio.throttle.write_bps_device", format!("{device} {bytes}")),
+        ("blkio.throttle.read_iops_device", format!("{device} {requests}")),
+        ("blkio.throttle.write_iops_device", format!("{device} {requests}")),
+    ];
+    let two = vec![(
+        "io.max",
+        format!("{device} rbps={bytes} wbps={bytes} riops={requests} wiops={requests}"),
+    )];
+    [(PathBuf::from("/sys/fs/cgroup/blkio"), one), (PathBuf::from("/sys/fs/cgroup"), two)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_and_both_units_are_limited() {
+        let [(_, one), (_, two)] = hierarchies("8:0", DiskLimit::CLOUD);
+        assert_eq!(one.len(), 4);
+        assert!(one.contains(&("blkio.throttle.write_iops_device", "8:0 3000".to_owned())));
+        assert_eq!(two[0].1, "8:0 rbps=125000000 wbps=125000000 riops=3000 wiops=3000");
+    }
+
+    #[test]
+    fn a_disk_has_a_number() {
+        let device = fs::metadata("/").unwrap().dev();
+        assert!(disk_of(device).contains(':'));
+    }
+}
