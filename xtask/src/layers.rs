@@ -90,6 +90,7 @@ fn check_members(layers: &Layers, members: &[Member]) -> Vec<String> {
         }
         let expected = match member.folder.as_str() {
             product @ ("frondb" | "xtask") => product.to_owned(),
+            "harness" => "frondb-mariadb-harness".to_owned(),
             part => format!("frondb-{part}"),
         };
         if member.package != expected {

@@ -1,0 +1,199 @@
+//! One connection to a server, over its socket.
+//!
+//! Sending and receiving are apart, so that one thread can let a connection wait for a lock and go on
+//! with another. Only what tests need of the protocol is here: user `root` without a password, statements
+//! and results as text.
+
+use std::io::{self, BufReader, BufWriter};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::packet::{self, Fields, malformed};
+use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
+
+/// How long a reply may take before the test gives up, unless [`Client::patience`] says otherwise.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the client asks of the protocol: long flags, transactions, 4.1 packets and passwords, several
+/// results of a CALL, named ways of authentication.
+const CAPABILITIES: u32 = 1 | 4 | 0x200 | 0x2000 | 0x8000 | 0x2_0000 | 0x8_0000;
+const UTF8MB4: u8 = 45;
+const COM_QUERY: u8 = 3;
+
+/// A connection. Closing it is dropping it.
+#[derive(Debug)]
+pub struct Client {
+    from: BufReader<UnixStream>,
+    to: BufWriter<UnixStream>,
+    id: u64,
+}
+
+impl Client {
+    /// Connects as root.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket).map_err(lost)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+        let to = BufWriter::new(stream.try_clone().map_err(lost)?);
+        let mut client = Self { from: BufReader::new(stream), to, id: 0 };
+        let (greeting, number) = client.read()?;
+        if greeting.first() == Some(&ERR) {
+            return Err(refusal(&greeting).map_err(lost)?);
+        }
+        client.id = connection_id(&greeting).map_err(lost)?;
+        packet::write(&mut client.to, &introduction(), number + 1).map_err(lost)?;
+        match client.read()?.0 {
+            answer if answer.first() == Some(&OK) => Ok(client),
+            answer if answer.first() == Some(&ERR) => Err(refusal(&answer).map_err(lost)?),
+            _ => Err(Error::Harness("the server asks root for a password".into())),
+        }
+    }
+
+    /// The connection's number in the server: what KILL takes.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// How long a reply may take.
+    pub fn patience(&self, longest: Duration) -> Result {
+        self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
+    }
+
+    /// Runs a statement to its end. Of several results the first that has rows is returned, else the last.
+    pub fn query(&mut self, statement: impl AsRef<[u8]>) -> Result<Reply> {
+        self.send(statement)?;
+        self.receive()
+    }
+
+    /// Runs statements one by one, to the first that fails; the error names it.
+    pub fn run<S: AsRef<str>>(&mut self, statements: impl IntoIterator<Item = S>) -> Result {
+        for statement in statements {
+            let statement = statement.as_ref();
+            self.query(statement).map_err(|error| match error {
+                Error::Server { code, state, message } => {
+                    Error::Server { code, state, message: format!("{message}: {statement}") }
+                }
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The only value that a query answers, as text.
+    pub fn value(&mut self, statement: &str) -> Result<String> {
+        self.query(statement)?
+            .single()
+            .ok_or_else(|| Error::Harness(format!("not one value: {statement}")))
+    }
+
+    /// The only value that a query answers, as a number.
+    pub fn number(&mut self, statement: &str) -> Result<u64> {
+        let value = self.value(statement)?;
+        value.parse().map_err(|_| Error::Harness(format!("`{value}` is no number: {statement}")))
+    }
+
+    /// Sends a statement; [`Client::receive`] must follow before the next one.
+    pub fn send(&mut self, statement: impl AsRef<[u8]>) -> Result {
+        let message = [&[COM_QUERY], statement.as_ref()].concat();
+        packet::write(&mut self.to, &message, 0).map_err(lost)
+    }
+
+    /// Waits for the reply to the statement that was sent.
+    pub fn receive(&mut self) -> Result<Reply> {
+        let (mut reply, mut more) = self.result()?;
+        while more {
+            let next;
+            (next, more) = self.result()?;
+            if reply.columns.is_empty() {
+                reply = next;
+            }
+        }
+        Ok(reply)
+    }
+
+    fn result(&mut self) -> Result<(Reply, More)> {
+        let (head, _) = self.read()?;
+        match head.first() {
+            Some(&OK) => return Reply::done(&head).map_err(lost),
+            Some(&ERR) => return Err(refusal(&head).map_err(lost)?),
+            _ => {}
+        }
+        let count = Fields(&head).length().map_err(lost)?;
+        let count = count.ok_or_else(|| Error::Harness("LOAD DATA LOCAL is not supported".into()));
+        let mut reply = Reply::default();
+        for _ in 0..count? {
+            let (column, _) = self.read()?;
+            reply.columns.push(Column::read(&column).map_err(lost)?);
+        }
+        self.read()?; // The end of the columns.
+        loop {
+            let (row, _) = self.read()?;
+            match row.first() {
+                Some(&EOF) if row.len() < 9 => {
+                    let more = reply.end(&row).map_err(lost)?;
+                    return Ok((reply, more));
+                }
+                Some(&ERR) => return Err(refusal(&row).map_err(lost)?),
+                _ => reply.row(&row).map_err(lost)?,
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(Vec<u8>, u8)> {
+        packet::read(&mut self.from).map_err(lost)
+    }
+}
+
+fn lost(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Error::Late("the server did not answer in time".into())
+        }
+        _ => Error::Lost(error.to_string()),
+    }
+}
+
+/// The error in a packet.
+fn refusal(message: &[u8]) -> io::Result<Error> {
+    let mut fields = Fields(message);
+    fields.bytes(1)?;
+    let code = fields.integer(2)? as u16;
+    // Before the client has introduced itself there is no SQLSTATE.
+    let state = match fields.0.first() {
+        Some(b'#') => text(&fields.bytes(6)?[1..]),
+        _ => String::new(),
+    };
+    Ok(Error::Server { code, state, message: text(fields.0) })
+}
+
+/// The connection's number, which follows the protocol's and the server's version.
+fn connection_id(greeting: &[u8]) -> io::Result<u64> {
+    let version = greeting.get(1..).and_then(|rest| rest.iter().position(|&byte| byte == 0));
+    let at = version.ok_or_else(malformed)? + 2;
+    Fields(&greeting[at..]).integer(4)
+}
+
+/// Root, with an empty password.
+fn introduction() -> Vec<u8> {
+    let mut message = CAPABILITIES.to_le_bytes().to_vec();
+    message.extend((64u32 << 20).to_le_bytes());
+    message.push(UTF8MB4);
+    message.extend([0; 23]);
+    message.extend(b"root\0\0mysql_native_password\0");
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_and_greetings_are_read() {
+        let error = refusal(b"\xff\x7a\x04#42S02Table 't' doesn't exist").unwrap();
+        assert_eq!(error.code(), Some(1146));
+        assert_eq!(error.to_string(), "ERROR 1146 (42S02): Table 't' doesn't exist");
+        assert_eq!(connection_id(b"\x0a10.11\0\x05\x01\0\0rest").unwrap(), 261);
+        assert!(connection_id(b"\x0a10.11").is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! Private MariaDB servers with the plugin loaded, and clients for them: what the tests and benchmarks
+//! of ENGINE=FronDB stand on.
+//!
+//! ```text
+//!   Server   a folder: data/ plugins/ socket pid error.log    start, kill -9, stop, restart
+//!     |  socket
+//!   Client   one connection: send a statement, receive its reply
+//! ```
+//!
+//! It talks to the plugin over the socket only and links neither the server nor the engine, so its licence
+//! is the project's and not the server's. Every wait is bounded and says what did not come.
+//!
+//! Tests that need a server are ignored by `cargo test`; `make test-mariadb` builds the plugin and runs them.
+
+mod client;
+mod error;
+mod options;
+mod packet;
+mod place;
+mod reply;
+mod server;
+
+pub use client::Client;
+pub use error::{Error, Result};
+pub use options::{Engine, Options};
+pub use reply::{Column, Reply, Value};
+pub use server::{Server, free_port};

@@ -1,0 +1,121 @@
+//! How a private server is started.
+
+use std::path::PathBuf;
+
+/// A storage engine of the server, by what a test or benchmark must know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Ours.
+    FronDb,
+    /// The server's own.
+    InnoDb,
+    /// RocksDB's, from the package `mariadb-plugin-rocksdb`.
+    MyRocks,
+}
+
+impl Engine {
+    /// What follows `ENGINE=`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FronDb => "FronDB",
+            Self::InnoDb => "InnoDB",
+            Self::MyRocks => "ROCKSDB",
+        }
+    }
+
+    /// Settings that give it so many bytes of memory to keep data in.
+    pub fn memory(self, bytes: u64) -> Vec<String> {
+        match self {
+            Self::FronDb => vec![format!("frondb-memory={bytes}")],
+            Self::InnoDb => vec![format!("innodb-buffer-pool-size={bytes}")],
+            Self::MyRocks => vec![format!("rocksdb-block-cache-size={bytes}")],
+        }
+    }
+}
+
+/// What a server is started with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub(crate) plugin: Option<PathBuf>,
+    pub(crate) loads: Vec<String>,
+    pub(crate) settings: Vec<String>,
+    pub(crate) port: Option<u16>,
+}
+
+impl Options {
+    /// A server without the plugin.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Loads ha_frondb.so from here.
+    pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plugin = Some(path.into());
+        self.load("ha_frondb.so")
+    }
+
+    /// Loads the plugin of which `FRONDB_PLUGIN` says where it is: set by `make test-mariadb`.
+    ///
+    /// # Panics
+    /// If the variable is not set: a test that needs it cannot be run by itself.
+    #[allow(clippy::expect_used, reason = "for tests, which cannot go on without")]
+    pub fn plugin_from_environment(self) -> Self {
+        let path = std::env::var_os("FRONDB_PLUGIN");
+        self.plugin(path.expect("FRONDB_PLUGIN names no ha_frondb.so; use make test-mariadb"))
+    }
+
+    /// Loads another plugin of the server's own folder of plugins.
+    pub fn load(mut self, file: &str) -> Self {
+        self.loads.push(file.to_owned());
+        self
+    }
+
+    /// Adds a setting as it stands in an option file: `frondb-memory=64M`, `skip-log-bin`.
+    pub fn set(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    /// Adds several.
+    pub fn set_all<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Self {
+        self.settings.extend(settings.into_iter().map(Into::into));
+        self
+    }
+
+    /// Listens on this port of the local host too, which replication needs.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
+    /// Arguments that do not depend on where the server lies.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut all = vec!["--plugin-maturity=experimental".to_owned()];
+        match self.port {
+            None => all.push("--skip-networking".to_owned()),
+            Some(port) => all.extend([format!("--port={port}"), "--bind-address=127.0.0.1".into()]),
+        }
+        // Folders of engines are no databases.
+        all.extend(["#frondb", "#rocksdb"].map(|folder| format!("--ignore-db-dirs={folder}")));
+        all.extend(self.loads.iter().map(|file| format!("--plugin-load-add={file}")));
+        all.extend(self.settings.iter().map(|setting| format!("--{setting}")));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_follow_the_plugins_they_belong_to() {
+        let options = Options::new().plugin("/x/ha_frondb.so").set_all(Engine::FronDb.memory(64));
+        let arguments = options.arguments();
+        let at = |wanted: &str| arguments.iter().position(|argument| argument == wanted).unwrap();
+        assert!(at("--plugin-load-add=ha_frondb.so") < at("--frondb-memory=64"));
+        assert!(arguments.contains(&"--skip-networking".to_owned()));
+        let arguments = options.port(3307).arguments();
+        assert!(!arguments.contains(&"--skip-networking".to_owned()));
+        assert!(arguments.contains(&"--port=3307".to_owned()));
+    }
+}

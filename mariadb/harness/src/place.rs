@@ -1,0 +1,120 @@
+//! The folder of a private server: a data directory, and a folder with the server's own plugins and ours.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, Result, harness};
+
+/// Where Debian's packages put the server's plugins.
+const PLUGINS: &str = "/usr/lib/mysql/plugin";
+/// The longest path that a socket may have.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// The folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// Makes the folder with a data directory, if it is not there yet.
+    pub(crate) fn make(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|e| harness(folder.display(), e))?;
+        let place = Self(folder.canonicalize().map_err(|e| harness(folder.display(), e))?);
+        let socket = place.socket();
+        if socket.as_os_str().len() > SOCKET_PATH_MAX {
+            return Err(harness(socket.display(), "too long a path for a socket"));
+        }
+        if !place.data().join("mysql").exists() {
+            place.install()?;
+        }
+        Ok(place)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path("socket")
+    }
+
+    pub(crate) fn pid(&self) -> PathBuf {
+        self.path("pid")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path("error.log")
+    }
+
+    /// Arguments of the server that say where everything is.
+    pub(crate) fn arguments(&self) -> Result<Vec<String>> {
+        let argument = |name: &str, path: PathBuf| format!("--{name}={}", path.display());
+        Ok(vec![
+            argument("datadir", self.data()),
+            argument("plugin-dir", self.path("plugins")),
+            argument("socket", self.socket()),
+            argument("pid-file", self.pid()),
+            argument("log-error", self.log()),
+            format!("--user={}", user()?),
+        ])
+    }
+
+    fn install(&self) -> Result {
+        let program = "mariadb-install-db";
+        let done = Command::new(program)
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .arg(format!("--datadir={}", self.data().display()))
+            .arg(format!("--user={}", user()?))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| harness(program, e))?;
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = [done.stdout, done.stderr].concat();
+        Err(Error::Harness(format!("{program} failed:\n{}", String::from_utf8_lossy(&said))))
+    }
+
+    /// Makes the folder of plugins anew, as links.
+    pub(crate) fn link_plugins(&self, ours: Option<&Path>) -> Result {
+        let folder = self.path("plugins");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|e| harness(folder.display(), e))?;
+        }
+        fs::create_dir(&folder).map_err(|e| harness(folder.display(), e))?;
+        for entry in fs::read_dir(PLUGINS).map_err(|e| harness(PLUGINS, e))? {
+            let path = entry.map_err(|e| harness(PLUGINS, e))?.path();
+            // One of ours in the server's folder is not the one to test.
+            if path.file_name().is_some_and(|name| name != "ha_frondb.so") {
+                link(&path, &folder)?;
+            }
+        }
+        let Some(ours) = ours else { return Ok(()) };
+        link(&ours.canonicalize().map_err(|e| harness(ours.display(), e))?, &folder)
+    }
+}
+
+fn link(file: &Path, folder: &Path) -> Result {
+    let name = file.file_name().unwrap_or_default();
+    symlink(file, folder.join(name)).map_err(|e| harness(file.display(), e))
+}
+
+/// Who runs this: the server insists on being told when that is root.
+fn user() -> Result<String> {
+    let output = Command::new("id").arg("-un").output().map_err(|e| harness("id", e))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The server's program.
+pub(crate) fn program() -> Result<PathBuf> {
+    let places = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd"].map(PathBuf::from);
+    places
+        .into_iter()
+        .find(|place| place.exists())
+        .ok_or_else(|| Error::Harness("mariadbd is missing: install mariadb-server".into()))
+}
