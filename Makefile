@@ -21,9 +21,9 @@ test: linker ## Everything that must hold: format, lints, layers, tidy, all test
 only = $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$v),$(if $(filter $(1:%=%=%) CARGO=%,$v),,\
 	$(error unknown variable $v: there are $1))))
 
-bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= (all optional)
-	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR)
-	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR,$(if $($v),'$v=$($v)'))
+bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= (all optional)
+	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK)
+	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK,$(if $($v),'$v=$($v)'))
 
 fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
 	@$(call only,TARGET SECONDS)

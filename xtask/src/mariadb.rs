@@ -10,7 +10,7 @@ mod plugin;
 mod server;
 mod source;
 
-pub(crate) use plugin::build;
+pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};
 
 use std::path::PathBuf;

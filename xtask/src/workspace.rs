@@ -51,9 +51,10 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// All crates: those in `crates/`, the MariaDB plugin's harness, and xtask. Sorted by folder.
+/// All crates: those in `crates/`, the MariaDB plugin's harness and benchmark, and xtask. Sorted by folder.
 pub(crate) fn members() -> Result<Vec<Member>> {
-    let mut paths = vec![root().join("xtask"), root().join("mariadb/harness")];
+    let outer = ["xtask", "mariadb/harness", "mariadb/sql-bench"];
+    let mut paths: Vec<PathBuf> = outer.iter().map(|path| root().join(path)).collect();
     for entry in read_dir(&root().join("crates"))? {
         if entry.join("Cargo.toml").is_file() {
             paths.push(entry);

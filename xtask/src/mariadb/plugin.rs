@@ -19,7 +19,7 @@ pub(crate) fn build() -> Result {
 }
 
 /// Installs what it needs, builds, and returns the path of the plugin.
-pub(super) fn plugin() -> Result<PathBuf> {
+pub(crate) fn plugin() -> Result<PathBuf> {
     install()?;
     let source = source::get()?;
     Cmd::new("cargo", "build --release --package frondb-capi --lib").run()?;

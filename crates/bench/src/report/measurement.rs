@@ -38,6 +38,8 @@ pub struct Measurement {
     pub settle_s: Option<f64>,
     /// User and system time of the process up to the settled state, for each row.
     pub cpu_us_per_row: Option<f64>,
+    /// Under SQL: user and system time of the server up to the settled state, for each row.
+    pub server_cpu_us_per_row: Option<f64>,
     /// What making a row costs, which is contained in all rates and in `cpu_us_per_row`.
     pub generate_us_per_row: Option<f64>,
     /// Bytes of all keys and values that were written.
@@ -77,6 +79,11 @@ pub struct Measurement {
     pub scan1000_ms_p99: Option<f64>,
     /// The digest of the full scan: equal for engines that hold the same entries.
     pub fullscan_digest: Option<String>,
+
+    /// `sysbench`: transactions a second.
+    pub transactions_per_s: Option<f64>,
+    /// `sysbench`: 95 of 100 transactions took at most this long.
+    pub transaction_ms_p95: Option<f64>,
 
     /// Peak resident memory of the process, up to its end.
     pub rss_peak_bytes: Option<u64>,

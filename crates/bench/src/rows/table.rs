@@ -84,6 +84,18 @@ impl TableRow {
         }
     }
 
+    /// Its date; register, customer, product and price.
+    #[must_use]
+    pub fn numbers(&self) -> (u64, [u32; 4]) {
+        (self.date, [self.register, self.customer, self.product, self.price])
+    }
+
+    /// Its random bytes; as many `x` follow.
+    #[must_use]
+    pub fn random(&self) -> &[u8; 32] {
+        &self.random
+    }
+
     /// Adds the row to `batch`, in all four trees.
     pub fn insert(&self, batch: &mut Batch) {
         self.insert_primary(batch);

@@ -13,7 +13,7 @@ use super::{Bench, Spec};
 use crate::engine::{Batch, Engine};
 use crate::error::Result;
 use crate::measure::{
-    Histogram, Sample, Sampler, Windows, disk, process, settling_stalls, slowest_to_median,
+    Histogram, Marks, Sample, Sampler, Windows, disk, process, settling_stalls, slowest_to_median,
 };
 
 /// Adds the row of a number to a batch.
@@ -108,10 +108,7 @@ pub(super) fn drive(
     fill: Fill<'_>,
 ) -> Result<Loaded> {
     let limit = spec.limit_s.map(Duration::from_secs_f64);
-    // Where each thousandth of the rows was reached: enough to find the last fifth afterwards,
-    // also when the time limit decides how many rows there are.
-    let mut marks: Vec<(u64, Duration)> = Vec::new();
-    let stride = (rows / 1_000).max(1);
+    let mut marks = Marks::new(rows);
     let mut loaded = Loaded::default();
     let mut batch = Batch::default();
     while loaded.rows < rows && limit.is_none_or(|limit| loaded.elapsed < limit) {
@@ -128,19 +125,10 @@ pub(super) fn drive(
         loaded.raw_bytes += batch.raw_bytes();
         (loaded.rows, loaded.elapsed) = (end, after - start);
         done.store(end, Ordering::Relaxed);
-        if marks.last().is_none_or(|(last, _)| end >= last + stride) {
-            marks.push((end, loaded.elapsed));
-        }
+        marks.record(end, loaded.elapsed);
     }
-    loaded.last_fifth = last_fifth(&marks, loaded.rows, loaded.elapsed);
+    loaded.last_fifth = marks.last_fifth(loaded.rows, loaded.elapsed);
     Ok(loaded)
-}
-
-/// The rate from the first mark at or after four fifths of the rows to the end.
-fn last_fifth(marks: &[(u64, Duration)], rows: u64, elapsed: Duration) -> Option<f64> {
-    let (from, at) = marks.iter().find(|(mark, _)| mark * 5 >= rows * 4)?;
-    let time = elapsed.checked_sub(*at)?.as_secs_f64();
-    (rows > *from && time > 0.0).then(|| (rows - from) as f64 / time)
 }
 
 /// Microseconds that making a row costs, from some thousand of them.
@@ -155,18 +143,4 @@ fn generation_cost(fill: Fill<'_>) -> f64 {
         fill(&mut batch, id);
     }
     start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_fifth_is_of_what_was_written() {
-        let marks: Vec<_> = (1..=10).map(|i| (i * 100, Duration::from_secs(i))).collect();
-        let rate = last_fifth(&marks, 1_000, Duration::from_secs(14));
-        assert_eq!(rate, Some(200.0 / 6.0));
-        assert_eq!(last_fifth(&[], 0, Duration::ZERO), None);
-        assert_eq!(last_fifth(&[(10, Duration::from_secs(1))], 10, Duration::from_secs(1)), None);
-    }
 }

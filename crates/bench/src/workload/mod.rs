@@ -33,6 +33,7 @@ mod txn;
 
 pub use bench::{Bench, run};
 pub use merge::KERNEL;
+pub use reads::{Timed, timed};
 pub use spec::{ReadSeconds, Spec, Variant, Workload};
 
 #[cfg(test)]

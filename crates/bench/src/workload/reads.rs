@@ -11,27 +11,29 @@ use crate::measure::Histogram;
 use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, probes};
 
 /// What was read in a time.
-pub(super) struct Timed {
+pub struct Timed {
     /// Operations a second.
-    pub(super) per_s: f64,
+    pub per_s: f64,
     /// Their latencies.
-    pub(super) latency: Histogram,
+    pub latency: Histogram,
 }
 
 impl Timed {
     /// Operations a second; none if nothing was measured.
-    pub(super) fn rate(&self) -> Option<f64> {
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
         (self.per_s > 0.0).then_some(self.per_s)
     }
 
     /// What 99 of 100 stayed within.
-    pub(super) fn p99_ms(&self) -> Option<f64> {
+    #[must_use]
+    pub fn p99_ms(&self) -> Option<f64> {
         self.latency.quantile_ms(0.99)
     }
 }
 
 /// Repeats `operation` for `seconds`.
-pub(super) fn timed(seconds: f64, mut operation: impl FnMut() -> Result<()>) -> Result<Timed> {
+pub fn timed(seconds: f64, mut operation: impl FnMut() -> Result<()>) -> Result<Timed> {
     let mut latency = Histogram::default();
     let length = Duration::from_secs_f64(seconds.max(0.0));
     let (start, mut operations) = (Instant::now(), 0_u64);

@@ -1,0 +1,127 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use frondb_bench::driver::size;
+use frondb_bench::measure::DiskLimit;
+
+use crate::contender::Contender;
+
+/// Measures storage engines of a MariaDB server under the workloads of docs/benchmarks.md
+#[derive(Parser)]
+#[command(version)]
+pub(crate) struct Args {
+    /// What to do
+    #[arg(long, value_enum, default_value = "sql-iibench")]
+    pub(crate) workload: Workload,
+    /// Engines, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "frondb,innodb,myrocks")]
+    pub(crate) engines: Vec<Contender>,
+    /// Rows (if not given: 5M, of sysbench 1M)
+    #[arg(long, value_parser = size::rows)]
+    pub(crate) rows: Option<u64>,
+    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB)
+    #[arg(long, value_parser = size::memory)]
+    pub(crate) memory: Option<u64>,
+    /// Where to write the report as JSON
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+    /// Where to write a chart of rows a second over time (of the first round), as SVG
+    #[arg(long)]
+    pub(crate) chart: Option<PathBuf>,
+    /// Rounds; the report is the median
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=99))]
+    pub(crate) rounds: u64,
+    /// Directory for the data, on a disk
+    #[arg(long, default_value = "var/bench")]
+    pub(crate) dir: PathBuf,
+    /// The disk as it is, or as slow as a volume of a cloud (3,000 requests and 125 MB a second)
+    #[arg(long, value_enum, default_value = "own")]
+    pub(crate) disk: Disk,
+    /// What rows and reads are drawn from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End a load after so many seconds, with fewer rows
+    #[arg(long, value_parser = size::positive)]
+    pub(crate) limit_seconds: Option<f64>,
+    /// Seconds of each kind of read, and of each test of sysbench
+    #[arg(long, default_value = "15", value_parser = size::positive)]
+    pub(crate) read_seconds: f64,
+    /// The plugin, ha_frondb.so
+    #[arg(long, env = "FRONDB_PLUGIN")]
+    pub(crate) plugin: Option<PathBuf>,
+}
+
+/// What is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Workload {
+    /// The insert benchmark: a primary key and three secondary indexes, then reads
+    SqlIibench,
+    /// Half of a table deleted from the left, then the smallest key
+    SqlDeleteLeft,
+    /// Four tests of sysbench
+    Sysbench,
+}
+
+impl Workload {
+    /// Its name on the command line and in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::SqlIibench => "sql-iibench",
+            Self::SqlDeleteLeft => "sql-delete-left",
+            Self::Sysbench => "sysbench",
+        }
+    }
+}
+
+/// How fast the disk is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Disk {
+    /// As it is
+    Own,
+    /// As slow as a rented one
+    Cloud,
+}
+
+impl Args {
+    /// Rows of the workload.
+    pub(crate) fn rows(&self) -> u64 {
+        let usual = if self.workload == Workload::Sysbench { 1_000_000 } else { 5_000_000 };
+        self.rows.unwrap_or(usual)
+    }
+
+    /// Bytes of memory of an engine.
+    pub(crate) fn memory(&self) -> u64 {
+        let usual = if self.workload == Workload::Sysbench { 1 << 30 } else { 128 << 20 };
+        self.memory.unwrap_or(usual)
+    }
+
+    /// What the disk is held to.
+    pub(crate) fn disk_limit(&self) -> Option<DiskLimit> {
+        (self.disk == Disk::Cloud).then_some(DiskLimit::CLOUD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_lasting_entry_point_is_understood() {
+        let line = "x --workload sql-iibench --engines frondb,innodb,myrocks --rows 5000000 \
+                    --memory 128MiB --json out.json --disk cloud";
+        let args = Args::parse_from(line.split_whitespace());
+        assert_eq!(args.engines.len(), 3);
+        assert_eq!((args.rows(), args.memory()), (5_000_000, 128 << 20));
+        assert_eq!(args.disk_limit(), Some(DiskLimit::CLOUD));
+        let args = Args::parse_from(["x", "--workload", "sysbench"]);
+        assert_eq!((args.rows(), args.memory()), (1_000_000, 1 << 30));
+    }
+}

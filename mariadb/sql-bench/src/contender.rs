@@ -1,0 +1,137 @@
+//! The engines, and the settings each is given: as its makers recommend for tables beyond memory, with
+//! the same memory for data and the same promise at a commit (the log is written, and synced once a second).
+
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum;
+use frondb_bench::measure::disk::allocated_bytes;
+use frondb_bench::{Error, Result};
+use frondb_mariadb_harness::{Engine, Options};
+
+/// An engine that takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Contender {
+    /// Ours
+    Frondb,
+    /// The server's own
+    Innodb,
+    /// RocksDB's
+    Myrocks,
+}
+
+/// MyRocks as its makers run it for inserts: levels sized from the last, Bloom filters, lz4 and
+/// zstd at the bottom.
+const MYROCKS_FAMILY: &str = "rocksdb-default-cf-options=write_buffer_size=32m;max_write_buffer_number=4;\
+    target_file_size_base=32m;max_bytes_for_level_base=128m;level_compaction_dynamic_level_bytes=true;\
+    compression=kLZ4Compression;bottommost_compression=kZSTD;optimize_filters_for_hits=true;\
+    block_based_table_factory={cache_index_and_filter_blocks=1;filter_policy=bloomfilter:10:false;\
+    whole_key_filtering=1;block_size=16384}";
+
+impl Contender {
+    /// Its name on the command line and in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Frondb => "frondb",
+            Self::Innodb => "innodb",
+            Self::Myrocks => "myrocks",
+        }
+    }
+
+    /// The server's name of it.
+    pub(crate) fn engine(self) -> Engine {
+        match self {
+            Self::Frondb => Engine::FronDb,
+            Self::Innodb => Engine::InnoDb,
+            Self::Myrocks => Engine::MyRocks,
+        }
+    }
+
+    /// Its settings, beside those of its memory.
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Frondb => &["frondb-fsync-log-period=1000"],
+            Self::Innodb => &[
+                "innodb-flush-log-at-trx-commit=2",
+                "innodb-flush-method=O_DIRECT",
+                "innodb-log-file-size=512M",
+                "innodb-io-capacity=2000",
+                "innodb-io-capacity-max=20000",
+            ],
+            Self::Myrocks => &[
+                "rocksdb-flush-log-at-trx-commit=2",
+                "rocksdb-use-direct-reads=ON",
+                "rocksdb-use-direct-io-for-flush-and-compaction=ON",
+                "rocksdb-max-background-jobs=3",
+                MYROCKS_FAMILY,
+            ],
+        }
+    }
+
+    /// What a server for it is started with.
+    pub(crate) fn options(self, memory: u64, plugin: Option<&Path>) -> Result<Options> {
+        let common = ["skip-log-bin", "innodb-stats-persistent=ON", "max-allowed-packet=64M"];
+        let mut options = Options::new().set_all(common);
+        options = match self {
+            Self::Frondb => {
+                let plugin = plugin.ok_or_else(|| {
+                    Error::Usage("name ha_frondb.so with --plugin; `make bench` does so".to_owned())
+                })?;
+                options.plugin(plugin)
+            }
+            Self::Innodb => options,
+            Self::Myrocks => options.load("ha_rocksdb.so"),
+        };
+        if self != Self::Innodb {
+            // The server's own tables need little.
+            options = options.set("innodb-buffer-pool-size=5M");
+        }
+        Ok(options.set_all(self.engine().memory(memory)).set_all(self.settings().iter().copied()))
+    }
+
+    /// One line about its settings, for reports.
+    pub(crate) fn describe(self) -> String {
+        format!("{}: {}", self.name(), self.settings().join(" "))
+    }
+
+    /// Bytes on disk of the files that it owns in a data directory: data and logs.
+    pub(crate) fn disk_bytes(self, data: &Path) -> Result<u64> {
+        let folder = match self {
+            Self::Frondb => "#frondb",
+            Self::Myrocks => "#rocksdb",
+            Self::Innodb => return innodb_bytes(data),
+        };
+        allocated_bytes(&data.join(folder))
+    }
+}
+
+/// The system's, undo and log files, and the tables of the benchmark's databases.
+fn innodb_bytes(data: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let doing = || format!("measure {}", data.display());
+    let mut total = 0;
+    for entry in fs::read_dir(data).map_err(Error::io(doing()))? {
+        let entry = entry.map_err(Error::io(doing()))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == crate::host::DATABASE {
+            total += allocated_bytes(&entry.path())?;
+        } else if ["ibdata", "ib_logfile", "undo"].iter().any(|kind| name.starts_with(kind)) {
+            total += entry.metadata().map_err(Error::io(doing()))?.blocks() * 512;
+        }
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_engine_has_its_memory_and_ours_a_plugin() {
+        assert!(Contender::Frondb.options(1 << 27, None).is_err());
+        for contender in Contender::value_variants() {
+            let options = contender.options(1 << 27, Some(Path::new("/x/ha_frondb.so"))).unwrap();
+            assert!(format!("{options:?}").contains("=134217728"), "{options:?}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A private server for one engine, and what the kernel counts of it.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use frondb_bench::measure::Throttle;
+use frondb_bench::measure::disk::sync_file_system;
+use frondb_bench::measure::process::Process;
+use frondb_bench::{Error, Result};
+use frondb_mariadb_harness::{Client, Server};
+
+use crate::args::Args;
+use crate::contender::Contender;
+
+/// The database that the tables are in.
+pub(crate) const DATABASE: &str = "bench";
+/// Our own folder below the one that was named: it is emptied without asking.
+const FOLDER: &str = "frondb-sql-bench-data";
+/// A server that writes nothing for so long has nothing left to do.
+const QUIET: Duration = Duration::from_secs(4);
+/// Longest wait for that.
+const SETTLE_MAX: Duration = Duration::from_secs(300);
+
+/// A running server with an empty database, on a disk as fast as was asked for.
+pub(crate) struct Host {
+    server: Server,
+    contender: Contender,
+    folder: PathBuf,
+    /// Kept for as long as the server runs.
+    _throttle: Option<Throttle>,
+}
+
+impl Host {
+    /// Starts one on a fresh data directory.
+    pub(crate) fn start(contender: Contender, args: &Args) -> Result<Self> {
+        let folder = std::path::absolute(args.dir.join(FOLDER).join(contender.name()))
+            .map_err(Error::io("find the data directory"))?;
+        let options = contender.options(args.memory(), args.plugin.as_deref())?;
+        let server = Server::start_fresh(&folder, options).map_err(Error::engine)?;
+        let throttle = match args.disk_limit() {
+            None => None,
+            Some(limit) => {
+                let throttle = Throttle::create(&folder, limit)?;
+                throttle.add(server.pid().unwrap_or_default())?;
+                Some(throttle)
+            }
+        };
+        Ok(Self { server, contender, folder, _throttle: throttle })
+    }
+
+    /// A connection that uses the database.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        let client = self.server.connect_to(DATABASE).map_err(Error::engine)?;
+        // On a slow disk an engine may keep a statement waiting for long.
+        client.patience(Duration::from_secs(3_600)).map_err(Error::engine)?;
+        Ok(client)
+    }
+
+    /// The server's process.
+    pub(crate) fn process(&self) -> Result<Process> {
+        let id = self.server.pid().ok_or_else(|| Error::Engine("the server is gone".to_owned()))?;
+        Ok(Process::of(id))
+    }
+
+    /// The file to connect to.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.server.socket()
+    }
+
+    /// Waits until the server has written nothing for some seconds; how long that took, without them.
+    pub(crate) fn settle(&self) -> Result<Duration> {
+        let process = self.process()?;
+        let begin = Instant::now();
+        let (mut last, mut since) = (process.io()?.written_bytes, begin);
+        while since.elapsed() < QUIET && begin.elapsed() < SETTLE_MAX {
+            sleep(Duration::from_millis(200));
+            let now = process.io()?.written_bytes;
+            // What every server writes now and then is no work.
+            if now > last + (64 << 10) {
+                (last, since) = (now, Instant::now());
+            }
+        }
+        sync_file_system(&self.folder)?;
+        Ok(since - begin)
+    }
+
+    /// Stops the server, and measures what is left on the disk.
+    pub(crate) fn stop(mut self) -> Result<u64> {
+        self.server.stop().map_err(Error::engine)?;
+        sync_file_system(&self.folder)?;
+        self.contender.disk_bytes(&self.server.data())
+    }
+}
+
+/// Removes what an engine left, and waits until the disk has digested that.
+pub(crate) fn clear(args: &Args) -> Result<()> {
+    let folder: &Path = &args.dir.join(FOLDER);
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)
+            .map_err(Error::io(format!("remove {}", folder.display())))?;
+    }
+    sync_file_system(&args.dir)
+}

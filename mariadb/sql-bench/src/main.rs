@@ -1,0 +1,39 @@
+//! `make bench WORKLOAD=sql-iibench` and its like: storage engines of one MariaDB server, in turn.
+//!
+//! ```text
+//!  args     command line
+//!    |
+//!  turns    rounds x engines -> medians -> table, ratios with their floors, JSON
+//!    |
+//!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
+//!    |
+//!  iibench, sysbench, delete_left      what is done to it
+//! ```
+//!
+//! The server is a process of its own, so the kernel's counters of it are the engine's: processor time,
+//! written bytes, memory. What is measured and what it cannot tell: `docs/benchmarks.md`.
+
+mod args;
+mod contender;
+mod delete_left;
+mod host;
+mod iibench;
+mod reads;
+mod row;
+mod sysbench;
+mod turns;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use frondb_bench::driver::note;
+
+fn main() -> ExitCode {
+    match turns::run(&args::Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
