@@ -48,10 +48,11 @@ int compare_to_spaces(std::string_view rest, std::string_view space) {
   return 0;
 }
 
+size_t group_of(size_t space) { return std::max(space, 8 / space * space); }
+
 /** Weights that compare as if spaces followed without end. */
 void append_padded(std::string_view weights, std::string_view space, std::string *to) {
-  size_t group = 8 / space.size() * space.size();
-  if (group == 0) group = space.size();
+  size_t group = group_of(space.size());
   for (size_t at = 0;; at += group) {
     std::string_view head = weights.substr(std::min(at, weights.size()), group);
     std::string_view rest = weights.substr(std::min(at + group, weights.size()));
@@ -101,7 +102,10 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std:
   append_padded(weights, space_weights(cs), to);
 }
 
+size_t group_bytes(CHARSET_INFO *cs) { return group_of(space_weights(cs).size()); }
+
 KeyCodec::KeyCodec(const KEY *key) {
+  bool end_is_known = true;
   for (uint i = 0; i < key->user_defined_key_parts; i++) {
     const KEY_PART_INFO &info = key->key_part[i];
     bool has_length = info.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART);
@@ -123,7 +127,12 @@ KeyCodec::KeyCodec(const KEY *key) {
     }
     parts_.push_back({kind, info.length, has_length, info.null_bit != 0,
                       (info.key_part_flag & HA_REVERSE_SORT) != 0});
+    Part &part = parts_.back();
+    set_inverse(key, i, &part);
+    if (end_is_known && part.inverse != Inverse::None) decodable_.push_back(info.fieldnr - 1);
+    end_is_known = end_is_known && part.end != End::Unknown;
   }
+  std::sort(decodable_.begin(), decodable_.end());
 }
 
 void KeyCodec::encode(const KEY *key, const uchar *image, uint length, std::string *to) const {

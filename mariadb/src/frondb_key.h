@@ -24,6 +24,7 @@
 #include <vector>
 
 class Field;
+struct TABLE;
 typedef struct st_key KEY;
 
 namespace fron {
@@ -46,8 +47,34 @@ class KeyCodec {
   /** Whether any of the parts in the image is NULL: such keys are never duplicates. */
   static bool has_null(const KEY *key, const uchar *image, uint length);
 
+  // The way back: frondb_key_decode.cc.
+
+  /** Numbers of the fields that decode() fills in: what an entry of the index need not hold. */
+  const std::vector<uint> &decodable() const { return decodable_; }
+
+  /** Fills the decodable fields into a record, from a key of all parts; `bytes` may go on behind it.
+      False if it is damaged. */
+  bool decode(const TABLE *table, const KEY *key, std::string_view bytes, uchar *record) const;
+
+  /** A part of a key for people to read. */
+  struct Piece {
+    bool is_null = false;
+    /** The field as a record has it, if that can be told. */
+    bool has_image = false;
+    std::string image;
+    /** As it was encoded, and not descending. */
+    std::string encoded;
+  };
+  /** Takes a key apart, or the first bytes of one: as many parts as are there whole, up to one whose end
+      cannot be found. */
+  std::vector<Piece> split(std::string_view bytes) const;
+
  private:
   enum class Kind { Fixed, Image, Text };
+  /** Where the encoding of a part ends. */
+  enum class End { Length, Escape, Groups, Unknown };
+  /** How the field's image comes back from it. */
+  enum class Inverse { None, Copied, Reversed, ReversedSigned, KeyImage, Unescaped };
   struct Part {
     Kind kind;
     /** Bytes of its data in the image, without those for NULL and length. */
@@ -56,11 +83,25 @@ class KeyCodec {
     bool has_length;
     bool can_be_null;
     bool descends;
+    End end = End::Unknown;
+    /** Bytes of its encoding, or of a group of it with its mark. */
+    size_t step = 0;
+    Inverse inverse = Inverse::None;
   };
+  static void set_inverse(const KEY *key, uint at, Part *part);
+  static bool next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
+                   bool *is_null);
+  static bool find_end(const Part &part, std::string_view bytes, size_t *end);
+  static void image_of(const Part &part, std::string_view body, uchar *image);
+  static void put(const Part &part, Field *field, std::string_view body);
   void encode_part(const Part &part, Field *field, const uchar *data, std::string *to) const;
 
   std::vector<Part> parts_;
+  std::vector<uint> decodable_;
 };
+
+/** Bytes of a group of weights of a collation that pads, without its mark. */
+size_t group_bytes(CHARSET_INFO *cs);
 
 }  // namespace fron
 
