@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See frondb_abi.h. Compares the table of virtual functions of `handler` in the server with that of our
-   own handler, which adds none: one more or less, and each call behind it goes astray. */
+   own handler, which adds none: one more or less, and each call behind it goes astray. Then has the
+   server's code copy what FronDB reads of a statement. */
 
 #include "frondb_abi.h"
+
+#include "frondb_foreign.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -31,7 +34,8 @@ std::string abi_difference() {
   void *theirs = dlsym(RTLD_DEFAULT, THEIRS);
   if (!theirs) return "the server does not show its class `handler`";
   size_t expected = bytes_of(own_table, "_ZTV9ha_frondb"), found = bytes_of(theirs, THEIRS);
-  if (found == 0 || expected == 0 || found == expected) return {};
+  if (found == 0 || expected == 0 || found == expected)
+    return can_see_foreign_keys() ? "" : "the server's list of a statement's keys lies elsewhere";
   return "the server's class `handler` has " + std::to_string(found / sizeof(void *)) +
          " entries, and FronDB was built with headers where it has " +
          std::to_string(expected / sizeof(void *));

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "frondb_error.h"
+#include "frondb_foreign.h"
 #include "frondb_hton.h"
 
 using namespace fron;
@@ -138,6 +139,10 @@ std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &opti
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
+  if (asks_for_foreign_key(info)) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
+    return HA_WRONG_CREATE_OPTION;
+  }
   TableRecord record;
   record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
                            form->s->tabledef_version.length);
