@@ -87,6 +87,12 @@ Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_
   return frondb_db_write(db, batch.get(), durability);
 }
 
+std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
+  std::vector<frondb_tree_options *> all;
+  for (const TreeOptions &one : options) all.push_back(one.get());
+  return all;
+}
+
 std::string number_key(uint64_t number) {
   std::string key;
   put_u64(number, &key);
@@ -218,20 +224,19 @@ void Dictionary::drop_trees(const TableRecord &record) {
     Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
 }
 
-Error Dictionary::write(const std::string &key, const TableRecord &record) {
-  Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+Error Dictionary::put_record(const Batch &batch, const std::string &key, const TableRecord &record) {
   std::string bytes = record.encode();
-  if (Error error = frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes)))
-    return error;
-  return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  return frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes));
 }
 
 Error Dictionary::create(const std::string &key, TableRecord *record,
                          const std::vector<frondb_tree_options *> &options) {
   if (Error error = next_number(&record->number)) return error;
   if (Error error = make_trees(*record, options)) return error;
-  Error error = write(key, *record);
+  Batch batch;
+  Error error = frondb_batch_new(batch.out());
+  if (!error) error = put_record(batch, key, *record);
+  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   if (error) drop_trees(*record);
   return error;
 }
@@ -240,11 +245,10 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   TableRecord record;
   if (Error error = find(from, &record, found)) return error;
   if (!*found) return {};
-  std::string bytes = record.encode();
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
-  if (Error error = frondb_batch_put(batch.get(), tables_.get(), slice(to), slice(bytes))) return error;
+  if (Error error = put_record(batch, to, record)) return error;
   return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
 }
 
@@ -262,20 +266,34 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   return {};
 }
 
-Error Dictionary::truncate(const std::string &key,
-                           const std::vector<frondb_tree_options *> &options) {
+Error Dictionary::options_of(const TableRecord &record, std::vector<TreeOptions> *options) {
+  for (const IndexRecord &index : record.indexes) {
+    Tree tree;
+    TreeOptions of;
+    std::string name = tree_name(record.number, index.number);
+    if (Error error = frondb_db_open_tree(db_, name.c_str(), tree.out())) return error;
+    if (Error error = frondb_tree_options_of(tree.get(), of.out())) return error;
+    options->push_back(std::move(of));
+  }
+  return {};
+}
+
+Error Dictionary::truncate(const std::string &key, bool *found) {
   TableRecord old;
-  bool found;
-  if (Error error = find(key, &old, &found)) return error;
+  if (Error error = find(key, &old, found)) return error;
+  if (!*found) return {};
+  std::vector<TreeOptions> options;
+  if (Error error = options_of(old, &options)) return error;
   TableRecord record = old;
   if (Error error = next_number(&record.number)) return error;
-  if (Error error = make_trees(record, options)) return error;
-  if (Error error = write(key, record)) {
-    drop_trees(record);
-    return error;
-  }
-  if (found) drop_trees(old);
-  return {};
+  if (Error error = make_trees(record, pointers(options))) return error;
+  Batch batch;
+  Error error = frondb_batch_new(batch.out());
+  if (!error) error = put_record(batch, key, record);
+  if (!error) error = frondb_batch_delete(batch.get(), counters_.get(), slice(number_key(old.number)));
+  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  drop_trees(error ? record : old);
+  return error;
 }
 
 Error Dictionary::auto_increment(uint64_t table, uint64_t *next) {

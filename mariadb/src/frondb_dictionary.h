@@ -63,8 +63,8 @@ class Dictionary {
   Error drop(const std::string &key, bool *found);
   /** All tables of a database of the server, "db/". */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
-  /** New, empty trees in place of the table's. */
-  Error truncate(const std::string &key, const std::vector<frondb_tree_options *> &options);
+  /** New, empty trees in place of the table's, made as those were. Its counters begin anew. */
+  Error truncate(const std::string &key, bool *found);
 
   /** The next value of the table's AUTO_INCREMENT; 0 if none was ever kept. */
   Error auto_increment(uint64_t table, uint64_t *next);
@@ -74,8 +74,9 @@ class Dictionary {
  private:
   Error drop_orphans();
   Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
+  Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
   void drop_trees(const TableRecord &record);
-  Error write(const std::string &key, const TableRecord &record);
+  Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
   Error next_number(uint64_t *number);
 
   frondb_db *db_ = nullptr;

@@ -16,6 +16,7 @@
 #include "frondb_abi.h"
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
+#include "frondb_options.h"
 #include "frondb_sysvar.h"
 #include "frondb_txn.h"
 #include "ha_frondb.h"
@@ -76,6 +77,8 @@ int init(void *place) {
   the_hton->drop_database = drop_database;
   the_hton->flush_logs = flush_logs;
   the_hton->tablefile_extensions = no_extensions;
+  the_hton->table_options = table_option_list;
+  the_hton->index_options = index_option_list;
   set_transaction_hooks(the_hton);
   return 0;
 }

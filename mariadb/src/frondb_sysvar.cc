@@ -4,6 +4,8 @@
 
 #include "frondb_sysvar.h"
 
+#include "frondb_options.h"
+
 #include <mysqld.h>
 #include <sql_class.h>
 
@@ -44,7 +46,8 @@ struct st_mysql_sys_var *system_variables[] = {
     MYSQL_SYSVAR(memory),      MYSQL_SYSVAR(log_dir),
     MYSQL_SYSVAR(fsync_log_period), MYSQL_SYSVAR(background_threads),
     MYSQL_SYSVAR(commit_sync), MYSQL_SYSVAR(snapshot_isolation),
-    MYSQL_SYSVAR(lock_wait_timeout), nullptr};
+    MYSQL_SYSVAR(lock_wait_timeout),
+    default_compression_variable, default_block_size_variable, default_fanout_variable, nullptr};
 
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;

@@ -13,6 +13,7 @@
 #include "frondb_error.h"
 #include "frondb_foreign.h"
 #include "frondb_hton.h"
+#include "frondb_options.h"
 
 using namespace fron;
 
@@ -31,10 +32,13 @@ bool is_whole(const KEY_PART_INFO &part) {
 
 // --- What handlers of a table share ---
 
-int Share::open(const TABLE *table, const char *path) {
+int Share::open(const TABLE *table, const std::string &of) {
+  name = of;
+  hidden_next_ = hidden_end_ = 0;
+  knows_auto_increment = false;
+  auto_increment = 0;
   bool found;
-  if (Error error = dictionary().find(Dictionary::key_of_path(path), &record, &found))
-    return ha_error(error);
+  if (Error error = dictionary().find(name, &record, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;
   has_hidden_key = table->s->primary_key >= MAX_KEY;
   size_t expected = table->s->keys + (has_hidden_key ? 1 : 0);
@@ -52,6 +56,7 @@ int Share::open(const TABLE *table, const char *path) {
     Index &index = indexes[place];
     index.codec = KeyCodec(key);
     index.is_unique = key->flags & HA_NOSAME;
+    index.is_clustering = k != table->s->primary_key && is_clustering(*key);
     std::set<uint> covered;
     auto cover = [&](const KEY *of) {
       for (uint i = 0; i < of->user_defined_key_parts; i++)
@@ -83,7 +88,7 @@ Share *ha_frondb::get_share(const char *path, int *error) {
   auto share = static_cast<Share *>(get_ha_share_ptr());
   if (!share) {
     auto made = new Share;
-    *error = made->open(table, path);
+    *error = made->open(table, Dictionary::key_of_path(path));
     if (*error) {
       delete made;
     } else {
@@ -98,7 +103,13 @@ Share *ha_frondb::get_share(const char *path, int *error) {
 // --- What it can ---
 
 ulonglong ha_frondb::table_flags() const {
-  return HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
+  ulonglong more = 0;
+  // The optimizer takes whatever is clustered for ordered by row, and merges it with others; see the
+  // decision on clustering keys.
+  uint keys = table_share && table_share->key_info ? table_share->keys : 0;
+  for (uint k = 0; k < keys; k++)
+    if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
+  return more | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_TABLE_SCAN_ON_INDEX | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
          HA_CAN_VIRTUAL_COLUMNS | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES | HA_CAN_GEOMETRY |
          HA_CAN_SKIP_LOCKED;
@@ -108,33 +119,43 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX;
   const KEY *key = &table_share->key_info[index];
+  if (is_clustering(*key)) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
   return part < key->user_defined_key_parts && is_whole(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
                                                                             : flags;
 }
 
 // --- Tables ---
 
-std::vector<TreeOptions> ha_frondb::tree_options(const TABLE *form) const {
-  std::vector<TreeOptions> all;
-  size_t trees = form->s->keys + (form->s->primary_key >= MAX_KEY ? 1 : 0);
-  for (size_t i = 0; i < trees; i++) {
-    TreeOptions options;
-    // Entries of an index that is not unique are never looked up alone.
-    bool is_looked_up = i == 0 || (form->key_info[form->s->primary_key >= MAX_KEY ? i - 1 : i].flags & HA_NOSAME);
-    Error error = is_looked_up ? frondb_tree_options_new(options.out())
-                               : frondb_tree_options_new_secondary(options.out());
-    if (!error) all.push_back(std::move(options));
-  }
-  return all;
-}
-
 namespace {
 
-std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
-  std::vector<frondb_tree_options *> all;
-  for (const TreeOptions &one : options) all.push_back(one.get());
-  return all;
-}
+/** Trees of a table in their order: the primary one, then the other indexes. */
+class Plan {
+ public:
+  Error make(const TABLE *form) {
+    bool hidden = form->s->primary_key >= MAX_KEY;
+    if (Error error = add(form->s, hidden ? nullptr : &form->key_info[form->s->primary_key], true)) return error;
+    for (uint k = 0; k < form->s->keys; k++)
+      if (hidden || k != form->s->primary_key)
+        if (Error error = add(form->s, &form->key_info[k], false)) return error;
+    return {};
+  }
+  std::vector<frondb_tree_options *> options() const {
+    std::vector<frondb_tree_options *> all;
+    for (const TreeOptions &one : options_) all.push_back(one.get());
+    return all;
+  }
+  TableRecord record;
+
+ private:
+  Error add(const TABLE_SHARE *share, const KEY *key, bool is_primary) {
+    TreeOptions options;
+    if (Error error = make_tree_options(share, key, is_primary, &options)) return error;
+    options_.push_back(std::move(options));
+    record.indexes.push_back({record.next_index++, key ? key->name.str : ""});
+    return {};
+  }
+  std::vector<TreeOptions> options_;
+};
 
 }  // namespace
 
@@ -143,21 +164,14 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
     return HA_WRONG_CREATE_OPTION;
   }
-  TableRecord record;
-  record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
-                           form->s->tabledef_version.length);
-  bool hidden = form->s->primary_key >= MAX_KEY;
-  if (hidden) record.indexes.push_back({record.next_index++, ""});
-  else record.indexes.push_back({record.next_index++, form->key_info[form->s->primary_key].name.str});
-  for (uint k = 0; k < form->s->keys; k++)
-    if (hidden || k != form->s->primary_key)
-      record.indexes.push_back({record.next_index++, form->key_info[k].name.str});
-  auto options = tree_options(form);
-  if (options.size() != record.indexes.size()) return ha_internal("no memory for the options of trees");
-  if (Error error = dictionary().create(Dictionary::key_of_path(path), &record, pointers(options)))
+  Plan plan;
+  if (Error error = plan.make(form)) return ha_error(error);
+  plan.record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
+                                form->s->tabledef_version.length);
+  if (Error error = dictionary().create(Dictionary::key_of_path(path), &plan.record, plan.options()))
     return ha_error(error);
   if (info->auto_increment_value && form->found_next_number_field)
-    if (Error error = dictionary().keep_auto_increment(record.number, info->auto_increment_value))
+    if (Error error = dictionary().keep_auto_increment(plan.record.number, info->auto_increment_value))
       return ha_error(error);
   return 0;
 }
@@ -176,15 +190,15 @@ int ha_frondb::rename_table(const char *from, const char *to) {
 }
 
 int ha_frondb::truncate() {
-  auto options = tree_options(table);
-  std::string key = Dictionary::key_of_path(table->s->normalized_path.str);
-  if (Error error = dictionary().truncate(key, pointers(options))) return ha_error(error);
-  lock_shared_ha_data();
-  auto made = new Share;
-  int error = made->open(table, table->s->normalized_path.str);
-  unlock_shared_ha_data();
-  delete made;
-  return error;
+  cursor_.reset();
+  rows_ = {};
+  bool found;
+  if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
+  if (!found) return HA_ERR_NO_SUCH_TABLE;
+  // The server lets nobody else in; other handlers that are open look at the share anew.
+  std::lock_guard<std::mutex> guard(share_->counting);
+  std::string name = share_->name;
+  return share_->open(table, name);
 }
 
 int ha_frondb::open(const char *path, int, uint) {

@@ -38,6 +38,8 @@ struct Index {
   /** Of its key and the primary one; what an entry holds for reads of the index alone. */
   Fields covered;
   bool is_unique = false;
+  /** Entries hold the whole row in place of the fields covered. */
+  bool is_clustering = false;
 };
 
 /** What all handlers of a table share. Made at the first open; only the counters change. */
@@ -46,9 +48,12 @@ class Share : public Handler_share {
   Share() { thr_lock_init(&lock); }
   ~Share() override { thr_lock_delete(&lock); }
 
-  int open(const TABLE *table, const char *path);
+  /** Finds the table in the dictionary and opens its trees; again after TRUNCATE, when nobody uses it. */
+  int open(const TABLE *table, const std::string &name);
 
   THR_LOCK lock;
+  /** The table's key in the dictionary: a partition's differs from what its TABLE says. */
+  std::string name;
   TableRecord record;
   std::vector<Index> indexes;
   bool has_hidden_key = false;
@@ -145,7 +150,6 @@ class ha_frondb final : public handler {
   uint64_t auto_increment_of(const uchar *record);
 
   fron::Share *get_share(const char *path, int *error);
-  std::vector<fron::TreeOptions> tree_options(const TABLE *form) const;
 
   THR_LOCK_DATA lock_;
   fron::Share *share_ = nullptr;

@@ -78,10 +78,12 @@ int ha_frondb::show(uchar *record) {
   frondb_slice primary;
   std::string_view covered;
   if (!split_entry(row.key, row.value, &primary, &covered)) return damaged();
-  if (key_read_ && row_lock_ == FRONDB_LOCK_NONE) {
+  const Index &index = share_->indexes[cursor_tree_];
+  if ((key_read_ || index.is_clustering) && row_lock_ == FRONDB_LOCK_NONE) {
     current_.assign(view(primary));
-    const Fields &fields = share_->indexes[cursor_tree_].covered;
-    return unpack_fields(table, fields, covered, record) ? 0 : damaged();
+    bool is_good = index.is_clustering ? unpack_row(table, covered, record)
+                                       : unpack_fields(table, index.covered, covered, record);
+    return is_good ? 0 : damaged();
   }
   return read_primary(primary, record);
 }

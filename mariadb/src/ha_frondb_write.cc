@@ -52,7 +52,8 @@ bool ha_frondb::entry(uint index, const uchar *record, const std::string &primar
   bool is_unique = !encode_key(index, record, key) && in.is_unique;
   append_head(primary.size(), is_unique, value);
   (is_unique ? value : key)->append(primary);
-  pack_fields(table, in.covered, record, value);
+  if (in.is_clustering) pack_row(table, record, value);
+  else pack_fields(table, in.covered, record, value);
   return is_unique;
 }
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Options of tables and indexes, as CREATE TABLE has them, and the session variables that give their
+   defaults. The server checks them, keeps them in the table's definition and fills the structs below.
+
+     COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression
+     BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
+     FANOUT=n            children of an inner node               frondb_default_fanout
+     CLUSTERING=YES      of an index: its entries hold the row */
+
+#ifndef FRONDB_OPTIONS_H
+#define FRONDB_OPTIONS_H
+
+#include "frondb_api.h"
+
+#include <my_global.h>
+#include <handler.h>
+
+/** What the server fills; the names are its own. */
+struct ha_table_option_struct {
+  uint compression;
+  ulonglong block_size;
+  ulonglong fanout;
+};
+
+struct ha_index_option_struct {
+  bool clustering;
+};
+
+namespace fron {
+
+/** Lists for the handlerton. */
+extern ha_create_table_option table_option_list[];
+extern ha_create_table_option index_option_list[];
+
+/** The session variables, for the plugin's list. */
+extern struct st_mysql_sys_var *const default_compression_variable;
+extern struct st_mysql_sys_var *const default_block_size_variable;
+extern struct st_mysql_sys_var *const default_fanout_variable;
+
+/** Whether the entries of an index hold whole rows. False before the server has parsed its options. */
+bool is_clustering(const KEY &key);
+
+/** Options of a new tree of the table; `key` is null for a hidden primary key. */
+Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
+
+/** Whether trees made with the options of one are as good as those of the other. */
+bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
+
+}  // namespace fron
+
+#endif
