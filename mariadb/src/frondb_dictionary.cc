@@ -259,8 +259,10 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
-  if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(number_key(record.number))))
-    return error;
+  for (Counter counter : {AUTO_INCREMENT, HIDDEN_KEY}) {
+    std::string of = number_key(record.number) + char(counter);
+    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(of))) return error;
+  }
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
   drop_trees(record);
   return {};
@@ -296,12 +298,12 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   return error;
 }
 
-Error Dictionary::auto_increment(uint64_t table, uint64_t *next) {
-  return get_counter(counters_, number_key(table), next);
+Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
+  return get_counter(counters_, number_key(table) + char(counter), next);
 }
 
-Error Dictionary::keep_auto_increment(uint64_t table, uint64_t next) {
-  return put_counter(db_, counters_, number_key(table), next, FRONDB_NO_SYNC);
+Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
+  return put_counter(db_, counters_, number_key(table) + char(counter), next, FRONDB_NO_SYNC);
 }
 
 }  // namespace fron

@@ -66,10 +66,12 @@ class Dictionary {
   /** New, empty trees in place of the table's, made as those were. Its counters begin anew. */
   Error truncate(const std::string &key, bool *found);
 
-  /** The next value of the table's AUTO_INCREMENT; 0 if none was ever kept. */
-  Error auto_increment(uint64_t table, uint64_t *next);
+  /** Numbers of a table that only grow. */
+  enum Counter : char { AUTO_INCREMENT = 'a', HIDDEN_KEY = 'h' };
+  /** The next value of a counter; 0 if none was ever kept. */
+  Error counter(uint64_t table, Counter counter, uint64_t *next);
   /** Keeps it; it is as durable as the next commit. */
-  Error keep_auto_increment(uint64_t table, uint64_t next);
+  Error keep_counter(uint64_t table, Counter counter, uint64_t next);
 
  private:
   Error drop_orphans();

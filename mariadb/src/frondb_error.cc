@@ -7,19 +7,41 @@
 #include <my_global.h>
 #include <my_base.h>
 #include <sql_string.h>
+#include <mysqld.h>
+#include <log.h>
+
+#include <algorithm>
+#include <cstring>
 
 namespace fron {
 namespace {
 
+constexpr size_t SENTENCE_MAX = 512;
+
 /** The sentence of the thread's last error that the server has no number for. */
-thread_local std::string last_sentence;
+thread_local char last_sentence[SENTENCE_MAX];
 
 /** Above HA_ERR_LAST: the server asks get_error_message() for these. */
 constexpr int HA_ERR_FRONDB = 210;
 
+void copy(const char *sentence, char *to) {
+  size_t length = std::min(strlen(sentence), SENTENCE_MAX - 1);
+  memcpy(to, sentence, length);
+  to[length] = 0;
+}
+
 int with_sentence(const char *sentence) {
-  last_sentence = sentence;
+  copy(sentence, last_sentence);
   return HA_ERR_FRONDB;
+}
+
+/** Says in the server's log what has happened. Once for each thread and sentence in a row: a scan
+    that meets damage in each of its rows must not fill the log. */
+void log(const char *sentence) {
+  thread_local char last[SENTENCE_MAX];
+  if (strncmp(last, sentence, SENTENCE_MAX - 1) == 0) return;
+  copy(sentence, last);
+  sql_print_error("FronDB: %s", sentence);
 }
 
 }  // namespace
@@ -27,22 +49,41 @@ int with_sentence(const char *sentence) {
 int ha_error(const Error &error) {
   if (!error) return 0;
   switch (error.kind()) {
+    case FRONDB_CONFLICT: return HA_ERR_RECORD_CHANGED;
     case FRONDB_DEADLOCK: return HA_ERR_LOCK_DEADLOCK;
     case FRONDB_LOCK_TIMEOUT: return HA_ERR_LOCK_WAIT_TIMEOUT;
-    case FRONDB_CONFLICT: return HA_ERR_RECORD_CHANGED;
+    // NOWAIT met a lock: InnoDB's number for it.
     case FRONDB_BUSY: return HA_ERR_LOCK_WAIT_TIMEOUT;
+    case FRONDB_NOT_FOUND: return HA_ERR_NO_SUCH_TABLE;
+    case FRONDB_EXISTS: return HA_ERR_FOUND_DUPP_KEY;
     case FRONDB_NO_SPACE: return HA_ERR_DISK_FULL;
     case FRONDB_CANCELLED: return HA_ERR_ABORTED_BY_USER;
-    case FRONDB_EXISTS: return HA_ERR_FOUND_DUPP_KEY;
+    case FRONDB_CORRUPTION:
+      log(error.message());
+      return HA_ERR_CRASHED;
+    case FRONDB_POISONED:
+    case FRONDB_IO:
+    case FRONDB_INTERNAL:
+      log(error.message());
+      return with_sentence(error.message());
     default: return with_sentence(error.message());
   }
 }
 
 int ha_internal(const char *sentence) { return with_sentence(sentence); }
 
+int ha_damaged(const char *table, const char *index) {
+  char sentence[SENTENCE_MAX];
+  snprintf(sentence, sizeof sentence, "an entry of index %s of table %s cannot be decoded", index, table);
+  log(sentence);
+  return HA_ERR_CRASHED;
+}
+
+int ha_out_of_memory() { return HA_ERR_OUT_OF_MEM; }
+
 bool message(int number, String *to) {
   if (number != HA_ERR_FRONDB) return false;
-  to->append(last_sentence.data(), last_sentence.size());
+  to->append(last_sentence, strlen(last_sentence));
   return true;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Errors of the engine as the server's: a number it knows where there is one, else our own with the
-   engine's sentence. No error comes out as a bare 1030. */
+   engine's sentence. No error comes out as a bare 1030, and no exception goes into the server. */
 
 #ifndef FRONDB_ERROR_H
 #define FRONDB_ERROR_H
+
+#include <exception>
 
 #include "frondb_api.h"
 
@@ -12,14 +14,32 @@ class String;
 
 namespace fron {
 
-/** The HA_ERR_ number of an error; 0 for none. The sentence is kept for the thread's message(). */
+/** The HA_ERR_ number of an error; 0 for none. The sentence is kept for the thread's message(), and
+    damage and failures of the disk go to the server's log. */
 int ha_error(const Error &error);
 
 /** An HA_ERR_ number for what the plugin itself found wrong, with a sentence. */
 int ha_internal(const char *sentence);
 
+/** Of a row or entry that cannot be decoded: HA_ERR_CRASHED, named in the server's log. */
+int ha_damaged(const char *table, const char *index);
+
+/** HA_ERR_OUT_OF_MEM. */
+int ha_out_of_memory();
+
 /** Writes the sentence that belongs to a number of our own. Whether there is one. */
 bool message(int number, String *to);
+
+/** Does `work`, which gives an HA_ERR_ number. The server's code knows no exceptions, and all that
+    ours throws is that memory is short. */
+template <typename Work>
+int guarded(Work work) noexcept {
+  try {
+    return work();
+  } catch (const std::exception &) {
+    return ha_out_of_memory();
+  }
+}
 
 }  // namespace fron
 

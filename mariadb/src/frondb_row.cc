@@ -58,16 +58,17 @@ AtRecord::~AtRecord() {
   if (offset_) field_->move_field_offset(-offset_);
 }
 
-/** Fields and their NULL bits, one after the other. */
+/** Fields and their NULL bits, one after the other. Rows do without generated fields that are not
+    stored; entries have them, for reads of an index alone. */
 template <typename NumberOf>
-void pack(const TABLE *table, size_t count, NumberOf number_of, const uchar *record,
+void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *record,
           std::string *to) {
   my_ptrdiff_t offset = record - table->record[0];
   size_t bits = to->size();
   to->append((count + 7) / 8, 0);
   for (size_t i = 0; i < count; i++) {
     Field *field = table->field[number_of(i)];
-    if (!field->stored_in_db()) continue;
+    if (is_row && !field->stored_in_db()) continue;
     AtRecord moved(field, offset);
     if (field->is_real_null()) {
       (*to)[bits + i / 8] |= char(1 << i % 8);
@@ -82,7 +83,7 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, const uchar *rec
 
 /** The opposite; null where the bytes are damaged, else where they end. */
 template <typename NumberOf>
-const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const uchar *at,
+const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *at,
                     const uchar *end, uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
@@ -90,7 +91,7 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
   at += (count + 7) / 8;
   for (size_t i = 0; i < count && at; i++) {
     Field *field = table->field[number_of(i)];
-    if (!field->stored_in_db()) continue;
+    if (is_row && !field->stored_in_db()) continue;
     AtRecord moved(field, offset);
     if (bits[i / 8] >> i % 8 & 1) {
       if (!field->real_maybe_null()) return nullptr;
@@ -106,7 +107,7 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
 
 void pack_row(const TABLE *table, const uchar *record, std::string *to) {
   append_varint(table->s->fields, to);
-  pack(table, table->s->fields, [](size_t i) { return i; }, record, to);
+  pack(table, table->s->fields, [](size_t i) { return i; }, true, record, to);
 }
 
 bool unpack_row(const TABLE *table, std::string_view row, uchar *record) {
@@ -114,7 +115,7 @@ bool unpack_row(const TABLE *table, std::string_view row, uchar *record) {
   const uchar *end = at + row.size();
   uint fields;
   if (!read_varint(&at, end, &fields) || fields > table->s->fields) return false;
-  at = unpack(table, fields, [](size_t i) { return i; }, at, end, record);
+  at = unpack(table, fields, [](size_t i) { return i; }, true, at, end, record);
   for (uint i = fields; i < table->s->fields; i++)
     if (table->field[i]->stored_in_db())
       set_default(table, table->field[i], record - table->record[0]);
@@ -122,14 +123,14 @@ bool unpack_row(const TABLE *table, std::string_view row, uchar *record) {
 }
 
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
-  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, record, to);
+  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, record, to);
 }
 
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes,
                    uchar *record) {
   auto at = reinterpret_cast<const uchar *>(bytes.data());
   const uchar *end = at + bytes.size();
-  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, at, end, record) == end;
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, at, end, record) == end;
 }
 
 }  // namespace fron

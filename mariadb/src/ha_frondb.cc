@@ -35,7 +35,6 @@ bool is_whole(const KEY_PART_INFO &part) {
 int Share::open(const TABLE *table, const std::string &of) {
   name = of;
   hidden_next_ = hidden_end_ = 0;
-  knows_auto_increment = false;
   auto_increment = 0;
   bool found;
   if (Error error = dictionary().find(name, &record, &found)) return ha_error(error);
@@ -50,6 +49,8 @@ int Share::open(const TABLE *table, const std::string &of) {
     if (Error error = frondb_db_open_tree(db(), name.c_str(), indexes[i].tree.out()))
       return ha_error(error);
   }
+  KeyCodec primary_codec;
+  if (!has_hidden_key) primary_codec = KeyCodec(&table->key_info[table->s->primary_key]);
   for (uint k = 0; k < table->s->keys; k++) {
     uint place = has_hidden_key ? k + 1 : k == table->s->primary_key ? 0 : k < table->s->primary_key ? k + 1 : k;
     const KEY *key = &table->key_info[k];
@@ -63,18 +64,31 @@ int Share::open(const TABLE *table, const std::string &of) {
         if (is_whole(of->key_part[i])) covered.insert(of->key_part[i].fieldnr - 1);
     };
     cover(key);
-    if (!has_hidden_key) cover(&table->key_info[table->s->primary_key]);
+    if (!has_hidden_key) {
+      const KEY *primary = &table->key_info[table->s->primary_key];
+      cover(primary);
+      for (uint i = 0; i < primary->user_defined_key_parts; i++)
+        if (!is_whole(primary->key_part[i])) is_primary_covered = false;
+    }
+    // What the keys themselves say need not be there twice.
+    for (uint field : index.codec.decodable()) covered.erase(field);
+    if (!has_hidden_key)
+      for (uint field : primary_codec.decodable()) covered.erase(field);
     index.covered.assign(covered.begin(), covered.end());
   }
+  uint64_t next;
+  if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
+  auto_increment = std::max<uint64_t>(1, next);
   return 0;
 }
 
 int Share::next_hidden(uint64_t *number) {
   std::lock_guard<std::mutex> guard(counting);
   if (hidden_next_ == hidden_end_) {
-    if (Error error = dictionary().auto_increment(record.number, &hidden_next_)) return ha_error(error);
+    if (Error error = dictionary().counter(record.number, Dictionary::HIDDEN_KEY, &hidden_next_))
+      return ha_error(error);
     hidden_end_ = hidden_next_ + HIDDEN_KEYS;
-    if (Error error = dictionary().keep_auto_increment(record.number, hidden_end_)) {
+    if (Error error = dictionary().keep_counter(record.number, Dictionary::HIDDEN_KEY, hidden_end_)) {
       hidden_end_ = hidden_next_;
       return ha_error(error);
     }
@@ -112,12 +126,14 @@ ulonglong ha_frondb::table_flags() const {
   return more | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_TABLE_SCAN_ON_INDEX | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
          HA_CAN_VIRTUAL_COLUMNS | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES | HA_CAN_GEOMETRY |
-         HA_CAN_SKIP_LOCKED;
+         HA_CAN_SKIP_LOCKED | HA_CAN_SQL_HANDLER | HA_AUTO_PART_KEY | HA_ONLINE_ANALYZE |
+         HA_CONCURRENT_OPTIMIZE;
 }
 
 ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX;
+  flags |= HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
   const KEY *key = &table_share->key_info[index];
   if (is_clustering(*key)) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
   return part < key->user_defined_key_parts && is_whole(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
@@ -171,7 +187,8 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   if (Error error = dictionary().create(Dictionary::key_of_path(path), &plan.record, plan.options()))
     return ha_error(error);
   if (info->auto_increment_value && form->found_next_number_field)
-    if (Error error = dictionary().keep_auto_increment(plan.record.number, info->auto_increment_value))
+    if (Error error = dictionary().keep_counter(plan.record.number, Dictionary::AUTO_INCREMENT,
+                                                info->auto_increment_value))
       return ha_error(error);
   return 0;
 }
@@ -215,14 +232,18 @@ int ha_frondb::open(const char *path, int, uint) {
 }
 
 int ha_frondb::close() {
+  mrr_.dsmrr_close();
   cursor_.reset();
   buffer_.reset();
   return 0;
 }
 
 int ha_frondb::reset() {
+  mrr_.dsmrr_close();
   cursor_.reset();
   rows_ = {};
+  at_ = 0;
+  has_range_end_ = has_last_key_ = is_sql_handler_ = false;
   key_read_ = false;
   connection_ = nullptr;
   return 0;

@@ -6,7 +6,8 @@
      index tree       key: the encoded index key, and behind it the primary one
      unique index     key: the encoded index key alone, if no part of it is NULL
                       value of both: length of the primary key, the key itself in a unique index,
-                      and the fields of both keys for reads of the index alone
+                      and those fields of both keys that do not come back from the keys, for reads of
+                      the index alone; in a clustering index the row
 
    A handler is used by one thread at a time. What handlers of one table share is Share. */
 
@@ -18,6 +19,7 @@
 #include <handler.h>
 #include <thr_lock.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -35,7 +37,8 @@ class Connection;
 struct Index {
   Tree tree;
   KeyCodec codec;
-  /** Of its key and the primary one; what an entry holds for reads of the index alone. */
+  /** Of its key and the primary one; what an entry holds for reads of the index alone, because it cannot be
+      told from the keys. */
   Fields covered;
   bool is_unique = false;
   /** Entries hold the whole row in place of the fields covered. */
@@ -57,12 +60,22 @@ class Share : public Handler_share {
   TableRecord record;
   std::vector<Index> indexes;
   bool has_hidden_key = false;
+  /** An entry has all fields of the primary key, none of them shortened: the server can make a
+      position of them. */
+  bool is_primary_covered = true;
 
   /** Numbers that only grow; kept in the dictionary before they are used. */
   int next_hidden(uint64_t *number);
   std::mutex counting;
-  uint64_t auto_increment = 0;
-  bool knows_auto_increment = false;
+  /** The next AUTO_INCREMENT. Written under `counting`. */
+  std::atomic<uint64_t> auto_increment{1};
+  /** Makes the next one at least this. */
+  int raise_auto_increment(uint64_t next);
+  /** Takes `wanted` numbers from `first` on; `after` is one behind the last. */
+  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
+                             uint64_t *after);
+  /** Numbers from `unused` on were reserved up to `after` and not used. */
+  int give_back_auto_increment(uint64_t after, uint64_t unused);
 
  private:
   uint64_t hidden_next_ = 0, hidden_end_ = 0;
@@ -109,6 +122,21 @@ class ha_frondb final : public handler {
   int index_prev(uchar *record) override;
   int index_first(uchar *record) override;
   int index_last(uchar *record) override;
+  int index_next_same(uchar *record, const uchar *key, uint length) override;
+  int read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) override;
+
+  Item *idx_cond_push(uint index, Item *condition) override;
+  bool rowid_filter_push(Rowid_filter *filter) override;
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count, uint *bytes,
+                                      uint *mode, Cost_estimate *cost) override;
+  ha_rows multi_range_read_info(uint index, uint count, uint keys, uint parts, uint *bytes, uint *mode,
+                                Cost_estimate *cost) override;
+  int multi_range_read_init(RANGE_SEQ_IF *ranges, void *init, uint count, uint mode,
+                            HANDLER_BUFFER *buffer) override;
+  int multi_range_read_next(range_id_t *range) override;
+  int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
+  handler *clone(const char *name, MEM_ROOT *root) override;
+  void init_table_handle_for_HANDLER() override { is_sql_handler_ = true; }
 
   int info(uint flag) override;
   ha_rows records_in_range(uint index, const key_range *min, const key_range *max,
@@ -119,6 +147,7 @@ class ha_frondb final : public handler {
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
+  void release_auto_increment() override;
   void print_error(int error, myf flag) override;
   bool get_error_message(int error, String *text) override;
   void update_create_info(HA_CREATE_INFO *info) override;
@@ -138,15 +167,28 @@ class ha_frondb final : public handler {
   /** The tree's place among the share's; the primary one is first. */
   uint tree_of(uint index) const;
 
-  int open_cursor(uint tree, const std::string &lo, const std::string *hi);
+  // Reading.
+  int open_cursor(uint tree, std::string_view lo, const std::string *hi);
   int step(bool forward, uchar *record);
+  int step_in_index(bool forward, uchar *record);
   int fetch(bool forward);
-  int show(uchar *record);
   int turn(bool forward);
-  int read_primary(frondb_slice key, uchar *record);
+  /** Moves on to a state that sees what later statements did: HANDLER reads over many. */
+  void park();
+  int read_exact(uint tree, const std::string &key, uchar *record);
+  int show(frondb_slice key, frondb_slice value, uchar *record);
+  int show_entry(frondb_slice key, frondb_slice value, uchar *record);
+  bool decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record);
+  int check_entry();
+  bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
+  bool has_filter() const { return pushed_rowid_filter && rowid_filter_is_active && share_->is_primary_covered; }
+  int read_row(uchar *record);
+  int decode_row(std::string_view row, uchar *record);
+  int get(uint tree, std::string_view key, bool *found);
+  bool is_whole_key(uint index, const uchar *key, uint length) const;
   int damaged() const;
   int begin_statement(THD *thd, bool writes);
-  int keep_explicit_auto_increment(const uchar *record);
+  int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 
   fron::Share *get_share(const char *path, int *error);
@@ -166,10 +208,23 @@ class ha_frondb final : public handler {
   size_t at_ = 0;
   size_t batch_ = 0;
   bool forward_ = true;
-  /** Tree of the cursor, and the primary key of the row shown last. */
   uint cursor_tree_ = 0;
+  /** Where the cursor of a search for a whole prefix ends, and a plain step goes on; else empty. */
+  std::string exact_end_;
+  /** Where the range that is about to be read ends; `has_range_end_` for one search. */
+  std::string range_end_;
+  bool has_range_end_ = false;
+  /** Without a cursor: the key from which the next step goes on, if there is one. */
+  std::string last_key_;
+  bool has_last_key_ = false;
+  bool is_sql_handler_ = false;
+  /** The primary key of the row shown last. */
   std::string current_;
+  std::string lo_, hi_;
   fron::Buffer buffer_;
+  DsMrr_impl mrr_;
+  /** One behind the AUTO_INCREMENT numbers that the statement has reserved; 0 if none. */
+  uint64_t reserved_after_ = 0;
 
   std::string key_, value_, primary_, other_key_, other_value_, other_primary_;
   std::vector<uchar> image_;

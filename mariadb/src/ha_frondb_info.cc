@@ -42,10 +42,7 @@ int ha_frondb::info(uint flag) {
       }
     }
   }
-  if (flag & HA_STATUS_AUTO && table->found_next_number_field) {
-    std::lock_guard<std::mutex> guard(share_->counting);
-    stats.auto_increment_value = share_->auto_increment;
-  }
+  if (flag & HA_STATUS_AUTO && table->found_next_number_field) stats.auto_increment_value = share_->auto_increment;
   return 0;
 }
 

@@ -12,6 +12,7 @@
 using namespace fron;
 
 int ha_frondb::begin_statement(THD *thd, bool writes) {
+  if (is_sql_handler_) park();
   connection_ = Connection::of(thd);
   return connection_->begin_statement(thd, writes);
 }

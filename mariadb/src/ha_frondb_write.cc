@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ha_frondb.h. Here: keys and entries of a row, writing, AUTO_INCREMENT. */
+   See ha_frondb.h. Here: keys and entries of a row, writing. */
 
 #include "ha_frondb.h"
 
@@ -80,7 +80,6 @@ int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
 int ha_frondb::write_row(const uchar *record) {
   if (table->next_number_field && record == table->record[0])
     if (int error = update_auto_increment()) return error;
-  if (int error = keep_explicit_auto_increment(record)) return error;
   frondb_txn *txn = connection_->txn();
   uint64_t number = 0;
   if (share_->has_hidden_key)
@@ -108,11 +107,10 @@ int ha_frondb::write_row(const uchar *record) {
       if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
     Error ignored = frondb_txn_release_savepoint(txn, savepoint);
   }
-  return error;
+  return error ? error : keep_auto_increment_of(record);
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
-  if (int error = keep_explicit_auto_increment(after)) return error;
   frondb_txn *txn = connection_->txn();
   uint64_t savepoint = 0;
   if (Error error = frondb_txn_set_savepoint(txn, &savepoint)) return ha_error(error);
@@ -142,7 +140,7 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (error && error != HA_ERR_LOCK_DEADLOCK)
     if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
   Error ignored = frondb_txn_release_savepoint(txn, savepoint);
-  return error;
+  return error ? error : keep_auto_increment_of(after);
 }
 
 int ha_frondb::delete_row(const uchar *record) {
@@ -155,51 +153,4 @@ int ha_frondb::delete_row(const uchar *record) {
     error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
   }
   return error;
-}
-
-// --- AUTO_INCREMENT ---
-
-uint64_t ha_frondb::auto_increment_of(const uchar *record) {
-  Field *field = table->found_next_number_field;
-  AtRecord moved(field, record - table->record[0]);
-  longlong value = field->val_int();
-  return value < 0 && !(field->flags & UNSIGNED_FLAG) ? 0 : uint64_t(value);
-}
-
-int ha_frondb::keep_explicit_auto_increment(const uchar *record) {
-  if (!table->found_next_number_field) return 0;
-  uint64_t value = auto_increment_of(record);
-  std::lock_guard<std::mutex> guard(share_->counting);
-  if (!share_->knows_auto_increment || value < share_->auto_increment || value == ~0ULL) return 0;
-  share_->auto_increment = value + 1;
-  return ha_error(dictionary().keep_auto_increment(share_->record.number, value + 1));
-}
-
-void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
-                                   ulonglong *reserved) {
-  std::lock_guard<std::mutex> guard(share_->counting);
-  *first = ULONGLONG_MAX;
-  if (!share_->knows_auto_increment) {
-    if (Error error = dictionary().auto_increment(share_->record.number, &share_->auto_increment)) return;
-    share_->auto_increment = std::max<uint64_t>(1, share_->auto_increment);
-    share_->knows_auto_increment = true;
-  }
-  uint64_t next = share_->auto_increment;
-  if (increment > 1) {
-    offset = offset > increment ? 0 : offset;
-    uint64_t past = next > offset ? next - offset : 0;
-    next = offset + (past + increment - 1) / increment * increment;
-  }
-  uint64_t after = next + wanted * increment;
-  if (after < next) return;
-  if (Error error = dictionary().keep_auto_increment(share_->record.number, after)) return;
-  share_->auto_increment = after;
-  *first = next;
-  *reserved = wanted;
-}
-
-void ha_frondb::update_create_info(HA_CREATE_INFO *create_info) {
-  if (create_info->used_fields & HA_CREATE_USED_AUTO || !table->found_next_number_field) return;
-  std::lock_guard<std::mutex> guard(share_->counting);
-  create_info->auto_increment_value = share_->auto_increment;
 }

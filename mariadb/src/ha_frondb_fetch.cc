@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ha_frondb.h. Here: how entries come from the engine, in batches where nothing is locked, and
+   rows out of entries. A cursor of an index passes over what a pushed condition or a filter of
+   rows rejects, before it reads the row. */
+
+#include "ha_frondb.h"
+
+#include <algorithm>
+
+#include "frondb_entry.h"
+#include "frondb_error.h"
+#include "frondb_txn.h"
+
+using namespace fron;
+
+namespace {
+
+/** Entries a crossing: few at first, for most reads want few; more where the range has an end. */
+constexpr size_t BATCH_OPEN = 1, BATCH_BOUND = 8, BATCH_MAX = 128;
+constexpr size_t BATCH_BYTES = 256 << 10;
+/** No error of the server: the row is locked and such are passed over, or a condition rejects it. */
+constexpr int SKIPPED = -1;
+
+}  // namespace
+
+int ha_frondb::damaged() const {
+  const char *index = "(rows)";
+  for (uint k = 0; k < table->s->keys; k++)
+    if (tree_of(k) == cursor_tree_) index = table->key_info[k].name.str;
+  return ha_damaged(table->s->normalized_path.str, index);
+}
+
+// --- Entries ---
+
+int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {
+  frondb_slice end = hi ? slice(*hi) : frondb_slice{};
+  cursor_tree_ = tree;
+  rows_ = {};
+  at_ = 0;
+  has_last_key_ = false;
+  batch_ = hi ? BATCH_BOUND : BATCH_OPEN;
+  return ha_error(frondb_txn_cursor(connection_->txn(), share_->indexes[tree].tree.get(), slice(lo),
+                                    hi ? &end : nullptr, row_lock_, row_wait_, cursor_.out()));
+}
+
+/** The next entries; what is locked is read one by one. */
+int ha_frondb::fetch(bool forward) {
+  size_t count = row_lock_ == FRONDB_LOCK_NONE && !is_sql_handler_ ? batch_ : 1;
+  batch_ = std::min(batch_ * 8, BATCH_MAX);
+  auto read = forward ? frondb_cursor_next_batch : frondb_cursor_prev_batch;
+  at_ = 0;
+  return ha_error(read(cursor_.get(), count, BATCH_BYTES, &rows_));
+}
+
+/** Goes on in a direction from the entry shown last, without an end. */
+int ha_frondb::turn(bool forward) {
+  forward_ = forward;
+  exact_end_.clear();
+  if (!has_last_key_) {
+    if (at_ == 0 || at_ > rows_.count) return 0;
+    last_key_.assign(view(rows_.entries[at_ - 1].key));
+  }
+  std::string from = last_key_;
+  if (!forward) return open_cursor(cursor_tree_, "", &from);
+  from.push_back(0);
+  return open_cursor(cursor_tree_, from, nullptr);
+}
+
+void ha_frondb::park() {
+  if (!has_last_key_ && at_ > 0 && at_ <= rows_.count) {
+    last_key_.assign(view(rows_.entries[at_ - 1].key));
+    has_last_key_ = true;
+  }
+  cursor_.reset();
+  rows_ = {};
+  at_ = 0;
+}
+
+int ha_frondb::step(bool forward, uchar *record) {
+  if (has_last_key_ || (cursor_ && forward != forward_)) {
+    if (int error = turn(forward)) return error;
+  }
+  if (!cursor_) return HA_ERR_END_OF_FILE;
+  for (;;) {
+    if (at_ == rows_.count)
+      if (int error = fetch(forward)) return error;
+    if (rows_.count == 0) return HA_ERR_END_OF_FILE;
+    const frondb_entry &entry = rows_.entries[at_++];
+    int error = show(entry.key, entry.value, record);
+    if (error != SKIPPED) return error;
+    // At read committed and below nobody has to wait for a row that is not wanted.
+    if (row_lock_ != FRONDB_LOCK_NONE)
+      if (Error failed = frondb_cursor_unlock(cursor_.get())) return ha_error(failed);
+  }
+}
+
+/** A step that does not end with the prefix that was searched for. */
+int ha_frondb::step_in_index(bool forward, uchar *record) {
+  std::string end = std::exchange(exact_end_, {});
+  int error = step(forward, record);
+  if (error != HA_ERR_END_OF_FILE || end.empty() || !forward || !cursor_) return error;
+  if ((error = open_cursor(cursor_tree_, end, nullptr))) return error;
+  return step(forward, record);
+}
+
+/** The one entry of a unique key: no cursor is needed, and a filter may know that there is none. */
+int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
+  cursor_.reset();
+  rows_ = {};
+  at_ = 0;
+  forward_ = true;
+  cursor_tree_ = tree;
+  last_key_ = key;
+  has_last_key_ = true;
+  int error;
+  if (tree == 0) {
+    current_ = key;
+    error = read_row(record);
+  } else {
+    bool found;
+    error = get(tree, key, &found);
+    if (!error) error = found ? show_entry(slice(key), frondb_buffer_value(buffer_.get()), record) : HA_ERR_KEY_NOT_FOUND;
+  }
+  return error == SKIPPED ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
+/** Reads one key into the buffer, locked as the statement asks. */
+int ha_frondb::get(uint tree, std::string_view key, bool *found) {
+  Error error = frondb_txn_get(connection_->txn(), share_->indexes[tree].tree.get(), slice(key), row_lock_,
+                               row_wait_, buffer_.get(), found);
+  return error && error.kind() == FRONDB_BUSY && row_wait_ == FRONDB_SKIP_LOCKED ? SKIPPED : ha_error(error);
+}
+
+// --- Rows ---
+
+int ha_frondb::show(frondb_slice key, frondb_slice value, uchar *record) {
+  if (cursor_tree_ != 0) return show_entry(key, value, record);
+  current_.assign(view(key));
+  return decode_row(view(value), record);
+}
+
+int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
+  frondb_slice primary;
+  std::string_view covered;
+  if (!split_entry(key, value, &primary, &covered)) return damaged();
+  current_.assign(view(primary));
+  bool is_clustering = share_->indexes[cursor_tree_].is_clustering;
+  // Who wants the row for himself locks it where everybody looks: in the primary tree.
+  bool is_enough = row_lock_ == FRONDB_LOCK_NONE && (is_clustering || (key_read_ && share_->is_primary_covered));
+  bool checks = record == table->record[0] && (has_condition() || has_filter());
+  // Who reads by an index alone computes no generated fields, so they come from the entry also where
+  // the row is read.
+  if (key_read_ || checks || is_enough)
+    if (!decode_entry(key, primary, covered, record)) return damaged();
+  if (checks)
+    if (int error = check_entry()) return error;
+  return is_enough ? 0 : read_row(record);
+}
+
+/** The fields that an entry of an index has: those of its key, of the primary one, and those that it holds
+    because they do not come back from keys. False if it is damaged. */
+bool ha_frondb::decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record) {
+  const Index &index = share_->indexes[cursor_tree_];
+  if (index.is_clustering && !unpack_row(table, covered, record)) return false;
+  if (!index.is_clustering && !unpack_fields(table, index.covered, covered, record)) return false;
+  if (!index.codec.decode(table, &table->key_info[active_index], view(key), record)) return false;
+  if (share_->has_hidden_key) return true;
+  const KEY *primary_info = &table->key_info[table->s->primary_key];
+  return share_->indexes[0].codec.decode(table, primary_info, view(primary), record);
+}
+
+/** Whether the fields of an entry, in the server's record, are wanted. */
+int ha_frondb::check_entry() {
+  check_result_t result = CHECK_POS;
+  if (has_condition()) result = handler_index_cond_check(this);
+  if (result == CHECK_POS && has_filter()) result = handler_rowid_filter_check(this);
+  switch (result) {
+    case CHECK_POS: return 0;
+    case CHECK_NEG: return SKIPPED;
+    case CHECK_OUT_OF_RANGE: return HA_ERR_END_OF_FILE;
+    default: return HA_ERR_ABORTED_BY_USER;
+  }
+}
+
+/** The row whose primary key is `current_`. */
+int ha_frondb::read_row(uchar *record) {
+  bool found;
+  if (int error = get(0, current_, &found)) return error;
+  return found ? decode_row(view(frondb_buffer_value(buffer_.get())), record) : HA_ERR_KEY_NOT_FOUND;
+}
+
+int ha_frondb::decode_row(std::string_view row, uchar *record) {
+  return unpack_row(table, row, record) ? 0 : damaged();
+}
