@@ -229,6 +229,14 @@ Error Dictionary::put_record(const Batch &batch, const std::string &key, const T
   return frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes));
 }
 
+Error Dictionary::forget_counters(const Batch &batch, uint64_t table) {
+  for (Counter counter : {AUTO_INCREMENT, HIDDEN_KEY}) {
+    std::string of = number_key(table) + char(counter);
+    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(of))) return error;
+  }
+  return {};
+}
+
 Error Dictionary::create(const std::string &key, TableRecord *record,
                          const std::vector<frondb_tree_options *> &options) {
   if (Error error = next_number(&record->number)) return error;
@@ -259,10 +267,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
-  for (Counter counter : {AUTO_INCREMENT, HIDDEN_KEY}) {
-    std::string of = number_key(record.number) + char(counter);
-    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(of))) return error;
-  }
+  if (Error error = forget_counters(batch, record.number)) return error;
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
   drop_trees(record);
   return {};
@@ -292,7 +297,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   Batch batch;
   Error error = frondb_batch_new(batch.out());
   if (!error) error = put_record(batch, key, record);
-  if (!error) error = frondb_batch_delete(batch.get(), counters_.get(), slice(number_key(old.number)));
+  if (!error) error = forget_counters(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   drop_trees(error ? record : old);
   return error;

@@ -79,6 +79,7 @@ class Dictionary {
   Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
   void drop_trees(const TableRecord &record);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
+  Error forget_counters(const Batch &batch, uint64_t table);
   Error next_number(uint64_t *number);
 
   frondb_db *db_ = nullptr;

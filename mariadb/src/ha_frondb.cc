@@ -218,6 +218,11 @@ int ha_frondb::truncate() {
   return share_->open(table, name);
 }
 
+bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *, uint changes) {
+  // EXCHANGE PARTITION asks: trees know how they were made, so options need not be the same.
+  return changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
+}
+
 int ha_frondb::open(const char *path, int, uint) {
   int error = 0;
   share_ = get_share(path, &error);

@@ -103,6 +103,7 @@ class ha_frondb final : public handler {
   int delete_table(const char *path) override;
   int rename_table(const char *from, const char *to) override;
   int truncate() override;
+  bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
 
   int write_row(const uchar *record) override;
   int update_row(const uchar *before, const uchar *after) override;
