@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop linker
+.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop test-mariadb linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -46,6 +46,9 @@ server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a clien
 
 server-stop: linker ## Stop it
 	@$(XTASK) server-stop
+
+test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
+	@$(XTASK) test-mariadb
 
 # The only thing cargo cannot bring along, and what xtask itself needs to be built.
 linker:

@@ -56,6 +56,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   plugin     build ha_frondb.so for the installed MariaDB server
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
+  test-mariadb  all tests that need a server (part of test)
+  mtr        SUITES= TESTS= ENGINE=  the server's own test suites, single ones
 ";
 
 fn main() -> ExitCode {
@@ -81,6 +83,8 @@ fn main() -> ExitCode {
         "plugin" => mariadb::build(),
         "server" => mariadb::start(),
         "server-stop" => mariadb::stop(),
+        "test-mariadb" => mariadb::test(),
+        "mtr" => mariadb::mtr(&rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

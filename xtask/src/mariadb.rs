@@ -1,17 +1,24 @@
-//! `cargo xtask plugin`, `server` and `server-stop`: ENGINE=FronDB for the MariaDB server of Debian.
+//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb` and `mtr`: ENGINE=FronDB for the MariaDB
+//! server of Debian.
 //!
 //! ```text
 //!   source    headers that no package has, from the server's source package  target/mariadb/source
 //!   plugin    libfrondb_capi.a and mariadb/, together                        target/mariadb/build/ha_frondb.so
 //!   server    a private mariadbd with the plugin loaded                      var/
+//!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
+//!   test      all tests that need a server
 //! ```
 
+mod mtr;
 mod plugin;
 mod server;
 mod source;
+mod test;
 
+pub(crate) use mtr::{check_differences, command as mtr};
 pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};
+pub(crate) use test::{run as test, steps as test_steps};
 
 use std::path::PathBuf;
 

@@ -78,28 +78,30 @@ impl Cmd {
     }
 
     /// Runs a `cargo test` command and counts what its harnesses report, output passed through.
-    pub(crate) fn run_tests(mut self) -> (Counts, Result) {
-        eprintln!("$ {}", self.shown);
+    pub(crate) fn run_tests(self) -> (Counts, Result) {
         let mut counts = Counts::default();
+        let result = self.run_lines(|line| counts.add_line(line));
+        (counts, result)
+    }
+
+    /// Runs it and shows each line of its output to `each`; output passed through.
+    pub(crate) fn run_lines(mut self, mut each: impl FnMut(&str)) -> Result {
+        eprintln!("$ {}", self.shown);
         let child = self.command.stdout(Stdio::piped()).spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(e) => return (counts, Err(format!("cannot start `{}`: {e}", self.shown))),
-        };
+        let mut child = child.map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
         if let Some(stdout) = child.stdout.take() {
             let mut out = std::io::stdout().lock();
             for line in BufReader::new(stdout).split(b'\n').map_while(std::result::Result::ok) {
-                counts.add_line(&String::from_utf8_lossy(&line));
+                each(&String::from_utf8_lossy(&line));
                 // Nobody reads on after a closed pipe; the exit status still counts.
                 let _ = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
             }
         }
-        let result = match child.wait() {
+        match child.wait() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("`{}` failed: {status}", self.shown)),
             Err(e) => Err(format!("cannot wait for `{}`: {e}", self.shown)),
-        };
-        (counts, result)
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Cheap checks come first, so a slip shows in seconds; a failed step does not hide those after it.
 //! One build profile serves all of it: clippy shares build scripts with the tests, and shuttle, which
-//! needs other compiler flags, has its own folder below `target/` with only the crates it tests.
+//! needs other compiler flags, has its own folder below `target/` with only the crates it tests. What
+//! needs a MariaDB server comes last, with the plugin built as it is shipped.
 
 use crate::step::{Cmd, Summary};
-use crate::{Result, install, layers, report, shuttle, tidy};
+use crate::{Result, install, layers, mariadb, report, shuttle, tidy};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -24,5 +25,6 @@ pub(crate) fn run() -> Result {
         Cmd::new("cargo", "test --quiet --no-fail-fast --doc").run_tests()
     });
     summary.tests("shuttle", shuttle::run_counted);
+    mariadb::test_steps(&mut summary);
     summary.finish()
 }

@@ -103,7 +103,7 @@ pub(crate) fn markdown_files() -> Result<Vec<SourceFile>> {
 }
 
 /// Files with an extension; any of them if it is empty.
-fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFile>> {
+pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(folder, extension, &mut files)?;
     files.sort_by(|a, b| a.path.cmp(&b.path));

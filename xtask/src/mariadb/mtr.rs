@@ -1,0 +1,110 @@
+//! MariaDB's own test suites (mtr, the package `mariadb-test`), run with ENGINE=FronDB in a private tree.
+//!
+//! | module | |
+//! |---|---|
+//! | [`tree`] | a copy of the suites, with our plugin, our overlay and our suite in it |
+//! | [`outcome`] | what mtr reports, as counts |
+//! | [`differences`] | where FronDB is let differ from the expected result, and why |
+//!
+//! mtr finds an overlay of suite `storage_engine` below `plugin/frondb/storage_engine` and runs it by the
+//! name `storage_engine-frondb`.
+
+mod differences;
+mod outcome;
+mod tree;
+
+pub(crate) use differences::check as check_differences;
+pub(super) use outcome::Outcome;
+pub(super) use tree::Tree;
+
+use std::path::PathBuf;
+
+use super::plugin;
+use crate::install::{apt, on_path};
+use crate::step::Cmd;
+use crate::{Result, variables};
+
+/// Minutes after which a test is hung.
+const TEST_MINUTES: u32 = 10;
+/// Minutes after which a whole run is.
+const RUN_MINUTES: u32 = 180;
+
+/// One run of mtr.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Suites, by mtr's names.
+    pub(super) suites: Vec<String>,
+    /// Arguments beyond those that every run has.
+    pub(super) arguments: Vec<String>,
+    /// Single tests; all of the suites if there are none.
+    pub(super) tests: Vec<String>,
+}
+
+impl Run {
+    /// Everything in these suites.
+    pub(super) fn of(suites: &[&str]) -> Self {
+        Self { suites: suites.iter().map(|&suite| suite.to_owned()).collect(), ..Self::default() }
+    }
+
+    /// Every table in the engine that is named, for suites that know nothing of it.
+    pub(super) fn substituting(mut self, engine: &str) -> Self {
+        let mut options = vec![format!("--default-storage-engine={engine}")];
+        if engine != "innodb" {
+            let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
+            options.extend(plugin.map(str::to_owned));
+            options.push("--ignore-db-dirs=#frondb".to_owned());
+        }
+        self.arguments.extend(options.iter().map(|option| format!("--mysqld={option}")));
+        self
+    }
+}
+
+/// Installs the suites and makes the tree with our plugin in it.
+pub(super) fn tree() -> Result<Tree> {
+    let plugin = plugin::plugin()?;
+    let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
+    apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))?;
+    Tree::make(&plugin)
+}
+
+/// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE substitutes.
+pub(crate) fn command(args: &[String]) -> Result {
+    let mut run = Run::default();
+    for (name, value) in variables(args, &["SUITES", "TESTS", "ENGINE"])? {
+        let words = || value.split([' ', ',']).map(str::to_owned);
+        match name {
+            "SUITES" => run.suites.extend(words()),
+            "TESTS" => run.tests.extend(words()),
+            _ => run = run.substituting(value),
+        }
+    }
+    let outcome = run_in(&tree()?, run)?;
+    println!("{outcome}");
+    outcome.demand_all()
+}
+
+/// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.
+pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command =
+        Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")
+            .arg("--max-save-core=0")
+            .arg("--max-save-datadir=0")
+            .arg(&format!("--parallel={workers}"))
+            .arg(&format!("--testcase-timeout={TEST_MINUTES}"))
+            .arg(&format!("--suite-timeout={RUN_MINUTES}"))
+            .arg(&format!("--suite={}", run.suites.join(",")))
+            .dir(tree.suites());
+    for argument in run.arguments.iter().chain(&run.tests) {
+        command = command.arg(argument);
+    }
+    let mut outcome = Outcome::default();
+    let result = command.run_lines(|line| outcome.add_line(line));
+    match result {
+        Ok(()) => tree.clean(),
+        // It fails when a test did, which the outcome says better.
+        Err(_) if !outcome.failed.is_empty() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(outcome)
+}

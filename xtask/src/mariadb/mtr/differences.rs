@@ -1,0 +1,112 @@
+//! Where FronDB's result in the server's own suites differs from the expected one, and why: files
+//! `<test>.rdiff` and `disabled.def` of our overlay, each with a row in mariadb/mysql-test/README.md.
+//!
+//! ```text
+//!   | storage_engine.alter_table | server | prints a default and a collation | ...
+//!     test                         kind     what and why
+//! ```
+//!
+//! `server` is a difference that InnoDB shows byte for byte on the same server, whose expected results are
+//! older than it is; `engine` one of FronDB's own; `disabled` a test that does not run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::Result;
+use crate::workspace::{files_below, read, root};
+
+const PAGE: &str = "mariadb/mysql-test/README.md";
+const OVERLAY: &str = "mariadb/mysql-test/storage_engine";
+
+/// Tests and the kind of their difference.
+type Kinds = BTreeMap<String, String>;
+
+/// What the page says.
+pub(crate) fn documented() -> Result<Kinds> {
+    Ok(rows(&read(&root().join(PAGE))?))
+}
+
+/// Differences without a reason, and reasons without a difference.
+pub(crate) fn check() -> Result<Vec<String>> {
+    let mut present = Kinds::new();
+    for file in files_below(&root().join(OVERLAY), "rdiff")? {
+        present.insert(name(&file.path, ".rdiff"), "rdiff".to_owned());
+    }
+    for file in files_below(&root().join(OVERLAY), "def")? {
+        let suite = name(&file.path, "/disabled.def");
+        present.extend(
+            disabled(&file.text).map(|test| (format!("{suite}.{test}"), "disabled".to_owned())),
+        );
+    }
+    Ok(compare(&present, &documented()?))
+}
+
+/// `storage_engine/trx.xa` of its file in the overlay.
+fn name(path: &str, end: &str) -> String {
+    let inner = path.strip_prefix("mariadb/mysql-test/").unwrap_or(path);
+    let inner = inner.strip_suffix(end).unwrap_or(inner);
+    if end.starts_with('/') {
+        return inner.to_owned();
+    }
+    let file = Path::new(inner);
+    let suite = file.parent().unwrap_or(Path::new("")).display();
+    format!("{suite}.{}", file.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Names in a disabled.def.
+fn disabled(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.split_once(':')?.0.trim()))
+}
+
+fn rows(page: &str) -> Kinds {
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    page.lines()
+        .map(cells)
+        .filter(|cells| cells.len() > 3 && cells[1].starts_with("storage_engine"))
+        .map(|mut cells| (cells.swap_remove(1), cells[2].clone()))
+        .collect()
+}
+
+fn compare(present: &Kinds, documented: &Kinds) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (test, how) in present {
+        let fits = match documented.get(test).map(String::as_str) {
+            Some("disabled") => how == "disabled",
+            Some("server" | "engine") => how == "rdiff",
+            _ => false,
+        };
+        if !fits {
+            findings.push(format!("{PAGE}: {test} ({how}) has no row, or one of another kind"));
+        }
+    }
+    let idle = documented.keys().filter(|test| !present.contains_key(*test));
+    findings.extend(idle.map(|test| format!("{PAGE}: {test} has a row and no difference")));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_difference_has_its_row_and_every_row_its_difference() {
+        let page = "| test | kind |\n|---|---|\n| storage_engine.a | server | x |\n\
+                    | storage_engine/trx.b | disabled | y |\n| storage_engine.gone | engine | z |\n";
+        let present = Kinds::from(
+            [
+                ("storage_engine.a", "rdiff"),
+                ("storage_engine/trx.b", "rdiff"),
+                ("storage_engine.c", "rdiff"),
+            ]
+            .map(|(test, how)| (test.to_owned(), how.to_owned())),
+        );
+        let findings = compare(&present, &rows(page));
+        assert_eq!(findings.len(), 3, "{findings:?}");
+        assert_eq!(
+            name("mariadb/mysql-test/storage_engine/trx/xa.rdiff", ".rdiff"),
+            "storage_engine/trx.xa"
+        );
+        assert_eq!(disabled("# head\na : why\nb: c: d\n").collect::<Vec<_>>(), ["a", "b"]);
+    }
+}

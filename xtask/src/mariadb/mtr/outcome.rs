@@ -1,0 +1,99 @@
+//! What a run of mtr reports, one line a test:
+//!
+//! ```text
+//! storage_engine-frondb.1st                w2 [ pass ]      8
+//! storage_engine-frondb.type_int           [ disabled ]  MDEV-10252 - ...
+//! engines/funcs.an_calendar 'innodb'       w1 [ skipped ]  Needs ...
+//! ```
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::Result;
+use crate::step::Counts;
+
+/// Names of tests by how they ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) passed: BTreeSet<String>,
+    pub(crate) failed: BTreeSet<String>,
+    pub(crate) skipped: BTreeSet<String>,
+    pub(crate) disabled: BTreeSet<String>,
+}
+
+impl Outcome {
+    /// Takes in one line of mtr's output.
+    pub(super) fn add_line(&mut self, line: &str) {
+        let Some((head, tail)) = line.split_once("[ ") else { return };
+        let Some((word, _)) = tail.split_once(" ]") else { return };
+        // The name, its combination, and which worker had it.
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let Some(name) = words.first().filter(|name| name.contains('.')) else { return };
+        let combination = words.get(1).filter(|word| word.starts_with('\''));
+        let name = match combination {
+            Some(combination) => format!("{name} {combination}"),
+            None => (*name).to_owned(),
+        };
+        let place = match word {
+            "pass" => &mut self.passed,
+            // A test that passes when it is tried again did fail.
+            "fail" | "retry-fail" | "retry-pass" | "exp-fail" => &mut self.failed,
+            "skipped" => &mut self.skipped,
+            "disabled" => &mut self.disabled,
+            _ => return,
+        };
+        place.insert(name);
+    }
+
+    /// For the summary of `make test`.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { passed: self.passed.len() as u64, failed: self.failed.len() as u64 }
+    }
+
+    /// An error that names what failed; so is a run of nothing.
+    pub(crate) fn demand_all(&self) -> Result {
+        if !self.failed.is_empty() {
+            let names: Vec<&str> = self.failed.iter().map(String::as_str).collect();
+            return Err(format!("failed: {}", names.join(", ")));
+        }
+        if self.passed.is_empty() { Err("mtr ran no test".to_owned()) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "mtr: {} passed, {} failed, {} skipped, {} disabled",
+            self.passed.len(),
+            self.failed.len(),
+            self.skipped.len(),
+            self.disabled.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_by_their_outcome() {
+        let mut outcome = Outcome::default();
+        for line in [
+            "storage_engine-frondb.type_int           [ disabled ]  MDEV-10252 - Row count",
+            "storage_engine-frondb.1st                w2 [ pass ]      8",
+            "storage_engine/trx-frondb.xa             w1 [ fail ]",
+            "engines/funcs.an_calendar 'innodb'       w1 [ pass ]     11",
+            "main.ssl                                 w1 [ skipped ]  Needs SSL",
+            "        Test ended at 2026-11-22 11:57:53",
+            "# [ ALTER TABLE t1 ROW_FORMAT=FIXED ]",
+        ] {
+            outcome.add_line(line);
+        }
+        assert_eq!(outcome.to_string(), "mtr: 2 passed, 1 failed, 1 skipped, 1 disabled");
+        assert!(outcome.passed.contains("engines/funcs.an_calendar 'innodb'"));
+        assert_eq!(outcome.demand_all(), Err("failed: storage_engine/trx-frondb.xa".to_owned()));
+        assert!(Outcome::default().demand_all().is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! A private copy of the server's test suites: failing tests write beside their results, and our files
+//! have to be among theirs.
+//!
+//! ```text
+//!   target/mariadb/mtr/bin, sbin            links into the system
+//!                     lib/mysql/plugin      links to the server's plugins, and ours
+//!                     share/mysql           links, and
+//!                       mysql-test          the copy
+//!                         plugin/frondb     mariadb/mysql-test, copied anew each time
+//!                     copied                the version of the server that it was made of
+//! ```
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::mariadb::{folder, plugin};
+use crate::step::Cmd;
+use crate::workspace::root;
+
+/// Where Debian's package puts the suites.
+pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
+
+/// The tree.
+#[derive(Debug)]
+pub(crate) struct Tree(PathBuf);
+
+impl Tree {
+    /// Makes it, or brings it up to date.
+    pub(super) fn make(ours: &Path) -> Result<Self> {
+        let tree = Self(folder().join("mtr"));
+        let version = Cmd::new(&plugin::server()?.display().to_string(), "--version").output()?;
+        let stamp = tree.0.join("copied");
+        if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == version) {
+            tree.link_plugins(ours)?;
+            tree.overlay()?;
+            return Ok(tree);
+        }
+        remove(&tree.0)?;
+        tree.copy()?;
+        tree.link_plugins(ours)?;
+        tree.overlay()?;
+        fs::write(&stamp, version).map_err(at(&stamp))?;
+        Ok(tree)
+    }
+
+    /// The folder that mtr runs in.
+    pub(crate) fn suites(&self) -> PathBuf {
+        self.0.join("share/mysql/mysql-test")
+    }
+
+    fn copy(&self) -> Result {
+        let share = self.0.join("share/mysql");
+        fs::create_dir_all(&share).map_err(at(&share))?;
+        link(Path::new("/usr/bin"), &self.0)?;
+        link(Path::new("/usr/sbin"), &self.0)?;
+        for path in entries(Path::new("/usr/share/mysql"))? {
+            if path != Path::new(INSTALLED) {
+                link(&path, &share)?;
+            }
+        }
+        let to = self.suites().display().to_string();
+        Cmd::new("cp", "-r").arg(INSTALLED).arg(&to).run()
+    }
+
+    fn link_plugins(&self, ours: &Path) -> Result {
+        let plugins = self.0.join("lib/mysql/plugin");
+        remove(&plugins)?;
+        fs::create_dir_all(&plugins).map_err(at(&plugins))?;
+        for path in entries(Path::new("/usr/lib/mysql/plugin"))? {
+            if path.file_name() != ours.file_name() {
+                link(&path, &plugins)?;
+            }
+        }
+        link(ours, &plugins)
+    }
+
+    /// Our overlays and our suite, in place of those of the last run.
+    fn overlay(&self) -> Result {
+        let to = self.suites().join("plugin/frondb");
+        remove(&to)?;
+        let from = root().join("mariadb/mysql-test").display().to_string();
+        Cmd::new("cp", "-r").arg(&from).arg(&to.display().to_string()).run()
+    }
+
+    /// Removes what a run leaves in memory; after a failed one it stays, to be looked at.
+    pub(super) fn clean(&self) {
+        let var = self.suites().join("var");
+        // A link to where mtr keeps it; the next run would remove it, too.
+        if let Ok(kept) = fs::read_link(&var) {
+            let _ = fs::remove_dir_all(kept);
+            let _ = fs::remove_file(var);
+        }
+    }
+}
+
+fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
+
+fn remove(folder: &Path) -> Result {
+    if folder.exists() { fs::remove_dir_all(folder).map_err(at(folder)) } else { Ok(()) }
+}
+
+/// Links a file or folder into a folder, under its own name.
+fn link(from: &Path, folder: &Path) -> Result {
+    let to = folder.join(from.file_name().unwrap_or_default());
+    symlink(from, &to).map_err(at(&to))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(at(folder))).collect()
+}

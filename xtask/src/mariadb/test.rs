@@ -1,0 +1,44 @@
+//! Everything that needs a server: `cargo xtask test-mariadb`, which `make test` includes, and
+//! `test-mariadb-full`.
+
+use super::mtr::{self, Run};
+use super::plugin;
+use crate::Result;
+use crate::step::{Cmd, Counts, Summary};
+
+/// The suite that MariaDB has for engines outside of its tree, with our overlay; and our own.
+const SUITES: [&str; 4] =
+    ["storage_engine-frondb", "storage_engine/trx-frondb", "storage_engine/parts-frondb", "frondb"];
+
+/// `cargo xtask test-mariadb`.
+pub(crate) fn run() -> Result {
+    let mut summary = Summary::default();
+    steps(&mut summary);
+    summary.finish()
+}
+
+/// Builds the plugin and runs what every change must pass.
+pub(crate) fn steps(summary: &mut Summary) {
+    let mut built = None;
+    summary.step("plugin", || {
+        built = Some(plugin::plugin()?);
+        Ok(())
+    });
+    let Some(plugin) = built else { return };
+    summary.tests("plugin: servers", || {
+        let arguments = "test --quiet --no-fail-fast --package frondb-mariadb-harness -- --ignored";
+        Cmd::new("cargo", arguments).env("FRONDB_PLUGIN", &plugin.display().to_string()).run_tests()
+    });
+    summary.tests("plugin: mtr", || suites(Run::of(&SUITES)));
+}
+
+/// Runs suites of which every test must pass.
+fn suites(run: Run) -> (Counts, Result) {
+    match mtr::tree().and_then(|tree| mtr::run_in(&tree, run)) {
+        Ok(outcome) => {
+            println!("{outcome}");
+            (outcome.counts(), outcome.demand_all())
+        }
+        Err(error) => (Counts::default(), Err(error)),
+    }
+}
