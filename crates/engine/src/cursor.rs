@@ -407,7 +407,8 @@ impl Cursor {
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         for slot in version.slots() {
             if !slot.memtable.is_empty() {
-                sources.push(Box::new(slot.memtable.cursor(direction, from, to, seq)));
+                let memtable = slot.memtable.cursor(direction, from, to, seq).only_visible();
+                sources.push(Box::new(memtable));
             }
             for run in slot.runs() {
                 sources.extend(part.source_of(run, direction, seq)?);

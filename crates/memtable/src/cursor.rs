@@ -11,6 +11,7 @@ use crate::arena::{Chunks, Probe, Slot};
 use crate::array::{rank_below, rank_through};
 use crate::gather::{Rests, take_first, take_last};
 use crate::memtable::State;
+use crate::skim::{skim_first, skim_last};
 
 /// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
 /// several sources that these come from.
@@ -40,6 +41,18 @@ pub struct MemCursor {
     pending: Range<usize>,
     /// Messages wanted in the next chunk.
     want: usize,
+    how: How,
+}
+
+/// How slots are gathered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// All of them: whoever merges them needs every message.
+    All,
+    /// All of them while keys have hardly more than one message; see [`MemCursor::only_visible`].
+    Pieces,
+    /// What the snapshot may see, key by key: keys were met that have many messages.
+    Skim,
 }
 
 /// What was not gathered yet.
@@ -62,6 +75,7 @@ impl MemCursor {
             gathered: Vec::new(),
             pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
+            how: How::All,
         }
     }
 
@@ -74,6 +88,15 @@ impl MemCursor {
     ) -> Self {
         let source = Some(Remaining::new(state, tail, bounds, snapshot));
         Self { source, direction, snapshot, ..Self::empty() }
+    }
+
+    /// Leaves out, where that saves work, what no reader of the cursor's snapshot can see: messages of a
+    /// key that are older than a visible put or delete of it. A row that was written a thousand times
+    /// then costs a scan hardly more than another.
+    #[must_use]
+    pub fn only_visible(mut self) -> Self {
+        self.how = How::Pieces;
+        self
     }
 
     pub(crate) fn in_large_chunks(mut self) -> Self {
@@ -112,17 +135,37 @@ impl Remaining {
         Self { state, tail, tail_range, ranges }
     }
 
-    /// Gathers about `want` slots into `out`; none if nothing is left.
-    fn gather(&mut self, direction: Direction, want: usize, out: &mut Vec<Slot>) {
+    fn has_more(&self) -> bool {
+        !self.tail_range.is_empty() || !self.ranges.is_empty()
+    }
+
+    /// Gathers about `want` slots into `out`; none if nothing is left. Says how to go on.
+    fn gather(
+        &mut self,
+        how: How,
+        direction: Direction,
+        want: usize,
+        snapshot: SeqNo,
+        out: &mut Vec<Slot>,
+    ) -> How {
         let Self { state, tail, tail_range, ranges } = self;
         let mut rests: Rests<'_> = SmallVec::new();
         rests.push(&tail[tail_range.clone()]);
         let arrays = &state.arrays;
         rests.extend(ranges.iter().map(|(i, range)| &arrays[*i as usize].slots()[range.clone()]));
-        match direction {
-            Direction::Forward => take_first(&mut rests, want, &state.chunks, out),
-            Direction::Backward => take_last(&mut rests, want, &state.chunks, out),
-        }
+        let chunks = &state.chunks;
+        let passed = match (how, direction) {
+            (How::Skim, Direction::Forward) => skim_first(&mut rests, want, snapshot, chunks, out),
+            (How::Skim, Direction::Backward) => skim_last(&mut rests, want, snapshot, chunks, out),
+            (_, Direction::Forward) => {
+                take_first(&mut rests, want, chunks, out);
+                out.len()
+            }
+            (_, Direction::Backward) => {
+                take_last(&mut rests, want, chunks, out);
+                out.len()
+            }
+        };
         let shrink = |range: &mut Range<usize>, left: usize| match direction {
             Direction::Forward => range.start = range.end - left,
             Direction::Backward => range.end = range.start + left,
@@ -132,7 +175,20 @@ impl Remaining {
             shrink(range, rest.len());
         }
         ranges.retain(|(_, range)| range.start < range.end);
+        match how {
+            How::All => How::All,
+            How::Pieces if 2 * keys(out, &state.chunks) <= out.len() => How::Skim,
+            // Each key is searched for in all arrays, so it must spare more than it costs.
+            How::Skim if passed < 2 * out.len() => How::Pieces,
+            how => how,
+        }
     }
+}
+
+/// How many keys ordered slots have.
+fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
+    let differ = |pair: &&[Slot]| chunks.compare(pair[0], pair[1]).is_ne();
+    slots.windows(2).filter(differ).count() + usize::from(!slots.is_empty())
 }
 
 /// The positions between two keys, given how many slots lie below or up to a key.
@@ -163,9 +219,10 @@ impl Source for MemCursor {
         while chunk.is_empty() {
             if self.pending.is_empty() {
                 self.gathered.clear();
-                source.gather(self.direction, self.want, &mut self.gathered);
+                let Self { direction, want, snapshot, .. } = *self;
+                self.how = source.gather(self.how, direction, want, snapshot, &mut self.gathered);
                 self.pending = 0..self.gathered.len();
-                if self.gathered.is_empty() {
+                if self.gathered.is_empty() && !source.has_more() {
                     self.source = None;
                     return Ok(false);
                 }

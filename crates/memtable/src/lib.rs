@@ -17,6 +17,7 @@ mod gather;
 mod memtable;
 mod order;
 mod ranges;
+mod skim;
 mod stretch;
 mod tiers;
 mod writer;

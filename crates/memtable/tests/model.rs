@@ -6,9 +6,9 @@ mod common;
 
 use std::ops::Bound;
 
-use common::{Model, Shape, collect, random_entry, table};
+use common::{Message, Model, Shape, collect, random_entry, table};
 use frondb_core::prng::Prng;
-use frondb_core::{Direction, SeqNo};
+use frondb_core::{Direction, MessageKind, SeqNo};
 use frondb_memtable::{Entry, Memtable};
 
 /// Grows a memtable and its model by one batch.
@@ -61,6 +61,12 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
         for direction in [Direction::Forward, Direction::Backward] {
             let got = collect(table.cursor(direction, from, to, snapshot), direction);
             assert!(got == expected, "{direction:?} {from:?} {to:?} {snapshot}");
+            let cursor = table.cursor(direction, from, to, snapshot).only_visible();
+            let got = collect(cursor, direction);
+            let what = format!("visible, {direction:?} {from:?} {to:?} {snapshot}");
+            assert!(visible(&got) == visible(&expected), "{what}");
+            let mut all = expected.iter();
+            assert!(got.iter().all(|message| all.any(|other| other == message)), "{what}");
         }
     }
     assert_eq!(table.len(), model.len());
@@ -68,6 +74,20 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
     assert_eq!(table.data_bytes(), model.data_bytes());
     assert_eq!((table.first_key(), table.last_key()), (model.first_key(), model.last_key()));
     assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
+}
+
+/// Of each key the messages down to the first that settles what it has.
+fn visible(messages: &[Message]) -> Vec<Message> {
+    let mut kept: Vec<Message> = Vec::new();
+    let mut settled = false;
+    for message in messages {
+        settled &= kept.last().is_some_and(|last| last.key == message.key);
+        if !settled {
+            settled = message.kind != MessageKind::Update;
+            kept.push(message.clone());
+        }
+    }
+    kept
 }
 
 fn history(seed: u64, shape: &Shape, batches: usize) {
@@ -128,5 +148,28 @@ fn ascending_keys_match_the_model() {
     for seed in 0..4 {
         let shape = Shape { ascending: true, batch: 700, ..Shape::default() };
         history(seed, &shape, 60);
+    }
+}
+
+/// A scan of rows that are written again and again meets each of them about once, in both directions and
+/// at an old snapshot.
+#[test]
+fn a_reader_passes_over_what_it_cannot_see() {
+    const KEYS: u64 = 200;
+    const ROUNDS: u64 = 500;
+    let table = table();
+    for seq in 1..=KEYS * ROUNDS {
+        let key = (seq % KEYS).to_be_bytes();
+        let kind = MessageKind::Put;
+        table.insert_batch(&[Entry { key: &key, seq: SeqNo(seq), kind, value: b"value" }]);
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        for snapshot in [SeqNo::MAX, SeqNo(KEYS * ROUNDS / 2)] {
+            let all = (Bound::Unbounded, Bound::Unbounded);
+            let cursor = table.cursor(direction, all.0, all.1, snapshot).only_visible();
+            let got = collect(cursor, direction);
+            assert_eq!(visible(&got).len() as u64, KEYS);
+            assert!((got.len() as u64) < 2 * KEYS, "{} messages for {KEYS} keys", got.len());
+        }
     }
 }
