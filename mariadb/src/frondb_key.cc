@@ -104,52 +104,82 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std:
 
 size_t group_bytes(CHARSET_INFO *cs) { return group_of(space_weights(cs).size()); }
 
+KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {
+  bool has_length = info.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART);
+  Kind kind = Kind::Fixed;
+  switch (info.field->real_type()) {
+    case MYSQL_TYPE_BIT:
+      // Its image is big-endian, and some of its bits are not where its field points.
+      kind = Kind::Image;
+      break;
+    case MYSQL_TYPE_STRING:
+      // UUIDs and addresses claim to be strings, and know their order themselves.
+      kind = info.field->type_handler()->is_scalar_type() && dynamic_cast<Field_string *>(info.field)
+                 ? Kind::Text
+                 : Kind::Fixed;
+      break;
+    default:
+      if (has_length) kind = Kind::Text;
+  }
+  Part part;
+  part.kind = kind;
+  part.length = info.length;
+  part.has_length = has_length;
+  part.can_be_null = info.null_bit != 0;
+  part.descends = (info.key_part_flag & HA_REVERSE_SORT) != 0;
+  return part;
+}
+
 KeyCodec::KeyCodec(const KEY *key) {
   bool end_is_known = true;
   for (uint i = 0; i < key->user_defined_key_parts; i++) {
-    const KEY_PART_INFO &info = key->key_part[i];
-    bool has_length = info.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART);
-    Kind kind = Kind::Fixed;
-    switch (info.field->real_type()) {
-      case MYSQL_TYPE_BIT:
-        // Its image is big-endian, and some of its bits are not where its field points.
-        kind = Kind::Image;
-        break;
-      case MYSQL_TYPE_STRING:
-        // UUIDs and addresses claim to be strings, and know their order themselves.
-        kind = info.field->type_handler()->is_scalar_type() &&
-                       dynamic_cast<Field_string *>(info.field)
-                   ? Kind::Text
-                   : Kind::Fixed;
-        break;
-      default:
-        if (has_length) kind = Kind::Text;
-    }
-    parts_.push_back({kind, info.length, has_length, info.null_bit != 0,
-                      (info.key_part_flag & HA_REVERSE_SORT) != 0});
+    parts_.push_back(part_of(key->key_part[i]));
     Part &part = parts_.back();
     set_inverse(key, i, &part);
-    if (end_is_known && part.inverse != Inverse::None) decodable_.push_back(info.fieldnr - 1);
+    if (end_is_known && part.inverse != Inverse::None) decodable_.push_back(key->key_part[i].fieldnr - 1);
     end_is_known = end_is_known && part.end != End::Unknown;
   }
   std::sort(decodable_.begin(), decodable_.end());
 }
 
-void KeyCodec::encode(const KEY *key, const uchar *image, uint length, std::string *to) const {
-  const uchar *end = image + length;
-  for (size_t i = 0; i < parts_.size() && image < end; i++) {
-    const Part &part = parts_[i];
-    size_t begin = to->size();
-    bool is_null = part.can_be_null && *image != 0;
-    if (part.can_be_null) {
-      to->push_back(is_null ? 0 : 1);
-      image++;
+void KeyCodec::extend(const KEY *key, const KEY *primary) {
+  // An entry of a unique one has the primary key elsewhere, and the server does not extend it.
+  if (key->flags & HA_NOSAME) return;
+  for (uint i = 0; i < primary->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &wanted = primary->key_part[i];
+    uint number = 0, offset = 0;
+    for (; number < key->ext_key_parts; offset += key->key_part[number++].store_length) {
+      const KEY_PART_INFO &has = key->key_part[number];
+      if (has.fieldnr == wanted.fieldnr && has.length == wanted.length) break;
     }
-    if (!is_null) encode_part(part, key->key_part[i].field, image, to);
-    image += part.length + (part.has_length ? HA_KEY_BLOB_LENGTH : 0);
-    if (part.descends)
-      for (size_t at = begin; at < to->size(); at++) (*to)[at] = char(~(*to)[at]);
+    if (number == key->ext_key_parts) return;
+    behind_.push_back({part_of(wanted), number, offset});
   }
+}
+
+void KeyCodec::encode(const KEY *key, const uchar *image, uint length, std::string *to) const {
+  uint at = 0;
+  for (size_t i = 0; i < parts_.size() && at < length; i++) {
+    encode_nullable(parts_[i], key->key_part[i].field, image + at, to);
+    at += key->key_part[i].store_length;
+  }
+  if (at >= length) return;
+  for (const Behind &behind : behind_) {
+    if (behind.offset >= length) return;
+    encode_nullable(behind.part, key->key_part[behind.number].field, image + behind.offset, to);
+  }
+}
+
+void KeyCodec::encode_nullable(const Part &part, Field *field, const uchar *image, std::string *to) const {
+  size_t begin = to->size();
+  bool is_null = part.can_be_null && *image != 0;
+  if (part.can_be_null) {
+    to->push_back(is_null ? 0 : 1);
+    image++;
+  }
+  if (!is_null) encode_part(part, field, image, to);
+  if (part.descends)
+    for (size_t at = begin; at < to->size(); at++) (*to)[at] = char(~(*to)[at]);
 }
 
 void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,

@@ -25,6 +25,7 @@
 
 class Field;
 struct TABLE;
+typedef struct st_key_part_info KEY_PART_INFO;
 typedef struct st_key KEY;
 
 namespace fron {
@@ -39,6 +40,10 @@ class KeyCodec {
  public:
   KeyCodec() = default;
   explicit KeyCodec(const KEY *key);
+
+  /** Takes in the parts of the primary key that stand behind this one's in an entry: a search may
+      give them, too ("extended keys"), with those left out that this key has itself. */
+  void extend(const KEY *key, const KEY *primary);
 
   /** Appends the encoding of the first `length` bytes of a key image. `key` is that of the
       caller's TABLE: its fields are moved over the image and back. */
@@ -88,15 +93,24 @@ class KeyCodec {
     size_t step = 0;
     Inverse inverse = Inverse::None;
   };
+  /** A part of the primary key: which of the extended key's it is, and where it stands in an image. */
+  struct Behind {
+    Part part;
+    uint number;
+    uint offset;
+  };
+  static Part part_of(const KEY_PART_INFO &info);
   static void set_inverse(const KEY *key, uint at, Part *part);
   static bool next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
                    bool *is_null);
   static bool find_end(const Part &part, std::string_view bytes, size_t *end);
   static void image_of(const Part &part, std::string_view body, uchar *image);
   static void put(const Part &part, Field *field, std::string_view body);
+  void encode_nullable(const Part &part, Field *field, const uchar *image, std::string *to) const;
   void encode_part(const Part &part, Field *field, const uchar *data, std::string *to) const;
 
   std::vector<Part> parts_;
+  std::vector<Behind> behind_;
   std::vector<uint> decodable_;
 };
 

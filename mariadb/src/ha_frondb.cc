@@ -66,6 +66,7 @@ int Share::open(const TABLE *table, const std::string &of) {
     cover(key);
     if (!has_hidden_key) {
       const KEY *primary = &table->key_info[table->s->primary_key];
+      index.codec.extend(key, primary);
       cover(primary);
       for (uint i = 0; i < primary->user_defined_key_parts; i++)
         if (!is_whole(primary->key_part[i])) is_primary_covered = false;
