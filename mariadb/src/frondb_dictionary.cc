@@ -12,8 +12,10 @@ namespace {
 
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
-/** Counters: the last number given to a table under "", AUTO_INCREMENT under tables' numbers. */
+/** The last number given to a table under "", and under each table's number and a letter its counters
+    and what was measured of it. */
 constexpr const char *COUNTERS = "mariadb/counters";
+constexpr char STATISTICS = 's';
 constexpr char RECORD_VERSION = 1;
 
 void put_u64(uint64_t value, std::string *to) {
@@ -77,14 +79,19 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
   return {};
 }
 
-Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
-                  frondb_durability durability) {
-  std::string bytes;
-  put_u64(value, &bytes);
+Error put_bytes(frondb_db *db, const Tree &tree, std::string_view key, const std::string &bytes,
+                frondb_durability durability) {
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
   return frondb_db_write(db, batch.get(), durability);
+}
+
+Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
+                  frondb_durability durability) {
+  std::string bytes;
+  put_u64(value, &bytes);
+  return put_bytes(db, tree, key, bytes, durability);
 }
 
 std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
@@ -260,6 +267,15 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
 }
 
+/** Deletes all that is kept under a table's number. */
+Error Dictionary::forget(const Batch &batch, uint64_t table) {
+  for (char kind : {char(AUTO_INCREMENT), char(HIDDEN_KEY), STATISTICS}) {
+    std::string key = number_key(table) + kind;
+    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+  }
+  return {};
+}
+
 Error Dictionary::drop(const std::string &key, bool *found) {
   TableRecord record;
   if (Error error = find(key, &record, found)) return error;
@@ -267,7 +283,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
-  if (Error error = forget_counters(batch, record.number)) return error;
+  if (Error error = forget(batch, record.number)) return error;
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
   drop_trees(record);
   return {};
@@ -297,7 +313,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   Batch batch;
   Error error = frondb_batch_new(batch.out());
   if (!error) error = put_record(batch, key, record);
-  if (!error) error = forget_counters(batch, old.number);
+  if (!error) error = forget(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   drop_trees(error ? record : old);
   return error;
@@ -309,6 +325,16 @@ Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
 
 Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
   return put_counter(db_, counters_, number_key(table) + char(counter), next, FRONDB_NO_SYNC);
+}
+
+Error Dictionary::statistics(uint64_t table, std::string *bytes) {
+  bool found;
+  bytes->clear();
+  return get(counters_, number_key(table) + STATISTICS, bytes, &found);
+}
+
+Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
+  return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes, FRONDB_NO_SYNC);
 }
 
 }  // namespace fron

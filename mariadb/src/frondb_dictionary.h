@@ -72,12 +72,16 @@ class Dictionary {
   Error counter(uint64_t table, Counter counter, uint64_t *next);
   /** Keeps it; it is as durable as the next commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
+  /** What was measured of a table, as its reader wrote it; empty if nothing was. */
+  Error statistics(uint64_t table, std::string *bytes);
+  Error keep_statistics(uint64_t table, const std::string &bytes);
 
  private:
   Error drop_orphans();
   Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
   Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
   void drop_trees(const TableRecord &record);
+  Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
   Error forget_counters(const Batch &batch, uint64_t table);
   Error next_number(uint64_t *number);

@@ -61,6 +61,9 @@ class KeyCodec {
       False if it is damaged. */
   bool decode(const TABLE *table, const KEY *key, std::string_view bytes, uchar *record) const;
 
+  /** Appends where each part of `bytes` ends; false from a part on whose end cannot be found. */
+  bool cut(std::string_view bytes, std::vector<size_t> *ends) const;
+
   /** A part of a key for people to read. */
   struct Piece {
     bool is_null = false;

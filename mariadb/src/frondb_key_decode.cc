@@ -114,6 +114,18 @@ bool KeyCodec::next(const Part &part, std::string_view *bytes, std::string *own,
   return true;
 }
 
+bool KeyCodec::cut(std::string_view bytes, std::vector<size_t> *ends) const {
+  size_t all = bytes.size();
+  std::string own;
+  for (const Part &part : parts_) {
+    std::string_view body;
+    bool is_null;
+    if (!next(part, &bytes, &own, &body, &is_null)) return false;
+    ends->push_back(all - bytes.size());
+  }
+  return true;
+}
+
 /** The field's bytes as a record has them, for the inverses that have a fixed length. */
 void KeyCodec::image_of(const Part &part, std::string_view body, uchar *image) {
   if (part.inverse == Inverse::Copied) {

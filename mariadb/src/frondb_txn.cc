@@ -129,10 +129,12 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
   if (all || !is_multi_statement(thd)) {
     int error = ha_error(frondb_txn_commit(txn_.get()));
+    error ? counts_.roll_back() : counts_.commit();
     end();
     return error;
   }
   in_statement_ = false;
+  counts_.end_statement();
   return release(std::exchange(statement_, 0));
 }
 
@@ -140,10 +142,12 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
   if (all || !is_multi_statement(thd)) {
     int error = ha_error(frondb_txn_rollback(txn_.get()));
+    counts_.roll_back();
     end();
     return error;
   }
   in_statement_ = false;
+  counts_.roll_back_statement();
   uint64_t statement = std::exchange(statement_, 0);
   if (!statement) return 0;
   if (int error = roll_back_to(statement)) return error;
@@ -152,11 +156,15 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
 
 int Connection::set_savepoint(uint64_t *savepoint) {
   *savepoint = 0;
-  return txn_ ? ha_error(frondb_txn_set_savepoint(txn_.get(), savepoint)) : 0;
+  if (!txn_) return 0;
+  if (int error = ha_error(frondb_txn_set_savepoint(txn_.get(), savepoint))) return error;
+  counts_.set_savepoint(*savepoint);
+  return 0;
 }
 
 int Connection::roll_back_to(uint64_t savepoint) {
   if (!savepoint || !txn_) return 0;
+  counts_.roll_back_to(savepoint);
   return ha_error(frondb_txn_roll_back_to(txn_.get(), savepoint));
 }
 

@@ -7,6 +7,7 @@
 #define FRONDB_TXN_H
 
 #include "frondb_api.h"
+#include "frondb_counts.h"
 
 #include <my_global.h>
 #include <mysql/plugin.h>
@@ -27,6 +28,8 @@ class Connection {
       if this is its first table. 0 or an HA_ERR_ number. */
   int begin_statement(MYSQL_THD thd, bool writes);
   frondb_txn *txn() const { return txn_.get(); }
+  /** The rows it has written and deleted. */
+  TransactionCounts &counts() { return counts_; }
 
   /** The statement, or with `all` the transaction, ends. */
   int commit(MYSQL_THD thd, bool all);
@@ -44,6 +47,7 @@ class Connection {
   void end();
 
   Txn txn_;
+  TransactionCounts counts_;
   /** Undoes the statement under way; 0 if none wrote. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;

@@ -80,7 +80,7 @@ int Share::open(const TABLE *table, const std::string &of) {
   uint64_t next;
   if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
   auto_increment = std::max<uint64_t>(1, next);
-  return 0;
+  return open_statistics();
 }
 
 int Share::next_hidden(uint64_t *number) {
@@ -133,7 +133,7 @@ ulonglong ha_frondb::table_flags() const {
 
 ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
-  if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX;
+  if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
   flags |= HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
   const KEY *key = &table_share->key_info[index];
   if (is_clustering(*key)) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
@@ -245,12 +245,13 @@ int ha_frondb::close() {
 }
 
 int ha_frondb::reset() {
+  if (has_written_) share_->keep_if_due();
   mrr_.dsmrr_close();
   cursor_.reset();
   rows_ = {};
   at_ = 0;
   has_range_end_ = has_last_key_ = is_sql_handler_ = false;
-  key_read_ = false;
+  key_read_ = has_written_ = false;
   connection_ = nullptr;
   return 0;
 }

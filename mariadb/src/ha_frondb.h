@@ -25,9 +25,11 @@
 #include <vector>
 
 #include "frondb_api.h"
+#include "frondb_counts.h"
 #include "frondb_dictionary.h"
 #include "frondb_key.h"
 #include "frondb_row.h"
+#include "frondb_statistics.h"
 
 namespace fron {
 
@@ -49,7 +51,10 @@ struct Index {
 class Share : public Handler_share {
  public:
   Share() { thr_lock_init(&lock); }
-  ~Share() override { thr_lock_delete(&lock); }
+  ~Share() override {
+    close_statistics();
+    thr_lock_delete(&lock);
+  }
 
   /** Finds the table in the dictionary and opens its trees; again after TRUNCATE, when nobody uses it. */
   int open(const TABLE *table, const std::string &name);
@@ -77,8 +82,37 @@ class Share : public Handler_share {
   /** Numbers from `unused` on were reserved up to `after` and not used. */
   int give_back_auto_increment(uint64_t after, uint64_t unused);
 
+  // Statistics: ha_frondb_statistics.cc, ha_frondb_info.cc.
+  std::shared_ptr<RowCount> rows = std::make_shared<RowCount>();
+  /** When the table was last written, as far as this process knows. */
+  std::atomic<time_t> update_time{0};
+  int open_statistics();
+  /** Keeps the count of rows now and then, so that a crash does not put it off by much. */
+  void keep_if_due();
+  int measure(const TABLE *table, SampleSize size);
+  int measure_if_stale(const TABLE *table);
+  void give_statistics(TABLE *table);
+  /** Bytes on disk, those of them that are obsolete, and of a row before it is compressed. */
+  struct Lengths {
+    uint64_t data = 0, indexes = 0, free = 0, row = 0;
+  };
+  int measure_lengths(Lengths *found);
+  Lengths known_lengths(bool *is_old);
+
  private:
+  bool is_stale() const;
+  int keep();
+  void close_statistics();
+
   uint64_t hidden_next_ = 0, hidden_end_ = 0;
+
+  /** Around the statistics. */
+  std::mutex measuring_;
+  TableStatistics statistics_;
+  Lengths lengths_;
+  uint64_t lengths_changes_ = ~0ULL;
+  std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};
+  std::atomic<bool> is_measured_{false}, is_busy_{false};
 };
 
 }  // namespace fron
@@ -140,6 +174,9 @@ class ha_frondb final : public handler {
   void init_table_handle_for_HANDLER() override { is_sql_handler_ = true; }
 
   int info(uint flag) override;
+  double scan_time() override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
+  ha_rows estimate_rows_upper_bound() override;
   ha_rows records_in_range(uint index, const key_range *min, const key_range *max,
                            page_range *pages) override;
   int extra(enum ha_extra_function operation) override;
@@ -188,6 +225,11 @@ class ha_frondb final : public handler {
   int get(uint tree, std::string_view key, bool *found);
   bool is_whole_key(uint index, const uchar *key, uint length) const;
   int damaged() const;
+  int tell_size(uint flag);
+  void tell_create_time();
+  int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
+  /** The statement has written so many rows more. */
+  void count(int64_t rows);
   int begin_statement(THD *thd, bool writes);
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
@@ -224,6 +266,10 @@ class ha_frondb final : public handler {
   std::string lo_, hi_;
   fron::Buffer buffer_;
   DsMrr_impl mrr_;
+  /** Bytes of a row before it is compressed. */
+  uint64_t row_bytes_ = 0;
+  /** The statement has written to the table. */
+  bool has_written_ = false;
   /** One behind the AUTO_INCREMENT numbers that the statement has reserved; 0 if none. */
   uint64_t reserved_after_ = 0;
 

@@ -107,7 +107,9 @@ int ha_frondb::write_row(const uchar *record) {
       if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
     Error ignored = frondb_txn_release_savepoint(txn, savepoint);
   }
-  return error ? error : keep_auto_increment_of(record);
+  if (error) return error;
+  count(1);
+  return keep_auto_increment_of(record);
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
@@ -140,7 +142,9 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (error && error != HA_ERR_LOCK_DEADLOCK)
     if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
   Error ignored = frondb_txn_release_savepoint(txn, savepoint);
-  return error ? error : keep_auto_increment_of(after);
+  if (error) return error;
+  count(0);
+  return keep_auto_increment_of(after);
 }
 
 int ha_frondb::delete_row(const uchar *record) {
@@ -152,5 +156,14 @@ int ha_frondb::delete_row(const uchar *record) {
     entry(k, record, primary_, &key_, &value_);
     error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
   }
+  if (!error) count(-1);
   return error;
+}
+
+void ha_frondb::count(int64_t rows) {
+  share_->rows->changed();
+  if (rows) connection_->counts().add(share_->rows, rows);
+  if (has_written_) return;
+  has_written_ = true;
+  share_->update_time = time(nullptr);
 }

@@ -1329,6 +1329,19 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
+ * Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
+ * ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
+ * the tree, or work in parts. Costs a few searches a part and reads no data.
+ *
+ * Threads: any.
+ *
+ * Errors: as frondb_tree_get().
+ */
+frondb_error *frondb_tree_split_keys(frondb_tree *tree,
+                                     size_t parts,
+                                     frondb_list **keys);
+
+/**
  * Figures of a tree; docs/operating/status.md has their names.
  *
  * Threads: any.

@@ -9,6 +9,7 @@ use crate::call::{call, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
+use crate::list::{self, frondb_list};
 use crate::slice::{
     OutBytes, OutSlices, Slices, cleared, frondb_slice, optional_bytes, out, out_flag,
 };
@@ -258,6 +259,25 @@ pub extern "C" fn frondb_tree_estimate(
         let found = tree.estimate(lo.bytes()?, optional_bytes(hi)?)?;
         place.write(frondb_estimate { entries: found.entries, disk_bytes: found.disk_bytes });
         Ok(())
+    })
+}
+
+/// Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
+/// ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
+/// the tree, or work in parts. Costs a few searches a part and reads no data.
+///
+/// Threads: any.
+///
+/// Errors: as frondb_tree_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_split_keys(
+    tree: *mut frondb_tree,
+    parts: usize,
+    keys: Option<&mut MaybeUninit<*mut frondb_list>>,
+) -> *mut frondb_error {
+    call(|| {
+        let keys = cleared(keys);
+        list::give(keys, handle::shared::<Tree>(tree)?.split_keys(parts)?)
     })
 }
 

@@ -28,6 +28,7 @@ use crate::plans::plan_all;
 use crate::prepared;
 use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
+use crate::split::split_keys;
 use crate::stats::{Counters, EngineStats, TreeStats};
 use crate::tree::Tree;
 use crate::two_phase;
@@ -349,6 +350,13 @@ impl Engine {
             let version = tree.0.version();
             estimate(&version, env.oracle.visible(), lo, hi)
         })
+    }
+
+    /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in
+    /// O(parts * height).
+    pub fn split_keys(&self, tree: &Tree, parts: usize) -> Result<Vec<Vec<u8>>> {
+        self.check_read(tree, None)?;
+        self.shared.env.while_open(|_| split_keys(&tree.0.version(), parts))
     }
 
     fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {

@@ -94,10 +94,20 @@ pub(crate) fn estimate(
 
 /// A key range; of a range delete with its SeqNo.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Range {
+pub(crate) struct Range {
     lo: Vec<u8>,
     hi: Option<Vec<u8>>,
     seq: SeqNo,
+}
+
+impl Range {
+    pub(crate) fn whole() -> Self {
+        Self { lo: Vec::new(), hi: None, seq: SeqNo::MIN }
+    }
+
+    pub(crate) fn below(hi: Vec<u8>) -> Self {
+        Self { hi: Some(hi), ..Self::whole() }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -311,7 +321,7 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
     Ok(())
 }
 
-fn share(whole: u64, part: u64, of: u64) -> u64 {
+pub(crate) fn share(whole: u64, part: u64, of: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(of.max(1))) as u64
 }
 
@@ -392,7 +402,7 @@ fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Messages in the range, hidden ones too.
-fn messages(version: &Version, range: &Range) -> Result<u64> {
+pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
     let mut sum = Sum::default();
     add(&version.trunk.root, &range.lo, range.hi.as_deref(), &mut sum)?;
     for slot in version.slots() {
@@ -403,7 +413,7 @@ fn messages(version: &Version, range: &Range) -> Result<u64> {
 }
 
 /// Bounds of the keys that there are in the range.
-fn ends(version: &Version, range: &Range) -> Option<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn ends(version: &Version, range: &Range) -> Option<(Vec<u8>, Vec<u8>)> {
     let root = &version.trunk.root;
     let mut least = least_key(root).map(<[u8]>::to_vec);
     let mut most = root.max_key().map(<[u8]>::to_vec);
@@ -439,14 +449,14 @@ fn least_key(node: &Node) -> Option<&[u8]> {
 }
 
 /// The keys between two others as numbers: the sixteen bytes behind what both begin with.
-struct KeySpace {
+pub(crate) struct KeySpace {
     prefix: Vec<u8>,
-    from: u128,
-    to: u128,
+    pub(crate) from: u128,
+    pub(crate) to: u128,
 }
 
 impl KeySpace {
-    fn between(least: &[u8], most: &[u8]) -> Self {
+    pub(crate) fn between(least: &[u8], most: &[u8]) -> Self {
         let common = least.iter().zip(most).take_while(|(a, b)| a == b).count();
         let number = |key: &[u8]| {
             let mut bytes = [0; 16];
@@ -458,7 +468,7 @@ impl KeySpace {
         Self { prefix: least[..common].to_vec(), from: number(least), to: number(most) }
     }
 
-    fn key(&self, number: u128) -> Vec<u8> {
+    pub(crate) fn key(&self, number: u128) -> Vec<u8> {
         [&self.prefix[..], &number.to_be_bytes()].concat()
     }
 }

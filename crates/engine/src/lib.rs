@@ -36,6 +36,7 @@ mod read;
 mod recovery;
 mod relocate;
 mod replay;
+mod split;
 mod stats;
 mod stretch;
 mod transaction;

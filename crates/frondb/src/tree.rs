@@ -203,6 +203,16 @@ impl Tree {
         self.engine.estimate(&self.inner, lo, hi)
     }
 
+    /// Up to `parts - 1` keys, ascending, that cut the tree into parts that hold about as many
+    /// messages each: for a sample that stands for all of it, or work in parts. Costs a few searches
+    /// a part and reads no data. At most 1,024 parts; fewer where there are few keys.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn split_keys(&self, parts: usize) -> Result<Vec<Vec<u8>>> {
+        self.engine.split_keys(&self.inner, parts)
+    }
+
     /// Figures of the tree.
     ///
     /// # Errors

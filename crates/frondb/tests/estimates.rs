@@ -154,3 +154,42 @@ fn memory_will_be_disk() {
     assert!(before > 0 && before <= after * 2 && after <= before * 2, "{before} {after}");
     assert_eq!(tree.estimate(b"x", Some(b"a")).unwrap(), frondb::RangeEstimate::default());
 }
+
+#[test]
+fn split_keys_cut_parts_of_about_the_same_size() {
+    // Most of the key space is empty: the parts follow the keys.
+    everywhere("keys far away", |db, tree| {
+        let mut batch = Batch::new();
+        batch.put(tree, b"\0", b"least");
+        batch.put(tree, b"zzzzzzzzzzzz", b"most");
+        db.write(&batch, Durability::NoSync).unwrap();
+        for parts in [2, 7, 16] {
+            let mut keys = tree.split_keys(parts).unwrap();
+            assert_eq!(keys.len(), parts - 1);
+            assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+            keys.insert(0, Vec::new());
+            for (i, lo) in keys.iter().enumerate() {
+                let n = truth(tree, lo, keys.get(i + 1).map(|hi| &hi[..]));
+                let even = N / parts as u64;
+                // Ranks are rounded to blocks.
+                let (least, most) = ((even / 2).saturating_sub(500), even * 2 + 500);
+                assert!((least..=most).contains(&n), "part {i} of {parts} has {n}");
+            }
+        }
+    });
+}
+
+#[test]
+fn few_keys_are_cut_into_few_parts() {
+    let dir = TempDir::new("estimates");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    assert!(tree.split_keys(10).unwrap().is_empty());
+    tree.put(b"one", b"").unwrap();
+    assert!(tree.split_keys(10).unwrap().is_empty());
+    tree.put(b"three", b"").unwrap();
+    tree.put(b"two", b"").unwrap();
+    let keys = tree.split_keys(10).unwrap();
+    assert!((1..=2).contains(&keys.len()), "{keys:?}");
+    assert!(tree.split_keys(0).unwrap().is_empty());
+}

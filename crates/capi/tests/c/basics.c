@@ -159,6 +159,16 @@ static void keys(frondb_db *db) {
 
   OK(frondb_tree_estimate(tree, frondb_text("a"), &end, &estimate));
   CHECK(estimate.entries >= 1 && estimate.entries <= 4);
+  frondb_list *cuts;
+  OK(frondb_tree_split_keys(tree, 2, &cuts));
+  frondb_slice cut;
+  CHECK(frondb_list_count(cuts) == 1);
+  OK(frondb_list_get(cuts, 0, &cut));
+  CHECK(cut.len > 0);
+  frondb_list_free(cuts);
+  OK(frondb_tree_split_keys(tree, 1, &cuts));
+  CHECK(frondb_list_count(cuts) == 0);
+  frondb_list_free(cuts);
   OK(frondb_tree_delete_range(tree, frondb_text("a"), &end));
   OK(frondb_tree_exists(tree, frondb_text("a"), NULL, &found));
   CHECK(!found);

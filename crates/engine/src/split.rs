@@ -1,0 +1,54 @@
+//! Keys that cut a tree into parts that hold about as many messages each, found in
+//! O(parts * height) by counts alone: no data is read, only indexes of blocks.
+//!
+//! For samples that stand for the whole of a tree, wherever its keys lie, and for work in parts.
+
+use frondb_core::Result;
+
+use crate::estimate::{KeySpace, Range, ends, messages, share};
+use crate::tree::Version;
+
+/// Most parts that are made.
+pub(crate) const PARTS_MAX: usize = 1024;
+
+/// Halvings of the key space in search of a cut: enough for its 16 bytes.
+const HALVINGS: usize = 128;
+
+/// Up to `parts - 1` keys, ascending and different. Fewer if there are not so many to tell apart.
+pub(crate) fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
+    let whole = Range::whole();
+    let Some((least, most)) = ends(version, &whole) else { return Ok(Vec::new()) };
+    let all = messages(version, &whole)?;
+    let parts = (parts.min(PARTS_MAX) as u64).min(all).max(1);
+    // Nearer than this to its place a cut need not be.
+    let near = all / (parts * 8);
+    let space = KeySpace::between(&least, &most);
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    let mut lowest = space.from;
+    for part in 1..parts {
+        let wanted = share(all, part, parts);
+        let (mut from, mut to) = (lowest, space.to);
+        for _ in 0..HALVINGS {
+            if to - from <= 1 {
+                break;
+            }
+            let middle = u128::midpoint(from, to);
+            let below = messages(version, &Range::below(space.key(middle)))?;
+            if below < wanted {
+                from = middle
+            } else {
+                to = middle
+            }
+            if below.abs_diff(wanted) <= near {
+                to = middle;
+                break;
+            }
+        }
+        lowest = from;
+        let key = space.key(to);
+        if key > least && key <= most && keys.last().is_none_or(|last| *last < key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
