@@ -59,6 +59,7 @@ impl Catalog {
             let _gate = env.gate.read();
             record(env, &[edit])?;
             env.trees.write().insert(id, Arc::clone(&tree));
+            tree.begin_count();
         }
         names.insert(name.into(), id);
         Ok(tree)
@@ -122,15 +123,9 @@ impl Catalog {
             tree.dropped.store(true, Ordering::Release);
             env.trees.write().remove(&id);
             let values = std::mem::take(&mut install.values);
-            let old = tree.version();
             // Readers that have a version keep it; the tree itself lets go.
             let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
-            *tree.version.write() = Arc::new(Version {
-                active: MemSlot::new(&env.budget),
-                frozen: Vec::new(),
-                trunk: Trunk { tree: id, root: empty },
-                hold: old.hold.succeed(),
-            });
+            let old = tree.end(env, Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
         names.remove(name);
@@ -193,6 +188,8 @@ pub(crate) fn tree_core(
         version: RwLock::new(Arc::new(version)),
         install: Mutex::new(install),
         dropped: false.into(),
+        sums: Arc::clone(&env.sums),
+        counted: false.into(),
         flush_raw_bytes: 0.into(),
         sequential: false.into(),
         stretch_looked: 0.into(),

@@ -604,7 +604,7 @@ impl Shared {
         let env = &self.env;
         let mut stats = EngineStats::default();
         env.counters.fill(&mut stats);
-        crate::maintenance::fill_trees(env, &mut stats);
+        crate::maintenance::fill_parts(env, &mut stats);
         let due = self.work.due();
         stats.debt_jobs = due.debt_jobs;
         stats.debt_bytes = due.debt_bytes;

@@ -20,6 +20,7 @@ use crate::options::EngineOptions;
 use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
+use crate::sums::TreeSums;
 use crate::transaction::{PreparedHold, Roster, Spares};
 use crate::tree::{Tree, TreeCore};
 
@@ -80,6 +81,8 @@ pub struct Env {
     pub(crate) hook: Hook,
     /// Trees by id.
     pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
+    /// Sums over those.
+    pub(crate) sums: Arc<TreeSums>,
     /// Messages of all records below are in their memtables.
     pub(crate) applied: AtomicU64,
     /// Where recovery would begin to read the log, as the manifest says durably.
@@ -164,6 +167,7 @@ impl Env {
             prepared_locks: Mutex::default(),
             hook: Hook::default(),
             trees: RwLock::new(BTreeMap::new()),
+            sums: Arc::default(),
             frozen_bytes: Arc::default(),
             pinned_bytes: Arc::default(),
             last_commit: AtomicU64::new(0),

@@ -39,6 +39,7 @@ mod replay;
 mod split;
 mod stats;
 mod stretch;
+mod sums;
 mod transaction;
 mod tree;
 mod two_phase;

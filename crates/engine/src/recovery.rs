@@ -413,6 +413,7 @@ fn publish(env: &Env, state: ManifestState, replayed: &mut Replayed) -> Result<(
         };
         let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
         replayed.adopt(env, &core);
+        core.begin_count();
         env.trees.write().insert(id, core);
     }
     Ok(())

@@ -24,6 +24,7 @@ use frondb_trunk::plan::Context;
 
 use crate::env::Env;
 use crate::options::TreeOptions;
+use crate::sums::{Share, TreeSums};
 
 /// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of
 /// a large commit (then the memtable has the commit's range deletes and nothing else).
@@ -247,6 +248,9 @@ pub(crate) struct TreeCore {
     pub(crate) version: RwLock<Arc<Version>>,
     pub(crate) install: Mutex<Install>,
     pub(crate) dropped: AtomicBool,
+    /// The sums over all trees, and whether this one is in them. Changed under `version`.
+    pub(crate) sums: Arc<TreeSums>,
+    pub(crate) counted: AtomicBool,
     /// Key and value bytes that a flush brings, smoothed.
     pub(crate) flush_raw_bytes: AtomicU64,
     /// The last flush went right of all data.
@@ -312,7 +316,35 @@ impl TreeCore {
         }
         let mut version = self.version.write();
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
-        *version = Arc::new(Version { active, frozen: slots, trunk, hold });
+        self.replace(&mut version, Version { active, frozen: slots, trunk, hold });
+    }
+
+    /// Replaces the version, and with it the tree's share of the sums. Returns the old one.
+    fn replace(&self, version: &mut Arc<Version>, new: Version) -> Arc<Version> {
+        if self.counted.load(Ordering::Relaxed) {
+            self.sums.change(Share::of(version), Share::of(&new));
+        }
+        std::mem::replace(version, Arc::new(new))
+    }
+
+    /// The tree is listed from now on: it has a share of the sums.
+    pub(crate) fn begin_count(&self) {
+        let version = self.version.write();
+        if !self.counted.swap(true, Ordering::Relaxed) {
+            self.sums.change(Share::default(), Share::of(&version));
+        }
+    }
+
+    /// The tree is dropped: it has no share any more, and is empty for who asks from now on. Returns
+    /// what it was. REQUIRES: the commit lock, `install`.
+    pub(crate) fn end(&self, env: &Env, trunk: Trunk) -> Arc<Version> {
+        let mut version = self.version.write();
+        if self.counted.swap(false, Ordering::Relaxed) {
+            self.sums.change(Share::of(&version), Share::default());
+        }
+        let hold = version.hold.succeed();
+        let empty = Version { active: MemSlot::new(&env.budget), frozen: Vec::new(), trunk, hold };
+        self.replace(&mut version, empty)
     }
 
     /// Freezes the active memtable, if it has anything. REQUIRES: the commit lock.
@@ -322,7 +354,7 @@ impl TreeCore {
         if version.active.is_empty() {
             return false;
         }
-        Self::freeze_under(env, &mut version, None);
+        self.freeze_under(env, &mut version, None);
         true
     }
 
@@ -333,11 +365,11 @@ impl TreeCore {
         let _install = self.install.lock();
         let mut version = self.version.write();
         slot.count_in(&env.frozen_bytes);
-        Self::freeze_under(env, &mut version, Some(slot));
+        self.freeze_under(env, &mut version, Some(slot));
     }
 
     /// Freezes the active memtable, if it has anything, below `above`.
-    fn freeze_under(env: &Env, version: &mut Arc<Version>, above: Option<Arc<MemSlot>>) {
+    fn freeze_under(&self, env: &Env, version: &mut Arc<Version>, above: Option<Arc<MemSlot>>) {
         // Nothing more is inserted: merges of its arrays that are under way would be for nothing.
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
         frozen.extend(above);
@@ -347,12 +379,13 @@ impl TreeCore {
             frozen.push(Arc::clone(&version.active));
         }
         frozen.extend(version.frozen.iter().cloned());
-        *version = Arc::new(Version {
+        let new = Version {
             active: MemSlot::new(&env.budget),
             frozen,
             trunk: version.trunk.clone(),
             hold: Arc::clone(&version.hold),
-        });
+        };
+        self.replace(version, new);
     }
 
     /// Publishes a new trunk; `flushed` is the memtable that it holds now, `orphans` whether it has
@@ -371,8 +404,8 @@ impl TreeCore {
             .cloned()
             .collect();
         let hold = if orphans { version.hold.succeed() } else { Arc::clone(&version.hold) };
-        let new = Arc::new(Version { active: Arc::clone(&version.active), frozen, trunk, hold });
-        std::mem::replace(&mut *version, new)
+        let active = Arc::clone(&version.active);
+        self.replace(&mut version, Version { active, frozen, trunk, hold })
     }
 }
 

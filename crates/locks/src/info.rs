@@ -82,6 +82,21 @@ pub struct WaitInfo {
     pub waited: Duration,
 }
 
+/// What a lock manager has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockCounts {
+    /// Requests that had to wait.
+    pub waits: u64,
+    /// Transactions chosen as the victim of a deadlock.
+    pub deadlocks: u64,
+    /// Waits that were given up because they took too long.
+    pub timeouts: u64,
+    /// Times that a transaction's row locks were made ranges for want of memory.
+    pub escalations: u64,
+    /// Time spent in waits that have ended, all together.
+    pub waited: Duration,
+}
+
 /// What a lock manager has done and holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockStats {
@@ -156,17 +171,30 @@ impl LockManager {
         self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
     }
 
-    /// What was done so far and what is held now.
+    /// What was done so far: a few loads, however many tables there are.
     #[must_use]
-    pub fn stats(&self) -> LockStats {
+    pub fn counts(&self) -> LockCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
-        let mut stats = LockStats {
+        LockCounts {
             waits: count(&counters.waits),
             deadlocks: count(&counters.deadlocks),
             timeouts: count(&counters.timeouts),
             escalations: count(&counters.escalations),
             waited: Duration::from_nanos(count(&counters.waited_ns)),
+        }
+    }
+
+    /// What was done so far and what is held now: a look at every table.
+    #[must_use]
+    pub fn stats(&self) -> LockStats {
+        let LockCounts { waits, deadlocks, timeouts, escalations, waited } = self.counts();
+        let mut stats = LockStats {
+            waits,
+            deadlocks,
+            timeouts,
+            escalations,
+            waited,
             waiting: self.graph.lock().waiting() as u64,
             ..LockStats::default()
         };

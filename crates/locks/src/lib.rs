@@ -32,7 +32,7 @@ mod table;
 mod wait;
 
 pub use class::LockMode;
-pub use info::{LockInfo, LockStats, Locked, WaitInfo};
+pub use info::{LockCounts, LockInfo, LockStats, Locked, WaitInfo};
 pub use locker::{Canceller, Locker};
 pub use manager::{Acquired, LockManager, LockOptions, LockWait};
 pub use oracle::SeqOracle;

@@ -109,7 +109,12 @@ impl LockManager {
     pub fn table(self: &Arc<Self>, tree: TreeId) -> Arc<LockTable> {
         let table = LockTable::new(tree);
         let mut tables = self.tables.lock();
-        tables.retain(|table| Arc::strong_count(table) > 1);
+        // Looked through only when it has doubled: many trees are made one after the other.
+        if tables.len() == tables.capacity() {
+            tables.retain(|table| Arc::strong_count(table) > 1);
+            let room = tables.len().max(16);
+            tables.reserve_exact(room);
+        }
         tables.push(Arc::clone(&table));
         table
     }

@@ -1,0 +1,140 @@
+//! The sums over trees are what a look at every tree gives, whatever happens to the trees.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, SharedDevice};
+
+use super::*;
+use crate::bulk::BulkOptions;
+use crate::engine::Engine;
+use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::transaction::TransactionOptions;
+use crate::{Batch, Tree};
+
+fn open(device: &MemoryDevice) -> Arc<Engine> {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    Arc::new(Engine::open(device, None, options, clock, &ThreadExecutor::shared()).unwrap())
+}
+
+/// Asserts that the sums are right, and returns how many trees and messages there are.
+fn check(engine: &Engine, what: &str) -> (u64, u64) {
+    let env = &engine.shared().env;
+    let (counted, looked) = (TreeSums::default(), TreeSums::default());
+    for tree in env.all_trees() {
+        looked.change(Share::default(), Share::of(&tree.version()));
+    }
+    let (mut expected, mut found) = (EngineStats::default(), engine.stats());
+    looked.fill(&mut expected);
+    expected.trees = env.all_trees().len() as u64;
+    let pick = |stats: &EngineStats| {
+        let EngineStats { trees, nodes, leaves, views, .. } = *stats;
+        let EngineStats { entries, raw_bytes, run_bytes, frozen_memtables, .. } = *stats;
+        [trees, nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables]
+    };
+    assert_eq!(pick(&found), pick(&expected), "after {what}");
+    counted.fill(&mut found);
+    assert_eq!(pick(&found)[1..], [0; 7], "all sums are filled in");
+    (expected.trees, expected.entries)
+}
+
+fn write(engine: &Engine, tree: &Tree, prng: &mut Prng, count: u64) {
+    let mut batch = Batch::new();
+    for _ in 0..count {
+        let key = prng.below(20_000).to_be_bytes();
+        if prng.chance(1, 4) {
+            batch.delete(tree, &key);
+        } else {
+            batch.put(tree, &key, &[7; 100]);
+        }
+    }
+    engine.write(&batch, Durability::NoSync).unwrap();
+}
+
+#[test]
+fn sums_are_those_of_the_trees() {
+    let seed = 41;
+    println!("seed {seed}");
+    let mut prng = Prng::new(seed);
+    let device = MemoryDevice::new();
+    let mut engine = open(&device);
+    let (mut most_trees, mut most_entries, mut drops, mut made) = (0, 0, 0, 0);
+    for round in 0..300 {
+        let names = engine.list_trees();
+        let any = (!names.is_empty()).then(|| names[prng.index(names.len())].clone());
+        let what = match (prng.below(20), any) {
+            (0..3, _) | (_, None) => {
+                made += 1;
+                engine.create_tree(&format!("t{made}"), TreeOptions::default()).unwrap();
+                "a new tree"
+            }
+            (3, Some(name)) => {
+                // With memtables, and once in a while with a flush that is due.
+                engine.drop_tree(&name).unwrap();
+                drops += 1;
+                "a drop"
+            }
+            (4, Some(_)) => {
+                engine.flush().unwrap();
+                "a flush"
+            }
+            (5, Some(_)) => {
+                engine.close().unwrap();
+                drop(engine);
+                engine = open(&device);
+                "a reopen"
+            }
+            (6, Some(_)) => {
+                drop(engine);
+                engine = open(&device);
+                "a crash"
+            }
+            (7, Some(name)) => {
+                let tree = engine.open_tree(&name).unwrap();
+                let load = engine.bulk_load(BulkOptions::default()).unwrap();
+                let mut writer = load.writer();
+                for key in 0..2000_u64 {
+                    writer.put(&tree, &key.to_be_bytes(), &[1; 50]).unwrap();
+                }
+                writer.finish().unwrap();
+                load.finish(&mut |_| true).unwrap();
+                "a bulk load"
+            }
+            (8, Some(name)) => {
+                // So large that it is written to runs before it commits.
+                let tree = engine.open_tree(&name).unwrap();
+                let txn = engine.begin(TransactionOptions::default()).unwrap();
+                for key in 0..8000_u64 {
+                    txn.put(&tree, &key.to_be_bytes(), &[2; 100]).unwrap();
+                }
+                txn.commit().unwrap();
+                "a large transaction"
+            }
+            (9..12, Some(_)) => {
+                while engine.run_one(true) {}
+                "idle work"
+            }
+            (_, Some(name)) => {
+                let tree = engine.open_tree(&name).unwrap();
+                write(&engine, &tree, &mut prng, 500);
+                "writes"
+            }
+        };
+        let (trees, entries) = check(&engine, &format!("{what}, round {round}"));
+        (most_trees, most_entries) = (most_trees.max(trees), most_entries.max(entries));
+    }
+    assert!(
+        most_trees > 3 && most_entries > 10_000 && drops > 3,
+        "{most_trees} {most_entries} {drops}"
+    );
+}
