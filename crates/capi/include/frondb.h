@@ -94,6 +94,11 @@ typedef struct frondb_error frondb_error;
 typedef struct frondb_figures frondb_figures;
 
 /**
+ * A list of files, as of one moment. Free it with frondb_files_free().
+ */
+typedef struct frondb_files frondb_files;
+
+/**
  * A list of byte strings that never changes. Free it with frondb_list_free().
  */
 typedef struct frondb_list frondb_list;
@@ -419,6 +424,24 @@ typedef struct {
 } frondb_lock_info;
 
 /**
+ * A deadlock as it was found.
+ */
+typedef struct {
+  /**
+   * Number of the transaction that was chosen as the victim.
+   */
+  uint64_t victim;
+  /**
+   * How many transactions the circle had.
+   */
+  uint64_t transactions;
+  /**
+   * How long ago it was, nanoseconds.
+   */
+  uint64_t ago_nanos;
+} frondb_deadlock_info;
+
+/**
  * A transaction that has not ended. What it points to is good until the list is freed.
  */
 typedef struct {
@@ -460,11 +483,51 @@ typedef struct {
 } frondb_transaction_info;
 
 /**
+ * What a file is for.
+ */
+typedef uint32_t frondb_file_kind;
+
+/**
+ * A file of a database.
+ */
+typedef struct {
+  /**
+   * Its path, below the directory that frondb_db_open() was given, or in the log's directory. Good
+   * until the list is freed.
+   */
+  const char *path;
+  /**
+   * What it is for.
+   */
+  frondb_file_kind kind;
+  /**
+   * Its length, bytes.
+   */
+  uint64_t bytes;
+  /**
+   * Bytes that it takes on the device: less where it has holes.
+   */
+  uint64_t allocated_bytes;
+} frondb_file_info;
+
+/**
  * Told of the progress of a verification: the tree's name (good during the call) and its bytes done
  * and to do. Returns 0 to go on; any other number stops the work with FRONDB_CANCELLED. Called by
  * the thread that verifies; must not throw or jump out.
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
+
+/**
+ * How much a message matters.
+ */
+typedef uint32_t frondb_log_level;
+
+/**
+ * Told of a message, a sentence that is good during the call. Called by any thread, by several at
+ * once, also by those of the engine in the background; it must be quick, must not call functions of
+ * this interface, and must not throw or jump out.
+ */
+typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
 /**
  * No error.
@@ -692,6 +755,41 @@ typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t d
  */
 #define FRONDB_ISOLATION_UNKNOWN 4
 
+/**
+ * Data of all trees.
+ */
+#define FRONDB_FILE_DATA 0
+
+/**
+ * A segment of the log, in use or kept for later.
+ */
+#define FRONDB_FILE_LOG 1
+
+/**
+ * What the data files have and where.
+ */
+#define FRONDB_FILE_MANIFEST 2
+
+/**
+ * A lock or the mark of an owner: a few bytes.
+ */
+#define FRONDB_FILE_MARK 3
+
+/**
+ * Something failed, and somebody should look at it.
+ */
+#define FRONDB_LOG_ERROR 0
+
+/**
+ * Something is not as it should be, and work goes on.
+ */
+#define FRONDB_LOG_WARNING 1
+
+/**
+ * What is being done, for example how far a recovery is.
+ */
+#define FRONDB_LOG_INFO 2
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -849,6 +947,25 @@ frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_reserve_bytes(frondb_options *options, uint64_t bytes);
+
+/**
+ * How long a record of the log may be the only place of its messages, about, milliseconds: then they
+ * are flushed, although there is room for more, so that a crash replays little. Default 0: as long as
+ * the log is no longer than twice the write buffer.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_checkpoint_millis(frondb_options *options,
+                                                   uint64_t millis);
+
+/**
+ * Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
+ * Default 0: no limit.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_background_bytes_per_second(frondb_options *options,
+                                                             uint64_t bytes);
 
 /**
  * Registers an update function, beside other versions of it. A tree that was made with one that is
@@ -1120,6 +1237,28 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
  * mode is changed all the same.
  */
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
+
+/**
+ * Changes how long a record of the log may be the only place of its messages, milliseconds; see
+ * frondb_options_set_checkpoint_millis(). What was committed before counts from now on.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID for more than a year: nothing is changed; FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_set_checkpoint_millis(frondb_db *db, uint64_t millis);
+
+/**
+ * Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
+ * at once. Commits, bulk loads and the parts of large transactions that are written before they
+ * commit have no limit of their own.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db,
+                                                        uint64_t bytes);
 
 /**
  * What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
@@ -2119,6 +2258,21 @@ frondb_error *frondb_locks_get(frondb_locks *locks, size_t at, frondb_lock_info 
 frondb_kind frondb_locks_free(frondb_locks *locks);
 
 /**
+ * The last deadlock since the database was opened. `found` says whether there was one; else the other
+ * results are not written, but that `waits` is NULL.
+ *
+ * `waits` has what each transaction of the circle waited for, in the order of the circle: each waits
+ * for the next one, the last for the first. The first 16 of them; keys are cut to 1,024 bytes. Free it
+ * with frondb_locks_free().
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_db_last_deadlock(frondb_db *db,
+                                      frondb_deadlock_info *info,
+                                      frondb_locks **waits,
+                                      bool *found);
+
+/**
  * All transactions that have not ended, active ones and prepared ones, by number. Not one moment: they
  * go on while the list is made. It takes time with their number, and keeps none of them waiting.
  *
@@ -2151,6 +2305,38 @@ frondb_error *frondb_transactions_get(frondb_transactions *transactions,
  * Threads: any; the last call with this list.
  */
 frondb_kind frondb_transactions_free(frondb_transactions *transactions);
+
+/**
+ * The files that the database owns, by kind and path.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_IO, FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_files(frondb_db *db, frondb_files **files);
+
+/**
+ * How many there are; 0 for what is no list.
+ *
+ * Threads: any.
+ */
+size_t frondb_files_count(frondb_files *files);
+
+/**
+ * One of the list.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if there are not so many.
+ */
+frondb_error *frondb_files_get(frondb_files *files, size_t at, frondb_file_info *info);
+
+/**
+ * Frees a list. NULL is ignored.
+ *
+ * Threads: any; the last call with this list.
+ */
+frondb_kind frondb_files_free(frondb_files *files);
 
 /**
  * How many figures there are; 0 for what is none.
@@ -2335,6 +2521,20 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_progress progress,
                                  void *user_data,
                                  frondb_figures **report);
+
+/**
+ * Tells `log` what happens in all databases of the process that nobody asked for: recoveries and how
+ * far they are, damage found in the background, a full disk. NULL for nobody, as at first.
+ * `free_user_data`, unless NULL, is called once, when `log` is not used any more: after another one
+ * was set. If this function fails it is not called.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_EXISTS if the process listens in another way.
+ */
+frondb_error *frondb_set_log(frondb_log log,
+                             void *user_data,
+                             void (*free_user_data)(void *user_data));
 
 /**
  * Makes a tuple without parts. Free it with frondb_tuple_free().

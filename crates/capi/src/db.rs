@@ -1,6 +1,7 @@
 //! A database: opening, trees, commits, maintenance and figures.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use frondb::{Batch, Db, Error, Options, SyncMode, TransactionOptions, TreeOptions};
 
@@ -256,6 +257,35 @@ pub extern "C" fn frondb_db_set_sync_mode(
     millis: u64,
 ) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
+}
+
+/// Changes how long a record of the log may be the only place of its messages, milliseconds; see
+/// frondb_options_set_checkpoint_millis(). What was committed before counts from now on.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for more than a year: nothing is changed; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_checkpoint_millis(
+    db: *mut frondb_db,
+    millis: u64,
+) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.set_checkpoint_period(Duration::from_millis(millis)))
+}
+
+/// Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
+/// at once. Commits, bulk loads and the parts of large transactions that are written before they
+/// commit have no limit of their own.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_background_bytes_per_second(
+    db: *mut frondb_db,
+    bytes: u64,
+) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.set_background_bytes_per_second(bytes))
 }
 
 /// What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).

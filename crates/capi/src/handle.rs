@@ -86,10 +86,11 @@ pub(crate) enum Type {
     Bulk,
     BulkWriter,
     Transactions,
+    Files,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 19] = [
+    const ALL: [(Self, &'static str); 20] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -109,6 +110,7 @@ impl Type {
         (Self::Bulk, "frondb_bulk"),
         (Self::BulkWriter, "frondb_bulk_writer"),
         (Self::Transactions, "frondb_transactions"),
+        (Self::Files, "frondb_files"),
     ];
 
     fn bits(self) -> u64 {

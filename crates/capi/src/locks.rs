@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use frondb::{Db, Error, LockMode, Locked};
+use frondb::{Db, Error, LockMode, Locked, WaitInfo};
 
 use crate::call::{call, call_or, free, number};
 use crate::db::frondb_db;
@@ -101,18 +101,22 @@ pub extern "C" fn frondb_db_lock_waits(
 ) -> *mut frondb_error {
     call(|| {
         let place = out_handle(waits)?;
-        let waits = handle::shared::<Db>(db)?.lock_waits();
-        let items = waits.into_iter().map(|wait| Item {
-            transaction: wait.transaction,
-            tree: wait.tree.get().into(),
-            locked: wait.wanted,
-            mode: wait.mode,
-            blockers: wait.blockers,
-            waited_nanos: u64::try_from(wait.waited.as_nanos()).unwrap_or(u64::MAX),
-        });
-        place.write(handle::insert(Locks(items.collect()))?);
+        place.write(handle::insert(of_waits(handle::shared::<Db>(db)?.lock_waits()))?);
         Ok(())
     })
+}
+
+/// Waits as a list for C.
+pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
+    let items = waits.into_iter().map(|wait| Item {
+        transaction: wait.transaction,
+        tree: wait.tree.get().into(),
+        locked: wait.wanted,
+        mode: wait.mode,
+        blockers: wait.blockers,
+        waited_nanos: u64::try_from(wait.waited.as_nanos()).unwrap_or(u64::MAX),
+    });
+    Locks(items.collect())
 }
 
 /// How many there are; 0 for what is no list.

@@ -2,6 +2,7 @@
 //! layout.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use frondb::{Error, Options, Result, SyncMode};
 
@@ -205,6 +206,31 @@ pub extern "C" fn frondb_options_set_reserve_bytes(
     bytes: u64,
 ) -> *mut frondb_error {
     set(options, |options| Ok(options.reserve_bytes(bytes)))
+}
+
+/// How long a record of the log may be the only place of its messages, about, milliseconds: then they
+/// are flushed, although there is room for more, so that a crash replays little. Default 0: as long as
+/// the log is no longer than twice the write buffer.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_checkpoint_millis(
+    options: *mut frondb_options,
+    millis: u64,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.checkpoint_period(Duration::from_millis(millis))))
+}
+
+/// Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
+/// Default 0: no limit.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_background_bytes_per_second(
+    options: *mut frondb_options,
+    bytes: u64,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.background_bytes_per_second(bytes)))
 }
 
 /// Registers an update function, beside other versions of it. A tree that was made with one that is

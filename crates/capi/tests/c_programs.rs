@@ -128,7 +128,7 @@ macro_rules! programs {
     };
 }
 
-programs!(bad_calls, basics, bulk, cursors, damage, threads, transactions, updates);
+programs!(bad_calls, basics, bulk, cursors, damage, operating, threads, transactions, updates);
 
 #[test]
 fn the_example_runs() {

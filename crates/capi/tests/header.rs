@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 20] = [
+const SOURCES: [&str; 23] = [
     "version",
     "error",
     "slice",
@@ -24,11 +24,14 @@ const SOURCES: [&str; 20] = [
     "transaction",
     "two_phase",
     "locks",
+    "deadlock",
     "transactions",
+    "files",
     "figures",
     "list",
     "verify",
     "bulk",
+    "log",
 ];
 const LAST: [&str; 2] = ["tuple", "handle"];
 

@@ -74,7 +74,8 @@ impl Shared {
     fn patience(&self) -> Option<Duration> {
         let full = self.env.full().map(|_| RETRY_EVERY);
         let untidy = (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER);
-        [full, self.sync_due(), untidy].into_iter().flatten().min()
+        let checkpoint = self.period.due_in(self.env.now());
+        [full, self.sync_due(), untidy, checkpoint].into_iter().flatten().min()
     }
 
     /// How long until the log is to be synced, if it has something to sync.
@@ -126,11 +127,12 @@ impl Shared {
         }
     }
 
-    /// Syncs the log if the mode says that it is time to.
+    /// Syncs the log if the mode says that it is time to, and sees whether a checkpoint is due.
     pub(crate) fn tick(&self) {
         if let Err(error) = self.env.wal.tick() {
             self.fail(&error);
         }
+        self.look_at_period();
     }
 
     /// Lets work that failed for want of space try again.
@@ -258,8 +260,13 @@ impl Shared {
     }
 
     fn drive(&self, mut job: Running) {
+        let mut written = job.bytes_written();
         loop {
-            match job.step() {
+            self.env.throttle.wait(&*self.env.clock, &mut || self.env.is_closed());
+            let stepped = job.step();
+            self.env.throttle.pay(job.bytes_written() - written, self.env.now());
+            written = job.bytes_written();
+            match stepped {
                 Ok(true) => return self.install(job),
                 Ok(false) => {
                     self.tick();
@@ -397,6 +404,7 @@ impl Shared {
             shorten_log(&self.env, &self.committer, &mut |tree| self.work.add_flush(tree))?;
         }
         if self.env.full().is_none() {
+            self.checkpoint_if_due()?;
             rotate_manifest(&self.env, false)?;
         }
         self.env.runs.space.reclaim_step(Reclaim::Busy)?;

@@ -18,6 +18,9 @@ use crate::prepared;
 use crate::stats::Counters;
 use crate::tree::{TreeCore, Version};
 
+/// So few trees are flushed whole rather than logged again: the log is short then.
+pub(crate) const FEW_TREES: usize = 64;
+
 /// Memtables of less memory than this are logged again rather than flushed.
 pub(crate) const RELOG_BYTES_MAX: u64 = 64 * 1024;
 
@@ -55,16 +58,27 @@ pub(crate) fn log_is_long(env: &Env) -> bool {
     env.log_bytes() > env.options.write_buffer_bytes() * 3 / 2
 }
 
-/// Moves what pins a long log. Trees it froze are handed to `flush`.
+/// Moves what pins a long log: what pins its first half. Trees it froze are handed to `flush`.
 pub(crate) fn shorten_log(
     env: &Env,
     committer: &Committer,
     flush: &mut dyn FnMut(&Arc<TreeCore>),
 ) -> Result<()> {
-    let relogs = env.counters.relogs.load(Ordering::Relaxed);
     let limit = env.wal.end_lsn().get().saturating_sub(env.options.write_buffer_bytes());
-    prepared::move_to_manifest(env, committer, Lsn(limit))?;
-    while let Some(tree) = unpin_log(env, committer)? {
+    move_log(env, committer, (Lsn(limit), RELOG_BYTES_MAX), flush)
+}
+
+/// Moves what pins the log below `limit`: logs memtables of less than `relog_below` bytes again,
+/// freezes others, which are handed to `flush`.
+pub(crate) fn move_log(
+    env: &Env,
+    committer: &Committer,
+    (limit, relog_below): (Lsn, u64),
+    flush: &mut dyn FnMut(&Arc<TreeCore>),
+) -> Result<()> {
+    let relogs = env.counters.relogs.load(Ordering::Relaxed);
+    prepared::move_to_manifest(env, committer, limit)?;
+    while let Some(tree) = unpin_log(env, committer, limit, relog_below)? {
         flush(&tree);
     }
     if env.counters.relogs.load(Ordering::Relaxed) != relogs {
@@ -75,20 +89,27 @@ pub(crate) fn shorten_log(
     Ok(())
 }
 
-/// Moves what pins the oldest part of the log: logs small memtables again; freezes a large one
-/// and returns its tree, for flushing. `None` when the log is short enough, or flushes that are
+/// Whether something still needs the log below `limit`.
+pub(crate) fn pinned_below(env: &Env, limit: Lsn) -> bool {
+    env.log_start() < limit
+}
+
+/// Moves what pins the log below `limit`: logs small memtables again; freezes a large one
+/// and returns its tree, for flushing. `None` when none is left, or flushes that are
 /// under way will do.
-fn unpin_log(env: &Env, committer: &Committer) -> Result<Option<Arc<TreeCore>>> {
-    // What pins the first half of the log.
-    let end = env.wal.end_lsn().get();
-    let limit = end.saturating_sub(env.options.write_buffer_bytes());
+fn unpin_log(
+    env: &Env,
+    committer: &Committer,
+    limit: Lsn,
+    relog_below: u64,
+) -> Result<Option<Arc<TreeCore>>> {
     for tree in env.all_trees() {
         let version = tree.version();
-        let pins = version.active.first_lsn().is_some_and(|lsn| lsn.get() < limit);
+        let pins = version.active.first_lsn().is_some_and(|lsn| lsn < limit);
         if !pins {
             continue;
         }
-        if version.active.memtable.bytes() >= RELOG_BYTES_MAX {
+        if version.active.memtable.bytes() >= relog_below {
             let froze = committer.exclusive(|| tree.freeze(env));
             if froze {
                 return Ok(Some(tree));

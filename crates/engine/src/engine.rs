@@ -6,7 +6,7 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_locks::{LockInfo, WaitInfo};
+use frondb_locks::{DeadlockInfo, LockInfo, WaitInfo};
 use frondb_space::Extent;
 
 use frondb_wal::SyncMode;
@@ -16,7 +16,7 @@ use crate::background::{LEND_BYTES, worker};
 use crate::batch::{Batch, bytes_max};
 use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
-use crate::checkpoint::{rotate_manifest, trim_log};
+use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
 use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
@@ -24,6 +24,7 @@ use crate::estimate::{RangeEstimate, estimate};
 use crate::hook::CommitHook;
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
+use crate::period::Period;
 use crate::plans::plan_all;
 use crate::prepared;
 use crate::read::{self, Snapshot};
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) work: Work,
     pub(crate) pacing: Pacing,
+    pub(crate) period: Period,
     pub(crate) committer: Committer,
     pub(crate) catalog: Catalog,
     /// Nothing is left to tidy since the last write.
@@ -101,12 +103,14 @@ impl Engine {
         }
         let lock = device.lock(LOCK_FILE)?;
         let threads = options.background_threads;
+        let period = Period::new(options.checkpoint_period);
         let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock)?;
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
             env,
             work: Work::default(),
             pacing: Pacing::default(),
+            period,
             committer: Committer::default(),
             tidied: AtomicBool::new(true),
             ticking: AtomicBool::new(false),
@@ -133,6 +137,7 @@ impl Engine {
             engine.workers.lock().push(handle);
         }
         engine.shared.freeze_if_full(&[]);
+        engine.shared.mark_recovered();
         Ok(engine)
     }
 
@@ -373,6 +378,23 @@ impl Engine {
 
     // --- Looking after it ---
 
+    /// Changes how many bytes a second flushes and merges may write; 0 for no limit.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
+        let env = &self.shared.env;
+        env.check_open()?;
+        env.throttle.set_limit(bytes, env.now());
+        Ok(())
+    }
+
+    /// How many bytes a second flushes and merges may write; 0 for no limit.
+    #[must_use]
+    pub fn background_bytes_per_second(&self) -> u64 {
+        self.shared.env.throttle.limit()
+    }
+
     /// All locks that transactions hold just now.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
@@ -383,6 +405,12 @@ impl Engine {
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.shared.env.locks.waits()
+    }
+
+    /// The last deadlock since it was opened.
+    #[must_use]
+    pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
+        self.shared.env.locks.last_deadlock()
     }
 
     /// Figures of the whole engine.
@@ -484,7 +512,7 @@ impl Engine {
         let healthy = shared.env.check_health();
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.
-            let few = shared.env.trees.read().len() <= 64;
+            let few = shared.env.trees.read().len() <= FEW_TREES;
             shared.freeze_all(if few { 0 } else { crate::checkpoint::RELOG_BYTES_MAX });
             shared.wait_flushed()
         });
@@ -578,7 +606,9 @@ impl Shared {
         Counters::add(&counters.commits, 1);
         Counters::add(&counters.messages, messages);
         Counters::add(&counters.user_bytes, bytes);
-        self.env.last_commit.store(self.env.now().0, Ordering::Relaxed);
+        let now = self.env.now();
+        self.env.last_commit.store(now.0, Ordering::Relaxed);
+        self.period.committed(now);
         self.touched();
         self.flush_attached(&committed.attached);
         self.freeze_if_full(&committed.trees);
@@ -610,6 +640,7 @@ impl Shared {
         stats.debt_bytes = due.debt_bytes;
         stats.running_jobs = due.running;
         stats.paced_nanos = self.pacing.waited_nanos();
+        stats.throttled_nanos = env.throttle.waited_nanos();
         stats
     }
 }

@@ -21,6 +21,7 @@ use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
 use crate::sums::TreeSums;
+use crate::throttle::Throttle;
 use crate::transaction::{PreparedHold, Roster, Spares};
 use crate::tree::{Tree, TreeCore};
 
@@ -30,6 +31,8 @@ pub struct Env {
     pub(crate) id: u64,
     /// The database directory.
     pub(crate) device: SharedDevice,
+    /// The log's directory.
+    pub(crate) log_device: SharedDevice,
     /// Time.
     pub(crate) clock: SharedClock,
     /// The options it was opened with.
@@ -94,6 +97,8 @@ pub struct Env {
     pub(crate) pinned_bytes: Arc<AtomicU64>,
     /// When the last commit was, by the clock.
     pub(crate) last_commit: AtomicU64,
+    /// How much background work may write.
+    pub(crate) throttle: Throttle,
     /// Counters.
     pub(crate) counters: Counters,
     health: Health,
@@ -114,6 +119,7 @@ struct Health {
 pub(crate) struct EnvParts {
     pub(crate) allocator: Reservation,
     pub(crate) device: SharedDevice,
+    pub(crate) log_device: SharedDevice,
     pub(crate) clock: SharedClock,
     pub(crate) options: EngineOptions,
     pub(crate) budget: Arc<Budget>,
@@ -148,6 +154,8 @@ impl Env {
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
             oracle,
             device: parts.device,
+            log_device: parts.log_device,
+            throttle: Throttle::new(parts.options.background_bytes_per_second),
             clock: parts.clock,
             options: parts.options,
             budget: parts.budget,

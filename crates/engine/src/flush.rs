@@ -105,6 +105,11 @@ impl FlushJob {
         (part / u128::from(memtable.len().max(1))) as u64
     }
 
+    /// Bytes that its steps have written so far.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.job.bytes_written()
+    }
+
     /// When it was begun.
     pub(crate) fn begun(&self) -> Nanos {
         self.begun
@@ -118,7 +123,9 @@ impl FlushJob {
     /// Makes the runs part of the trunk. Returns whether another memtable waits.
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
         let Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
+        let paid = job.bytes_written();
         let result = job.finish()?;
+        env.throttle.pay(result.stats.bytes_written.saturating_sub(paid), env.now());
         let data_durable = env.runs.space.sync();
         let log_durable = data_durable.and_then(|()| env.wal.sync_to(slot.last_lsn()));
         if let Err(error) = log_durable {

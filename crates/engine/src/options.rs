@@ -1,6 +1,7 @@
 //! Options of the engine and of a tree, and how a tree's are kept in the manifest.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use frondb_block::Codec;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
@@ -123,6 +124,11 @@ pub struct EngineOptions {
     pub direct_io: bool,
     /// Disk space kept for deletes and one merge on a full disk (rule 25), bytes; at most 256 MiB.
     pub reserve_bytes: u64,
+    /// How long a record of the log may be the only place of its messages, about; zero for as long as
+    /// the log is short enough. At most a year.
+    pub checkpoint_period: Duration,
+    /// Bytes a second that flushes and merges may write; 0 for no limit.
+    pub background_bytes_per_second: u64,
     /// Update functions that trees may name.
     pub update_fns: UpdateFns,
 }
@@ -140,6 +146,8 @@ impl Default for EngineOptions {
             background_threads: 2,
             direct_io: true,
             reserve_bytes: 24 << 20,
+            checkpoint_period: Duration::ZERO,
+            background_bytes_per_second: 0,
             update_fns: UpdateFns::default(),
         }
     }
@@ -198,6 +206,7 @@ impl EngineOptions {
                 range.end()
             )));
         }
+        crate::period::check(self.checkpoint_period)?;
         self.sync.check()
     }
 

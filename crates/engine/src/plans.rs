@@ -65,6 +65,14 @@ impl Running {
         }
     }
 
+    /// Bytes that its steps have written so far.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        match self {
+            Self::Flush(job) => job.bytes_written(),
+            Self::Merge(job) => job.job.bytes_written(),
+        }
+    }
+
     pub(crate) fn tree(&self) -> &Arc<TreeCore> {
         match self {
             Self::Flush(job) => &job.tree,
@@ -216,7 +224,9 @@ impl MergeJob {
     /// Makes the result part of the trunk.
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
         let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
+        let paid = job.bytes_written();
         let result = job.finish()?;
+        env.throttle.pay(result.stats.bytes_written.saturating_sub(paid), env.now());
         let below = match &result.first_kept {
             Some(key) => ranks(&runs, key)?,
             None => HashMap::new(),

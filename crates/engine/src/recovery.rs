@@ -11,10 +11,11 @@
 //! 5. Build the trunks and publish each tree's first version.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::{Budget, Part};
-use frondb_core::clock::SharedClock;
+use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
@@ -69,13 +70,21 @@ pub(crate) fn open(
     let budget = Budget::new(options.memory_bytes);
     let db_id = manifest.db_id();
     let (start, durable) = (state.log_start, state.log_durable);
-    let mut replay =
-        Wal::open(log_device, options.wal(), db_id, start, durable, Arc::clone(&clock))?;
+    let mut replay = Wal::open(
+        Arc::clone(&log_device),
+        options.wal(),
+        db_id,
+        start,
+        durable,
+        Arc::clone(&clock),
+    )?;
+    let mut progress = Progress { told: clock.now() };
     let mut sources = Sources::new(&mut state, &budget);
     while let Some(record) = replay.next_record()? {
         recovery.records += 1;
         recovery.log_bytes += record.payload.len() as u64;
         sources.replay(record.start, record.end, record.payload)?;
+        progress.tell(&recovery, clock.now());
     }
     let (wal, tail) = replay.finish()?;
     recovery.log_tail = tail.map(|tail| tail.to_string());
@@ -103,6 +112,7 @@ pub(crate) fn open(
     let parts = EnvParts {
         allocator,
         device,
+        log_device,
         clock,
         options,
         budget,
@@ -126,6 +136,26 @@ pub(crate) fn open(
 /// iiBench's reads; charged ahead, so that the memory option is the whole truth (rule 24).
 fn allocator_bytes(memory_bytes: u64) -> u64 {
     ((6 << 20) + memory_bytes / 16).min(memory_bytes / 8)
+}
+
+/// Between two messages that say how far a long recovery is.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Says how far a long recovery is, to whoever waits for it.
+struct Progress {
+    told: Nanos,
+}
+
+impl Progress {
+    fn tell(&mut self, recovery: &Recovery, now: Nanos) {
+        if now.since(self.told) >= TELL_EVERY {
+            self.told = now;
+            let Recovery { records, log_bytes, .. } = recovery;
+            tracing::info!(
+                "recovery: {records} records of the log are replayed, {log_bytes} bytes"
+            );
+        }
+    }
 }
 
 fn report(recovery: &Recovery) {

@@ -24,6 +24,7 @@ pub(crate) struct Counters {
     merge_bytes: AtomicU64,
     merged_entries: AtomicU64,
     steps: AtomicU64,
+    pub(crate) checkpoints: AtomicU64,
     pub(crate) relogs: AtomicU64,
     pub(crate) spills: AtomicU64,
     pub(crate) manifest_rotations: AtomicU64,
@@ -74,6 +75,7 @@ impl Counters {
         stats.merge_bytes = get(&self.merge_bytes);
         stats.merged_entries = get(&self.merged_entries);
         stats.steps = get(&self.steps);
+        stats.checkpoints = get(&self.checkpoints);
         stats.relogs = get(&self.relogs);
         stats.spills = get(&self.spills);
         stats.manifest_rotations = get(&self.manifest_rotations);
@@ -190,6 +192,8 @@ engine_stats! {
     job_failures,
     /// Nanoseconds that commits were slowed by.
     paced_nanos,
+    /// Nanoseconds that background jobs waited for their limit of bytes a second.
+    throttled_nanos,
     /// Live snapshots.
     snapshots,
     /// Age of the oldest, milliseconds.
@@ -202,6 +206,8 @@ engine_stats! {
     wal_written_bytes,
     /// Times that the log was synced, a count: fewer than commits where these share one.
     wal_syncs,
+    /// Checkpoints that the period made due, a count.
+    checkpoints,
     /// Memtables logged again, a count.
     relogs,
     /// Parts of large transactions written to disk before they commit, a count.

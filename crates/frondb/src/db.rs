@@ -9,8 +9,8 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{
-    CommitHook, Durability, Engine, EngineStats, LockInfo, Recovery, Snapshot, TransactionInfo,
-    WaitInfo,
+    CommitHook, DeadlockInfo, Durability, Engine, EngineStats, FileInfo, LockInfo, Recovery,
+    Snapshot, TransactionInfo, WaitInfo,
 };
 use frondb_wal::{SyncMode, owner};
 
@@ -240,6 +240,13 @@ impl Db {
         self.engine.lock_waits()
     }
 
+    /// The last deadlock since the database was opened, with what each transaction of the circle waited
+    /// for. Kept until the next one.
+    #[must_use]
+    pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
+        self.engine.last_deadlock()
+    }
+
     /// A handle of the same database whose trees ([`create_tree`](Self::create_tree),
     /// [`open_tree`](Self::open_tree)) make each single write ([`Tree::put`] and its like) as durable as
     /// this, and so its transactions ([`begin`](Self::begin)) unless their options say otherwise. The handle it is called on, and trees that are open, stay as they are. A new database's
@@ -289,6 +296,37 @@ impl Db {
     /// the same.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         self.engine.set_sync_mode(mode)
+    }
+
+    /// Changes how long a record of the log may be the only place of its messages, about; see
+    /// [`Options::checkpoint_period`]. What was committed before counts from now on. Zero for no limit.
+    ///
+    /// # Errors
+    /// `Invalid` for more than a year; `Closed`.
+    pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
+        self.engine.set_checkpoint_period(length)
+    }
+
+    /// The period of checkpoints now; zero for none.
+    #[must_use]
+    pub fn checkpoint_period(&self) -> Duration {
+        self.engine.checkpoint_period()
+    }
+
+    /// Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
+    /// at once. Commits, bulk loads and the parts of large transactions that are written before they
+    /// commit have no limit of their own.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
+        self.engine.set_background_bytes_per_second(bytes)
+    }
+
+    /// How many bytes a second flushes and merges may write; 0 for no limit.
+    #[must_use]
+    pub fn background_bytes_per_second(&self) -> u64 {
+        self.engine.background_bytes_per_second()
     }
 
     /// Makes everything committed so far durable.
@@ -343,6 +381,14 @@ impl Db {
     /// writes. `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         self.engine.run_one(idle)
+    }
+
+    /// The files that the database owns, by kind and path.
+    ///
+    /// # Errors
+    /// `Io`; `Closed`.
+    pub fn files(&self) -> Result<Vec<FileInfo>> {
+        self.engine.files()
     }
 
     /// Figures of the whole database. Its `Display` is one readable page.

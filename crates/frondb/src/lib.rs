@@ -55,9 +55,9 @@ pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
-    Canceller, CommitHook, CommitInfo, Committing, Durability, EngineStats as Stats, Isolation,
-    LockInfo, LockMode, Locked, RangeEstimate, Recovery, Savepoint, Snapshot, TransactionInfo,
-    TreeStats, VerifyReport, Wait, WaitInfo,
+    Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo, Durability, EngineStats as Stats,
+    FileInfo, FileKind, Isolation, LockInfo, LockMode, Locked, RangeEstimate, Recovery, Savepoint,
+    Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitInfo,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -3,6 +3,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use frondb_block::Codec;
 use frondb_core::message::UpdateFn;
@@ -122,6 +123,25 @@ impl Options {
     #[must_use]
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.engine.reserve_bytes = bytes;
+        self
+    }
+
+    /// How long a record of the log may be the only place of its messages, about: then they are flushed,
+    /// although there is room for more, so that a crash replays little. Default zero: as long as
+    /// the log is no longer than twice the write buffer. [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period)
+    /// changes it later.
+    #[must_use]
+    pub fn checkpoint_period(mut self, length: Duration) -> Self {
+        self.engine.checkpoint_period = length;
+        self
+    }
+
+    /// Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
+    /// Default 0: no limit. [`Db::set_background_bytes_per_second`](crate::Db::set_background_bytes_per_second)
+    /// changes it later.
+    #[must_use]
+    pub fn background_bytes_per_second(mut self, bytes: u64) -> Self {
+        self.engine.background_bytes_per_second = bytes;
         self
     }
 

@@ -17,9 +17,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use frondb_core::TreeId;
 use frondb_core::clock::Nanos;
 use frondb_core::sync::Arc;
 
+use crate::class::LockMode;
+use crate::deadlock::LastDeadlock;
+use crate::key::Area;
 use crate::locker::Waker;
 
 /// What has become of a wait.
@@ -41,6 +45,10 @@ pub(crate) struct Wait {
     pub(crate) work: u64,
     pub(crate) since: Nanos,
     pub(crate) waker: Arc<Waker>,
+    /// What it waits for, to be looked at.
+    pub(crate) tree: TreeId,
+    pub(crate) wanted: Area,
+    pub(crate) mode: LockMode,
 }
 
 impl Wait {
@@ -54,6 +62,8 @@ pub(crate) struct Graph {
     waits: BTreeMap<u64, Wait>,
     /// How many waiting lockers wait for a locker.
     awaited: HashMap<u64, u32>,
+    /// To be looked at.
+    pub(crate) last_deadlock: Option<LastDeadlock>,
 }
 
 impl Graph {

@@ -231,7 +231,7 @@ fn info(transaction: u64, tree: TreeId, area: Area) -> LockInfo {
     LockInfo { transaction, tree, locked: locked(area), mode }
 }
 
-fn locked(area: Area) -> Locked {
+pub(crate) fn locked(area: Area) -> Locked {
     let lo = area.lo.as_slice().to_vec();
     let hi = match area.extent {
         Extent::Row => return Locked::Row { key: lo },

@@ -15,6 +15,7 @@
 //! Layer 1: knows only `frondb-core`.
 
 mod class;
+mod deadlock;
 mod escalate;
 mod gate;
 mod graph;
@@ -32,6 +33,7 @@ mod table;
 mod wait;
 
 pub use class::LockMode;
+pub use deadlock::DeadlockInfo;
 pub use info::{LockCounts, LockInfo, LockStats, Locked, WaitInfo};
 pub use locker::{Canceller, Locker};
 pub use manager::{Acquired, LockManager, LockOptions, LockWait};

@@ -13,6 +13,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 
+use crate::deadlock::LastDeadlock;
 use crate::graph::{Fate, Graph, Wait};
 use crate::info::{describe, ids};
 use crate::key::Extent;
@@ -69,7 +70,8 @@ impl Locker {
         let since = self.manager.options.clock.now();
         let fate = Fate::Waiting;
         let (work, waker) = (self.work(), Arc::clone(waker));
-        graph.begin(self.id, Wait { fate, blockers, work, since, waker });
+        let (wanted, mode) = (want.held(), want.mode());
+        graph.begin(self.id, Wait { fate, blockers, work, since, waker, tree, wanted, mode });
         let entry = state.next_entry;
         let is_new_row =
             matches!(&want, Want::Row { key, .. } if state.holds_row(self.id, key).is_none());
@@ -84,6 +86,8 @@ impl Locker {
         while let Some(circle) = graph.circle(self.id) {
             let victim = graph.victim(&circle);
             Counters::add(&self.manager.counters.deadlocks, 1);
+            let now = self.manager.options.clock.now();
+            graph.last_deadlock = Some(LastDeadlock::new(graph, &circle, victim, now));
             graph.decide(victim, Fate::Doomed(circle));
             if victim == self.id {
                 break;

@@ -184,8 +184,46 @@ fn a_deadlock_of_three_takes_who_has_done_least() {
             drop(granted(outcomes[next].take().unwrap()));
         }
         assert_eq!(setup.manager.stats().deadlocks, 1);
+        let last = setup.manager.last_deadlock().unwrap();
+        assert_eq!((last.victim, last.transactions), (victim as u64, 3));
+        let waits = last.waits.iter().map(|wait| {
+            let Locked::Row { key } = &wait.wanted else { panic!("{:?}", wait.wanted) };
+            (wait.transaction, wait.tree.get(), &key[..], wait.mode, &wait.blockers[..])
+        });
+        let (a, c) = (&b"a"[..], &b"c"[..]);
+        let circle: [(u64, u32, &[u8], LockMode, &[u64]); 3] =
+            [(3, 1, a, Exclusive, &[1]), (1, 2, a, Exclusive, &[2]), (2, 1, c, Exclusive, &[3])];
+        assert!(waits.eq(circle), "from whose wait closed it on: {last:?}");
         setup.nothing_is_left();
     }
+}
+
+/// A circle of forty with keys of two KiB is kept in part: the record is bounded.
+#[test]
+fn the_record_of_a_deadlock_is_bounded() {
+    const MEMBERS: u64 = 40;
+    let key =
+        |id: u64| &*Box::leak([&[b'k'; 2000][..], &id.to_be_bytes()].concat().into_boxed_slice());
+    let setup = Setup::new();
+    assert_eq!(setup.manager.last_deadlock(), None);
+    let mut lockers: Vec<_> =
+        (1..=MEMBERS).map(|id| setup.holder(id, &[(0, key(id))], Exclusive)).collect();
+    let mut last = lockers.pop().unwrap();
+    let waiters =
+        (1..).zip(lockers).map(|(id, locker)| setup.waits(locker, 0, key(id + 1), Exclusive));
+    let waiters: Vec<_> = waiters.collect();
+    let error = last.lock_row(&setup.tables[0], key(1), Exclusive, Forever).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Deadlock);
+    let found = setup.manager.last_deadlock().unwrap();
+    assert_eq!((found.victim, found.transactions), (MEMBERS, MEMBERS as usize));
+    assert_eq!(found.waits.len(), 16);
+    for wait in &found.waits {
+        assert!(matches!(&wait.wanted, Locked::Row { key } if key.len() == 1024));
+    }
+    // Once the victim is gone, each is granted when the next one has gone.
+    drop(last);
+    waiters.into_iter().rev().for_each(|waiter| drop(granted(waiter)));
+    setup.nothing_is_left();
 }
 
 #[test]

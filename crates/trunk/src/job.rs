@@ -214,6 +214,12 @@ impl Job {
         self.merge.stats().entries_in
     }
 
+    /// Bytes written to the device so far; what is buffered comes with [`finish`](Self::finish).
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.output.as_ref().map_or(0, Output::bytes_written)
+    }
+
     /// Goes on for about [`STEP_BYTES`] of output, or [`STEP_MESSAGES`] of input where little is
     /// left of it; `true` when all is written.
     ///

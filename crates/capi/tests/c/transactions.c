@@ -191,15 +191,44 @@ static void await_wait(frondb_db *db, frondb_txn *blocker) {
   }
 }
 
+/* What is told of it: `one` closed the circle, waiting for d2 that `other` has. */
+static void last_deadlock(frondb_db *db, frondb_tree *tree, frondb_txn *one, frondb_txn *other,
+                          bool took_one) {
+  frondb_deadlock_info info;
+  frondb_locks *waits;
+  frondb_lock_info wait;
+  uint64_t ids[2], tree_id;
+  bool found;
+  size_t i;
+  OK(frondb_txn_id(one, &ids[0]));
+  OK(frondb_txn_id(other, &ids[1]));
+  OK(frondb_tree_id(tree, &tree_id));
+  OK(frondb_db_last_deadlock(db, &info, &waits, &found));
+  CHECK(found && info.transactions == 2 && info.victim == ids[took_one ? 0 : 1]);
+  CHECK(frondb_locks_count(waits) == 2);
+  for (i = 0; i < 2; i++) {
+    OK(frondb_locks_get(waits, i, &wait));
+    CHECK(wait.transaction == ids[i] && wait.tree == tree_id && is(wait.lo, i == 0 ? "d2" : "d1"));
+    CHECK(wait.area == FRONDB_AREA_ROW && wait.mode == FRONDB_LOCK_EXCLUSIVE);
+    CHECK(wait.blockers_count == 1 && wait.blockers[0] == ids[1 - i]);
+  }
+  CHECK(frondb_locks_free(waits) == FRONDB_OK);
+}
+
 static void deadlock(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
   struct waiter waiter;
   pthread_t thread;
   frondb_kind kind;
   frondb_error *error;
+  frondb_deadlock_info info;
+  frondb_locks *waits;
+  bool found;
   waiter.txn = begin(db, FRONDB_REPEATABLE_READ, 60000);
   waiter.tree = tree;
   waiter.key = "d1";
+  OK(frondb_db_last_deadlock(db, &info, &waits, &found));
+  CHECK(!found && waits == NULL);
   OK(txn_put(one, tree, "d1", "one"));
   OK(txn_put(waiter.txn, tree, "d2", "other"));
   CHECK(pthread_create(&thread, NULL, put_other, &waiter) == 0);
@@ -212,6 +241,7 @@ static void deadlock(frondb_db *db, frondb_tree *tree) {
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK((kind == FRONDB_DEADLOCK) != (waiter.kind == FRONDB_DEADLOCK));
   CHECK(kind == FRONDB_OK || waiter.kind == FRONDB_OK);
+  last_deadlock(db, tree, one, waiter.txn, kind == FRONDB_DEADLOCK);
   if (kind == FRONDB_DEADLOCK) {
     FAILS(FRONDB_DEADLOCK, txn_put(one, tree, "d3", "one"));
     OK(frondb_txn_rollback(one));

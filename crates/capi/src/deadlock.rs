@@ -1,0 +1,53 @@
+//! The last deadlock, to be looked at: for status pages.
+
+use std::mem::MaybeUninit;
+
+use frondb::Db;
+
+use crate::call::{call, number};
+use crate::db::frondb_db;
+use crate::error::frondb_error;
+use crate::handle;
+use crate::locks::{frondb_locks, of_waits};
+use crate::slice::{out, out_flag, out_handle};
+
+/// A deadlock as it was found.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_deadlock_info {
+    /// Number of the transaction that was chosen as the victim.
+    victim: u64,
+    /// How many transactions the circle had.
+    transactions: u64,
+    /// How long ago it was, nanoseconds.
+    ago_nanos: u64,
+}
+
+/// The last deadlock since the database was opened. `found` says whether there was one; else the other
+/// results are not written, but that `waits` is NULL.
+///
+/// `waits` has what each transaction of the circle waited for, in the order of the circle: each waits
+/// for the next one, the last for the first. The first 16 of them; keys are cut to 1,024 bytes. Free it
+/// with frondb_locks_free().
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_last_deadlock(
+    db: *mut frondb_db,
+    info: Option<&mut MaybeUninit<frondb_deadlock_info>>,
+    waits: Option<&mut MaybeUninit<*mut frondb_locks>>,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (waits, found, info) = (out_handle(waits)?, out_flag(found)?, out(info)?);
+        let Some(last) = handle::shared::<Db>(db)?.last_deadlock() else { return Ok(()) };
+        info.write(frondb_deadlock_info {
+            victim: last.victim,
+            transactions: number(last.transactions),
+            ago_nanos: u64::try_from(last.ago.as_nanos()).unwrap_or(u64::MAX),
+        });
+        waits.write(handle::insert(of_waits(last.waits))?);
+        found.write(true);
+        Ok(())
+    })
+}

@@ -1,0 +1,203 @@
+//! Checkpoints by time, on a clock that stands still until it is moved.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, SharedDevice};
+
+use super::*;
+use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::transaction::TransactionOptions;
+use crate::{Batch, Tree};
+
+const PERIOD: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Setup {
+    engine: Arc<Engine>,
+    clock: Arc<ManualClock>,
+    device: MemoryDevice,
+}
+
+impl Setup {
+    fn new(period: Duration) -> Self {
+        Self::open(&MemoryDevice::new(), period)
+    }
+
+    fn open(device: &MemoryDevice, checkpoint_period: Duration) -> Self {
+        let options = EngineOptions {
+            memory_bytes: 16 << 20,
+            background_threads: 0,
+            reserve_bytes: 0,
+            checkpoint_period,
+            ..EngineOptions::default()
+        };
+        let clock = Arc::new(ManualClock::stepping());
+        let shared_clock: SharedClock = clock.clone();
+        let shared: SharedDevice = Arc::new(device.clone());
+        let engine =
+            Engine::open(shared, None, options, shared_clock, &ThreadExecutor::shared()).unwrap();
+        Self { engine: Arc::new(engine), clock, device: device.clone() }
+    }
+
+    /// As after a crash: nothing is flushed.
+    fn reopen(self) -> Self {
+        let Self { engine, device, .. } = self;
+        drop(engine);
+        Self::open(&device, Duration::ZERO)
+    }
+
+    fn tree(&self, name: &str) -> Tree {
+        self.engine.create_tree(name, TreeOptions::default()).unwrap()
+    }
+
+    fn put(&self, tree: &Tree, key: u64, value_bytes: usize) {
+        let mut batch = Batch::new();
+        batch.put(tree, &key.to_be_bytes(), &vec![7; value_bytes]);
+        self.engine.write(&batch, Durability::NoSync).unwrap();
+    }
+
+    /// Lets `length` pass, and what is due be done.
+    fn pass(&self, length: Duration) {
+        self.clock.advance(length);
+        while self.engine.run_one(false) {}
+    }
+
+    fn log_bytes(&self) -> u64 {
+        self.engine.shared().env.log_bytes()
+    }
+
+    /// Whether time alone could make something due.
+    fn is_waiting(&self) -> bool {
+        let shared = self.engine.shared();
+        shared.period.due_in(shared.env.now()).is_some()
+    }
+
+    fn checkpoints(&self) -> u64 {
+        self.engine.stats().checkpoints
+    }
+}
+
+#[test]
+fn an_old_record_is_flushed_and_then_nothing_is_due() {
+    let setup = Setup::new(PERIOD);
+    assert!(!setup.is_waiting());
+    let tree = setup.tree("t");
+    setup.put(&tree, 1, 10);
+    assert!(setup.is_waiting());
+    setup.pass(PERIOD - SECOND);
+    assert!(setup.log_bytes() > 0 && setup.checkpoints() == 0, "it is not old yet");
+    setup.pass(SECOND);
+    assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 1));
+    assert!(!setup.is_waiting(), "an idle engine does not wake");
+    setup.pass(PERIOD * 10);
+    assert_eq!(setup.checkpoints(), 1);
+    setup.put(&tree, 2, 10);
+    setup.pass(PERIOD);
+    assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 2));
+    let setup = setup.reopen();
+    assert_eq!(setup.engine.recovery().records, 0);
+    let tree = setup.engine.open_tree("t").unwrap();
+    for key in [1_u64, 2] {
+        assert!(setup.engine.get(&tree, &key.to_be_bytes(), None).unwrap().is_some());
+    }
+}
+
+#[test]
+fn many_small_trees_are_logged_again() {
+    let setup = Setup::new(PERIOD);
+    let trees: Vec<Tree> = (0..=FEW_TREES).map(|i| setup.tree(&format!("t{i}"))).collect();
+    for tree in &trees {
+        setup.put(tree, 1, 10);
+    }
+    setup.put(&trees[0], 2, RELOG_BYTES_MAX as usize);
+    let old = setup.engine.shared().env.wal.end_lsn();
+    setup.pass(PERIOD);
+    let stats = setup.engine.stats();
+    assert_eq!((stats.flushes, stats.relogs), (1, FEW_TREES as u64), "the large one alone");
+    assert!(setup.engine.shared().env.log_from.load(Ordering::Relaxed) >= old.get());
+    assert!(!setup.is_waiting());
+    let setup = setup.reopen();
+    for i in 0..=FEW_TREES {
+        let tree = setup.engine.open_tree(&format!("t{i}")).unwrap();
+        assert!(setup.engine.get(&tree, &1_u64.to_be_bytes(), None).unwrap().is_some());
+    }
+}
+
+/// Whatever is written when: no record is the only place of its messages for much longer than the
+/// period, and a checkpoint comes about once a period.
+#[test]
+fn the_log_stays_as_young_as_the_period() {
+    let setup = Setup::new(PERIOD);
+    let trees = [setup.tree("a"), setup.tree("b"), setup.tree("c")];
+    let mut written: Vec<(Nanos, Lsn)> = Vec::new();
+    let rounds = 1200;
+    for second in 0..rounds {
+        // `b` is written seldom, `c` once.
+        let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
+        setup.put(&trees[tree], second, 2000);
+        let env = &setup.engine.shared().env;
+        written.push((env.now(), env.wal.end_lsn()));
+        setup.pass(SECOND);
+        let (now, start) = (env.now(), env.log_start());
+        let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);
+        let allowed = PERIOD + SECOND;
+        assert!(now.since(oldest) <= allowed, "{:?} at second {second}", now.since(oldest));
+    }
+    let periods = rounds / PERIOD.as_secs();
+    let checkpoints = setup.checkpoints();
+    assert!((periods - 2..=periods).contains(&checkpoints), "{checkpoints} in {periods} periods");
+}
+
+#[test]
+fn what_is_prepared_does_not_keep_the_log() {
+    let setup = Setup::new(PERIOD);
+    let tree = setup.tree("t");
+    let txn = setup.engine.begin(TransactionOptions::default()).unwrap();
+    txn.put(&tree, b"key", b"value").unwrap();
+    txn.prepare(b"xid").unwrap();
+    setup.put(&tree, 1, 10);
+    setup.pass(PERIOD);
+    assert_eq!(setup.checkpoints(), 1);
+    assert!(!setup.is_waiting());
+    drop(txn);
+    let setup = setup.reopen();
+    assert_eq!(setup.engine.prepared().len(), 1);
+}
+
+#[test]
+fn the_period_can_be_changed_and_turned_off() {
+    let setup = Setup::new(Duration::ZERO);
+    let tree = setup.tree("t");
+    setup.put(&tree, 1, 10);
+    setup.pass(PERIOD * 100);
+    assert!(!setup.is_waiting() && setup.log_bytes() > 0, "none was asked for");
+    setup.engine.set_checkpoint_period(PERIOD).unwrap();
+    setup.pass(PERIOD);
+    assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 1), "what was there counts from then");
+    setup.put(&tree, 2, 10);
+    setup.engine.set_checkpoint_period(SECOND).unwrap();
+    setup.pass(SECOND);
+    assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 2));
+    setup.put(&tree, 3, 10);
+    setup.engine.set_checkpoint_period(Duration::ZERO).unwrap();
+    setup.pass(PERIOD * 100);
+    assert!(!setup.is_waiting() && setup.checkpoints() == 2);
+    let error = setup.engine.set_checkpoint_period(PERIOD_MAX + SECOND).unwrap_err();
+    assert_eq!(error.kind(), frondb_core::ErrorKind::Invalid);
+}
+
+#[test]
+fn what_recovery_finds_grows_old_too() {
+    let setup = Setup::new(Duration::ZERO);
+    let tree = setup.tree("t");
+    setup.put(&tree, 1, 10);
+    let Setup { engine, device, .. } = setup;
+    drop((engine, tree));
+    let setup = Setup::open(&device, PERIOD);
+    assert!(setup.log_bytes() > 0 && setup.is_waiting());
+    setup.pass(PERIOD);
+    assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 1));
+}

@@ -1,0 +1,174 @@
+//! A limit on what background work writes, bytes a second: a bucket of tokens that jobs pay into
+//! debt, and wait for between their steps, with no lock held.
+//!
+//! Invariant: over any stretch of time, jobs write at most the limit times its length, and what one
+//! bucket holds, and what the steps under way write. Who may wait asks again after a moment: so a
+//! limit that is lifted, and the end of the engine, are seen at once.
+
+use std::time::Duration;
+
+use frondb_core::clock::{Clock, Nanos};
+use frondb_core::sync::Mutex;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
+/// The bucket holds what flows in within this time.
+const BURST: Duration = Duration::from_millis(250);
+
+/// At most this long between two looks at the limit.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+pub(crate) struct Throttle {
+    /// Bytes a second; 0 for no limit.
+    limit: AtomicU64,
+    bucket: Mutex<Bucket>,
+    waited_nanos: AtomicU64,
+}
+
+#[derive(Default)]
+struct Bucket {
+    /// Bytes that may be written; less than none is a debt that has to flow in first.
+    tokens: i64,
+    filled: Nanos,
+}
+
+impl Throttle {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit: AtomicU64::new(limit), ..Self::default() }
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// What was written before counts no more.
+    pub(crate) fn set_limit(&self, limit: u64, now: Nanos) {
+        let mut bucket = self.bucket.lock();
+        *bucket = Bucket { tokens: 0, filled: now };
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds that jobs have waited.
+    pub(crate) fn waited_nanos(&self) -> u64 {
+        self.waited_nanos.load(Ordering::Relaxed)
+    }
+
+    /// Bytes were written.
+    pub(crate) fn pay(&self, bytes: u64, now: Nanos) {
+        let limit = self.limit();
+        if limit == 0 || bytes == 0 {
+            return;
+        }
+        let mut bucket = self.bucket.lock();
+        bucket.fill(limit, now);
+        bucket.tokens = bucket.tokens.saturating_sub_unsigned(bytes);
+    }
+
+    /// How long until the bucket's debt is paid; zero if there is none.
+    fn debt(&self, now: Nanos) -> Duration {
+        let limit = self.limit();
+        if limit == 0 {
+            return Duration::ZERO;
+        }
+        let mut bucket = self.bucket.lock();
+        bucket.fill(limit, now);
+        let debt = u128::from(bucket.tokens.min(0).unsigned_abs());
+        let nanos = (debt * 1_000_000_000).div_ceil(u128::from(limit));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Waits until all that was paid for has flown in, or `stopped` says so.
+    pub(crate) fn wait(&self, clock: &dyn Clock, stopped: &mut dyn FnMut() -> bool) {
+        if self.limit() == 0 {
+            return;
+        }
+        let begun = clock.now();
+        loop {
+            let wait = self.debt(clock.now());
+            if wait.is_zero() || stopped() {
+                break;
+            }
+            clock.sleep(wait.min(LOOK_EVERY));
+        }
+        let waited = clock.now().since(begun).as_nanos();
+        self.waited_nanos.fetch_add(u64::try_from(waited).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+impl Bucket {
+    fn fill(&mut self, limit: u64, now: Nanos) {
+        let bytes = |length: Duration| {
+            let bytes = u128::from(limit) * length.as_nanos() / 1_000_000_000;
+            i64::try_from(bytes).unwrap_or(i64::MAX)
+        };
+        let came = bytes(now.since(self.filled));
+        if came == 0 {
+            // Too little to count: it is there the next time.
+            return;
+        }
+        // The time that these bytes took, and not that of the part of one that is on its way.
+        let nanos = (u128::from(came.unsigned_abs()) * 1_000_000_000).div_ceil(u128::from(limit));
+        self.filled += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.tokens = self.tokens.saturating_add(came).min(bytes(BURST));
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use frondb_core::clock::ManualClock;
+    use frondb_core::prng::Prng;
+
+    /// Jobs that write as much as they are let: the limit holds over every stretch, and is used.
+    #[test]
+    fn what_is_written_follows_the_limit() {
+        let seed = 5;
+        println!("seed {seed}");
+        let mut prng = Prng::new(seed);
+        for limit in [1, 1000, 1 << 20, 100 << 20, 10 << 30] {
+            let clock = ManualClock::stepping();
+            let throttle = Throttle::new(limit);
+            let (mut written, steps) = (0_u64, 500);
+            for _ in 0..steps {
+                let bytes = prng.below(limit.min(256 << 10) + 1);
+                throttle.pay(bytes, clock.now());
+                throttle.wait(&clock, &mut || false);
+                written += bytes;
+                let passed = clock.now().since(Nanos::ZERO).as_nanos();
+                let allowed = u128::from(limit) * (passed + BURST.as_nanos()) / 1_000_000_000;
+                assert!(u128::from(written) <= allowed + 1, "{written} in {passed} ns at {limit}");
+            }
+            let least = u128::from(written) * 1_000_000_000 / u128::from(limit);
+            let passed = clock.now().since(Nanos::ZERO).as_nanos();
+            let slack = LOOK_EVERY.as_nanos() + BURST.as_nanos();
+            assert!(passed <= least + slack, "{passed} ns for {written} bytes at {limit}");
+            assert!(u128::from(throttle.waited_nanos()) <= passed);
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_lifted_lets_go_at_once() {
+        let clock = ManualClock::stepping();
+        let throttle = Throttle::new(1);
+        let mut looks = 0;
+        throttle.pay(1 << 40, clock.now());
+        throttle.wait(&clock, &mut || {
+            looks += 1;
+            if looks == 3 {
+                throttle.set_limit(0, clock.now());
+            }
+            false
+        });
+        assert_eq!(looks, 3);
+        throttle.pay(1 << 40, clock.now());
+        throttle.wait(&clock, &mut || panic!("there is no limit"));
+        throttle.set_limit(1, clock.now());
+        let mut looks = 0;
+        throttle.pay(1 << 40, clock.now());
+        throttle.wait(&clock, &mut || {
+            looks += 1;
+            looks == 2
+        });
+        assert_eq!(looks, 2, "and the end of the engine ends it");
+    }
+}
