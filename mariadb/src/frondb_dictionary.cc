@@ -236,14 +236,6 @@ Error Dictionary::put_record(const Batch &batch, const std::string &key, const T
   return frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes));
 }
 
-Error Dictionary::forget_counters(const Batch &batch, uint64_t table) {
-  for (Counter counter : {AUTO_INCREMENT, HIDDEN_KEY}) {
-    std::string of = number_key(table) + char(counter);
-    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(of))) return error;
-  }
-  return {};
-}
-
 Error Dictionary::create(const std::string &key, TableRecord *record,
                          const std::vector<frondb_tree_options *> &options) {
   if (Error error = next_number(&record->number)) return error;

@@ -83,7 +83,6 @@ class Dictionary {
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
-  Error forget_counters(const Batch &batch, uint64_t table);
   Error next_number(uint64_t *number);
 
   frondb_db *db_ = nullptr;

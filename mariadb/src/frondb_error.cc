@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frondb_status.h"
+
 namespace fron {
 namespace {
 
@@ -50,7 +52,9 @@ int ha_error(const Error &error) {
   if (!error) return 0;
   switch (error.kind()) {
     case FRONDB_CONFLICT: return HA_ERR_RECORD_CHANGED;
-    case FRONDB_DEADLOCK: return HA_ERR_LOCK_DEADLOCK;
+    case FRONDB_DEADLOCK:
+      note_deadlock();
+      return HA_ERR_LOCK_DEADLOCK;
     case FRONDB_LOCK_TIMEOUT: return HA_ERR_LOCK_WAIT_TIMEOUT;
     // NOWAIT met a lock: InnoDB's number for it.
     case FRONDB_BUSY: return HA_ERR_LOCK_WAIT_TIMEOUT;

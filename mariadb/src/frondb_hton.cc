@@ -16,7 +16,9 @@
 #include "frondb_abi.h"
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
+#include "frondb_information_schema.h"
 #include "frondb_options.h"
+#include "frondb_status.h"
 #include "frondb_sysvar.h"
 #include "frondb_txn.h"
 #include "ha_frondb.h"
@@ -80,6 +82,7 @@ int init(void *place) {
   the_hton->table_options = table_option_list;
   the_hton->index_options = index_option_list;
   set_transaction_hooks(the_hton);
+  set_status_hook(the_hton);
   return 0;
 }
 
@@ -112,7 +115,12 @@ maria_declare_plugin(frondb){
     fron::init,
     fron::deinit,
     FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR,
-    nullptr,
+    fron::status_variables,
     fron::system_variables,
     FRONDB_VERSION,
-    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL} maria_declare_plugin_end;
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
+    FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Who waits for whom in FronDB", fron::init_lock_waits_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_TREES", "Sizes of FronDB's indexes", fron::init_trees_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_FILES", "Files of FronDB", fron::init_files_table) maria_declare_plugin_end;

@@ -74,8 +74,8 @@ class KeyCodec {
     std::string encoded;
   };
   /** Takes a key apart, or the first bytes of one: as many parts as are there whole, up to one whose end
-      cannot be found. */
-  std::vector<Piece> split(std::string_view bytes) const;
+      cannot be found. `used` are the bytes they take. */
+  std::vector<Piece> split(std::string_view bytes, size_t *used) const;
 
  private:
   enum class Kind { Fixed, Image, Text };

@@ -194,8 +194,9 @@ bool KeyCodec::decode(const TABLE *table, const KEY *key, std::string_view bytes
   return true;
 }
 
-std::vector<KeyCodec::Piece> KeyCodec::split(std::string_view bytes) const {
+std::vector<KeyCodec::Piece> KeyCodec::split(std::string_view bytes, size_t *used) const {
   std::vector<Piece> pieces;
+  size_t all = bytes.size();
   std::string own;
   for (const Part &part : parts_) {
     std::string_view body;
@@ -214,6 +215,7 @@ std::vector<KeyCodec::Piece> KeyCodec::split(std::string_view bytes) const {
     }
     pieces.push_back(std::move(piece));
   }
+  *used = all - bytes.size();
   return pieces;
 }
 

@@ -81,7 +81,7 @@ int start_consistent_snapshot(handlerton *ht, MYSQL_THD thd) {
 Connection *Connection::of(MYSQL_THD thd) {
   Connection *connection = find(thd);
   if (!connection) {
-    connection = new Connection;
+    connection = new Connection(thd);
     thd_set_ha_data(thd, hton(), connection);
   }
   return connection;
@@ -102,6 +102,7 @@ int Connection::begin(MYSQL_THD thd) {
       frondb_db_begin(db(), options.get(), txn_.out())};
   for (const Error &error : errors)
     if (error) return ha_error(error);
+  session_.has(txn_.get());
   return 0;
 }
 
@@ -120,6 +121,7 @@ int Connection::begin_statement(MYSQL_THD thd, bool writes) {
 }
 
 void Connection::end() {
+  session_.has(nullptr);
   txn_.reset();
   statement_ = 0;
   in_statement_ = false;

@@ -8,6 +8,7 @@
 
 #include "frondb_api.h"
 #include "frondb_counts.h"
+#include "frondb_session.h"
 
 #include <my_global.h>
 #include <mysql/plugin.h>
@@ -19,6 +20,7 @@ namespace fron {
 /** What a connection has with us. Used by its thread alone, but for cancel(). */
 class Connection {
  public:
+  explicit Connection(MYSQL_THD thd) : session_(thd) {}
   /** The connection's, made if it has none. */
   static Connection *of(MYSQL_THD thd);
   /** The connection's, or null. */
@@ -48,6 +50,8 @@ class Connection {
 
   Txn txn_;
   TransactionCounts counts_;
+  /** What others can see of this. */
+  Session session_;
   /** Undoes the statement under way; 0 if none wrote. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;

@@ -80,6 +80,8 @@ int Share::open(const TABLE *table, const std::string &of) {
   uint64_t next;
   if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
   auto_increment = std::max<uint64_t>(1, next);
+  listing.reset();
+  listing = std::make_unique<Listing>(table, *this);
   return open_statistics();
 }
 

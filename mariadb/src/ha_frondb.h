@@ -30,6 +30,7 @@
 #include "frondb_key.h"
 #include "frondb_row.h"
 #include "frondb_statistics.h"
+#include "frondb_tables.h"
 
 namespace fron {
 
@@ -64,6 +65,8 @@ class Share : public Handler_share {
   std::string name;
   TableRecord record;
   std::vector<Index> indexes;
+  /** So that its locks have names; listed last, when the rest is there. */
+  std::unique_ptr<Listing> listing;
   bool has_hidden_key = false;
   /** An entry has all fields of the primary key, none of them shortened: the server can make a
       position of them. */

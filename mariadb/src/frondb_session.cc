@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_session.h. */
+
+#include "frondb_session.h"
+
+#include <mutex>
+#include <set>
+
+#include <sql_class.h>
+
+namespace fron {
+namespace {
+
+/** Bytes of a statement that are shown. */
+constexpr size_t QUERY_BYTES = 1024;
+
+/** LOCK: taken with no other lock of ours; under it the server's for a statement, which it does not wait for. */
+std::mutex registry_lock;
+
+std::set<const Session *> &registry() {
+  static std::set<const Session *> sessions;
+  return sessions;
+}
+
+}  // namespace
+
+Session::Session(MYSQL_THD thd) : thd_(thd) {
+  std::lock_guard<std::mutex> guard(registry_lock);
+  registry().insert(this);
+}
+
+Session::~Session() {
+  std::lock_guard<std::mutex> guard(registry_lock);
+  registry().erase(this);
+}
+
+void Session::has(frondb_txn *txn) {
+  uint64_t number = 0;
+  // One that has ended, or cannot tell: then nobody asks for it.
+  if (txn && Error(frondb_txn_id(txn, &number))) number = 0;
+  transaction_.store(number, std::memory_order_relaxed);
+}
+
+std::map<uint64_t, Owner> owners() {
+  std::map<uint64_t, Owner> found;
+  // Under the lock a connection that is listed has its THD.
+  std::lock_guard<std::mutex> guard(registry_lock);
+  for (const Session *session : registry()) {
+    uint64_t transaction = session->transaction();
+    if (transaction == 0) continue;
+    char query[QUERY_BYTES];
+    size_t bytes = thd_query_safe(session->thd(), query, sizeof query);
+    found[transaction] = {thd_get_thread_id(session->thd()), std::string(query, bytes)};
+  }
+  return found;
+}
+
+}  // namespace fron
