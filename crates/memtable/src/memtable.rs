@@ -356,10 +356,15 @@ impl Memtable {
     /// How many messages have a smaller key.
     #[must_use]
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
-        let Some((state, tail)) = self.view() else { return 0 };
-        let probe = state.chunks.probe(key);
+        let (state, probe, in_tail) = {
+            let shared = self.shared.read();
+            let Some(state) = &shared.state else { return 0 };
+            let probe = state.chunks.probe(key);
+            let in_tail = rank_below(&shared.tail, &state.chunks, &probe);
+            (Arc::clone(state), probe, in_tail)
+        };
         let below = state.arrays.iter().map(|array| array.rank_below(&state.chunks, &probe));
-        (below.sum::<usize>() + rank_below(&tail, &state.chunks, &probe)) as u64
+        (below.sum::<usize>() + in_tail) as u64
     }
 
     /// The numbers of this moment.
