@@ -57,6 +57,8 @@ class Handle {
   void reset() {
     if (handle_) Free(std::exchange(handle_, nullptr));
   }
+  /** For a function that frees it itself. */
+  T *take() { return std::exchange(handle_, nullptr); }
 
  private:
   T *handle_ = nullptr;
@@ -67,6 +69,7 @@ using Db = Handle<frondb_db, frondb_db_free>;
 using Tree = Handle<frondb_tree, frondb_tree_free>;
 using TreeOptions = Handle<frondb_tree_options, frondb_tree_options_free>;
 using Txn = Handle<frondb_txn, frondb_txn_free>;
+using Committing = Handle<frondb_committing, frondb_committing_free>;
 using TxnOptions = Handle<frondb_txn_options, frondb_txn_options_free>;
 using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
 using Buffer = Handle<frondb_buffer, frondb_buffer_free>;

@@ -6,7 +6,7 @@
 
 #include <my_global.h>
 #include <my_base.h>
-#include <sql_string.h>
+#include <sql_class.h>
 #include <mysqld.h>
 #include <log.h>
 
@@ -46,15 +46,21 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
+/** The engine has rolled back the whole transaction: the server must do so too, whatever the statement
+    makes of its error. */
+int deadlock() {
+  note_deadlock();
+  if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
+  return HA_ERR_LOCK_DEADLOCK;
+}
+
 }  // namespace
 
 int ha_error(const Error &error) {
   if (!error) return 0;
   switch (error.kind()) {
     case FRONDB_CONFLICT: return HA_ERR_RECORD_CHANGED;
-    case FRONDB_DEADLOCK:
-      note_deadlock();
-      return HA_ERR_LOCK_DEADLOCK;
+    case FRONDB_DEADLOCK: return deadlock();
     case FRONDB_LOCK_TIMEOUT: return HA_ERR_LOCK_WAIT_TIMEOUT;
     // NOWAIT met a lock: InnoDB's number for it.
     case FRONDB_BUSY: return HA_ERR_LOCK_WAIT_TIMEOUT;

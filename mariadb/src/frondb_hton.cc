@@ -21,6 +21,8 @@
 #include "frondb_status.h"
 #include "frondb_sysvar.h"
 #include "frondb_txn.h"
+#include "frondb_waits.h"
+#include "frondb_xa.h"
 #include "ha_frondb.h"
 
 namespace fron {
@@ -72,6 +74,7 @@ int init(void *place) {
     return refuse("cannot open the database", error.message());
   if (Error error = the_dictionary.open(the_db.get()))
     return refuse("cannot read the tables' dictionary", error.message());
+  if (Error error = report_waits(the_db.get())) return refuse("cannot watch locks", error.message());
   the_hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE |
                     HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
   the_hton->create = create_handler;
@@ -83,6 +86,7 @@ int init(void *place) {
   the_hton->index_options = index_option_list;
   set_transaction_hooks(the_hton);
   set_status_hook(the_hton);
+  set_xa_hooks(the_hton);
   return 0;
 }
 

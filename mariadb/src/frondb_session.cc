@@ -42,6 +42,13 @@ void Session::has(frondb_txn *txn) {
   transaction_.store(number, std::memory_order_relaxed);
 }
 
+void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYSQL_THD owner)) {
+  std::lock_guard<std::mutex> guard(registry_lock);
+  for (const Session *session : registry())
+    for (size_t i = 0; i < count; i++)
+      if (session->transaction() == transactions[i]) tell(session->thd());
+}
+
 std::map<uint64_t, Owner> owners() {
   std::map<uint64_t, Owner> found;
   // Under the lock a connection that is listed has its THD.

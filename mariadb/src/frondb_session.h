@@ -44,6 +44,9 @@ struct Owner {
   std::string query;
 };
 
+/** Calls `tell` with each connection that has one of these transactions, and keeps it from going meanwhile. */
+void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYSQL_THD owner));
+
 /** The owners by the numbers of their transactions. */
 std::map<uint64_t, Owner> owners();
 

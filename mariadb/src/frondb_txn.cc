@@ -7,154 +7,235 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include <new>
+
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_sysvar.h"
+#include "frondb_timeout.h"
 
 namespace fron {
 namespace {
 
-/** A savepoint as the server keeps it for us. */
-struct Savepoint {
-  uint64_t number;
-};
+bool is_multi_statement(MYSQL_THD thd) {
+  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+}
+
+/** Whether an end of a statement, or with `all` of a transaction, ends the transaction. */
+bool ends_transaction(MYSQL_THD thd, bool all) { return all || !is_multi_statement(thd); }
 
 frondb_isolation isolation_of(MYSQL_THD thd) {
   switch (thd_tx_isolation(thd)) {
     case ISO_READ_UNCOMMITTED: return FRONDB_READ_UNCOMMITTED;
     case ISO_READ_COMMITTED: return FRONDB_READ_COMMITTED;
     case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
-    default: return FRONDB_SERIALIZABLE;
+    // One statement alone is serializable without locks: all that it reads is of one moment.
+    default: return is_multi_statement(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
   }
-}
-
-bool is_multi_statement(MYSQL_THD thd) {
-  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
-}
-
-int close_connection(handlerton *, MYSQL_THD thd) {
-  delete Connection::find(thd);
-  thd_set_ha_data(thd, hton(), nullptr);
-  return 0;
-}
-
-void kill_query(handlerton *, MYSQL_THD thd, enum thd_kill_levels) {
-  if (Connection *connection = Connection::find(thd)) connection->cancel();
-}
-
-int commit(handlerton *, MYSQL_THD thd, bool all) {
-  Connection *connection = Connection::find(thd);
-  return connection ? connection->commit(thd, all) : 0;
-}
-
-int rollback(handlerton *, MYSQL_THD thd, bool all) {
-  Connection *connection = Connection::find(thd);
-  return connection ? connection->rollback(thd, all) : 0;
-}
-
-int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {
-  Connection *connection = Connection::find(thd);
-  return connection ? connection->set_savepoint(&static_cast<Savepoint *>(place)->number) : 0;
-}
-
-int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
-  Connection *connection = Connection::find(thd);
-  return connection ? connection->roll_back_to(static_cast<Savepoint *>(place)->number) : 0;
-}
-
-int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
-  Connection *connection = Connection::find(thd);
-  return connection ? connection->release(static_cast<Savepoint *>(place)->number) : 0;
-}
-
-bool keeps_locks(handlerton *, MYSQL_THD) { return false; }
-
-int start_consistent_snapshot(handlerton *ht, MYSQL_THD thd) {
-  Connection *connection = Connection::of(thd);
-  if (int error = connection->begin_statement(thd, false)) return error;
-  trans_register_ha(thd, true, ht, 0);
-  return ha_error(frondb_txn_take_snapshot(connection->txn()));
 }
 
 }  // namespace
-
-Connection *Connection::of(MYSQL_THD thd) {
-  Connection *connection = find(thd);
-  if (!connection) {
-    connection = new Connection(thd);
-    thd_set_ha_data(thd, hton(), connection);
-  }
-  return connection;
-}
 
 Connection *Connection::find(MYSQL_THD thd) {
   return static_cast<Connection *>(thd_get_ha_data(thd, hton()));
 }
 
-int Connection::begin(MYSQL_THD thd) {
-  TxnOptions options;
-  if (Error error = frondb_txn_options_new(options.out())) return ha_error(error);
-  Error errors[] = {
-      frondb_txn_options_set_isolation(options.get(), isolation_of(thd)),
-      frondb_txn_options_set_snapshot_isolation(options.get(), session_snapshot_isolation(thd)),
-      frondb_txn_options_set_lock_timeout_millis(options.get(), session_lock_timeout_millis(thd)),
-      frondb_txn_options_set_durability(options.get(), session_durability(thd)),
-      frondb_db_begin(db(), options.get(), txn_.out())};
-  for (const Error &error : errors)
-    if (error) return ha_error(error);
-  session_.has(txn_.get());
-  return 0;
-}
-
-int Connection::begin_statement(MYSQL_THD thd, bool writes) {
-  if (!txn_)
-    if (int error = begin(thd)) return error;
-  trans_register_ha(thd, false, hton(), 0);
-  if (is_multi_statement(thd)) trans_register_ha(thd, true, hton(), 0);
-  if (!in_statement_) {
-    in_statement_ = true;
-    if (int error = ha_error(frondb_txn_begin_statement(txn_.get()))) return error;
+Connection *Connection::of(MYSQL_THD thd) {
+  Connection *connection = find(thd);
+  if (!connection) {
+    connection = new (std::nothrow) Connection(thd);
+    if (connection) thd_set_ha_data(thd, hton(), connection);
   }
-  if (writes && !statement_)
-    return ha_error(frondb_txn_set_savepoint(txn_.get(), &statement_));
+  return connection;
+}
+
+// --- Beginning ---
+
+Connection::Settings Connection::settings_of(MYSQL_THD thd) const {
+  Settings settings{isolation_of(thd), false};
+  settings.snapshot_isolation =
+      settings.isolation == FRONDB_REPEATABLE_READ && session_snapshot_isolation(thd);
+  return settings;
+}
+
+/** The options of the transaction to come, kept as long as the session's settings are the same. */
+int Connection::renew_options(const Settings &settings, frondb_durability durability) {
+  if (options_ && settings == settings_ && durability == durability_) return 0;
+  if (Error error = frondb_txn_options_new(options_.out())) return ha_error(error);
+  Error errors[] = {
+      frondb_txn_options_set_isolation(options_.get(), settings.isolation),
+      frondb_txn_options_set_snapshot_isolation(options_.get(), settings.snapshot_isolation),
+      frondb_txn_options_set_durability(options_.get(), durability)};
+  for (const Error &error : errors) {
+    if (!error) continue;
+    options_.reset();
+    return ha_error(error);
+  }
+  settings_ = settings;
+  durability_ = durability;
   return 0;
 }
 
+int Connection::begin(const Settings &settings, frondb_durability durability) {
+  if (int error = renew_options(settings, durability)) return error;
+  Txn made;
+  if (Error error = frondb_db_begin(db(), options_.get(), made.out())) return ha_error(error);
+  session_.has(made.get());
+  std::lock_guard<std::mutex> guard(handle_);
+  txn_ = std::move(made);
+  // No session's: the first statement sets its own.
+  lock_timeout_ = UINT64_MAX;
+  return 0;
+}
+
+int Connection::begin_engine_statement(MYSQL_THD thd, bool is_new) {
+  if (!is_new || settings_.isolation < FRONDB_REPEATABLE_READ)
+    if (Error error = frondb_txn_begin_statement(txn_.get())) return ha_error(error);
+  // A KILL that came before this statement began here was forgotten with the one before.
+  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+  return 0;
+}
+
+int Connection::begin_locking(MYSQL_THD thd) {
+  uint64_t timeout = statement_lock_timeout_millis(thd);
+  if (timeout != lock_timeout_)
+    if (Error error = frondb_txn_set_lock_timeout_millis(txn_.get(), timeout)) return ha_error(error);
+  lock_timeout_ = timeout;
+  locks_ = true;
+  return 0;
+}
+
+int Connection::begin_statement(MYSQL_THD thd, bool locks, bool writes) {
+  bool is_new = !txn_;
+  if (is_new)
+    if (int error = begin(settings_of(thd), session_durability(thd))) return error;
+  trans_register_ha(thd, false, hton(), 0);
+  bool is_part = is_multi_statement(thd);
+  if (is_part) trans_register_ha(thd, true, hton(), 0);
+  if (!in_statement_) {
+    if (int error = begin_engine_statement(thd, is_new)) return error;
+    in_statement_ = true;
+  }
+  if (!locks_ && (locks || settings_.isolation == FRONDB_SERIALIZABLE))
+    if (int error = begin_locking(thd)) return error;
+  // The rollback of a statement that is a transaction is the transaction's.
+  if (!writes || !is_part || statement_) return 0;
+  return ha_error(frondb_txn_set_savepoint(txn_.get(), &statement_));
+}
+
+int Connection::begin_at_snapshot(MYSQL_THD thd) {
+  Settings settings = settings_of(thd);
+  // Serializable reads would lock the newest rows. Who asks for a snapshot gets it, and a conflict
+  // where it would write over what the snapshot does not have.
+  if (settings.isolation == FRONDB_SERIALIZABLE) settings = {FRONDB_REPEATABLE_READ, true};
+  if (!txn_)
+    if (int error = begin(settings, session_durability(thd))) return error;
+  trans_register_ha(thd, true, hton(), 0);
+  if (settings.isolation < FRONDB_REPEATABLE_READ) return 0;
+  return ha_error(frondb_txn_take_snapshot(txn_.get()));
+}
+
+void Connection::cancel() {
+  std::lock_guard<std::mutex> guard(handle_);
+  // One that has ended, or waits for nothing, has nothing to cancel.
+  if (txn_) Error ignored = frondb_txn_cancel(txn_.get());
+}
+
+// --- Ending ---
+
+/** One that was neither committed nor prepared is rolled back. */
 void Connection::end() {
   session_.has(nullptr);
+  std::lock_guard<std::mutex> guard(handle_);
   txn_.reset();
+  committing_.reset();
+  order_error_ = Error();
+  prepared_ = XidName();
+  is_ordered_ = false;
   statement_ = 0;
-  in_statement_ = false;
+  in_statement_ = locks_ = false;
+}
+
+int Connection::end_statement() {
+  in_statement_ = locks_ = false;
+  counts_.end_statement();
+  uint64_t statement = std::exchange(statement_, 0);
+  if (int error = release(statement)) return error;
+  // What it read at is no longer kept for it.
+  if (settings_.isolation >= FRONDB_REPEATABLE_READ) return 0;
+  return ha_error(frondb_txn_end_statement(txn_.get()));
+}
+
+int Connection::prepare(MYSQL_THD thd, bool all) {
+  if (!txn_ || !ends_transaction(thd, all)) return 0;
+  MYSQL_XID xid;
+  thd_get_xid(thd, &xid);
+  frondb_durability durability = session_durability(thd);
+  if (durability != durability_) {
+    if (Error error = frondb_txn_set_durability(txn_.get(), durability)) return ha_error(error);
+    durability_ = durability;
+    options_.reset();
+  }
+  XidName name(xid);
+  if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
+  prepared_ = name;
+  return 0;
+}
+
+void Connection::commit_ordered(MYSQL_THD thd, bool all) {
+  if (!txn_ || is_ordered_ || !ends_transaction(thd, all)) return;
+  is_ordered_ = true;
+  order_error_ = Error(frondb_txn_commit_in_order(txn_.get(), committing_.out()));
+}
+
+/** The rest of a commit whose place in the order of commits is decided. */
+int Connection::finish(MYSQL_THD thd) {
+  if (order_error_) {
+    int error = ha_error(order_error_);
+    // The log of the server, or the user, has decided: what is prepared must be committed.
+    if (prepared_ && order_error_.kind() != FRONDB_NOT_FOUND) owe(prepared_, true);
+    return error;
+  }
+  thd_wakeup_subsequent_commits(thd, 0);
+  // Prepared is durable, and so is the decision, in a log that a recovery reads.
+  if (prepared_.is_of_server()) return 0;
+  return committing_ ? ha_error(frondb_committing_wait(committing_.take())) : 0;
 }
 
 int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
-  if (all || !is_multi_statement(thd)) {
-    int error = ha_error(frondb_txn_commit(txn_.get()));
-    error ? counts_.roll_back() : counts_.commit();
-    end();
-    return error;
-  }
-  in_statement_ = false;
-  counts_.end_statement();
-  return release(std::exchange(statement_, 0));
+  if (!ends_transaction(thd, all)) return end_statement();
+  commit_ordered(thd, true);
+  int error = finish(thd);
+  error ? counts_.roll_back() : counts_.commit();
+  end();
+  pay();
+  return error;
 }
 
 int Connection::rollback(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
-  if (all || !is_multi_statement(thd)) {
-    int error = ha_error(frondb_txn_rollback(txn_.get()));
+  if (ends_transaction(thd, all)) {
+    Error error = frondb_txn_rollback(txn_.get());
+    if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) owe(prepared_, false);
     counts_.roll_back();
     end();
-    return error;
+    return ha_error(error);
   }
-  in_statement_ = false;
   counts_.roll_back_statement();
-  uint64_t statement = std::exchange(statement_, 0);
-  if (!statement) return 0;
-  if (int error = roll_back_to(statement)) return error;
-  return release(statement);
+  Error undone;
+  if (statement_) undone = Error(frondb_txn_roll_back_to(txn_.get(), statement_));
+  // Of the victim of a deadlock nothing is left to undo.
+  if (undone && undone.kind() == FRONDB_DEADLOCK) {
+    in_statement_ = locks_ = false;
+    statement_ = 0;
+    return 0;
+  }
+  if (undone) return ha_error(undone);
+  return end_statement();
 }
+
+// --- Savepoints ---
 
 int Connection::set_savepoint(uint64_t *savepoint) {
   *savepoint = 0;
@@ -173,19 +254,6 @@ int Connection::roll_back_to(uint64_t savepoint) {
 int Connection::release(uint64_t savepoint) {
   if (!savepoint || !txn_) return 0;
   return ha_error(frondb_txn_release_savepoint(txn_.get(), savepoint));
-}
-
-void set_transaction_hooks(handlerton *ht) {
-  ht->savepoint_offset = sizeof(Savepoint);
-  ht->close_connection = close_connection;
-  ht->kill_query = kill_query;
-  ht->commit = commit;
-  ht->rollback = rollback;
-  ht->savepoint_set = savepoint_set;
-  ht->savepoint_rollback = savepoint_rollback;
-  ht->savepoint_rollback_can_release_mdl = keeps_locks;
-  ht->savepoint_release = savepoint_release;
-  ht->start_consistent_snapshot = start_consistent_snapshot;
 }
 
 }  // namespace fron

@@ -1,60 +1,113 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    The transaction of a connection: begun with the first statement that touches a table of ours, told
-   to the server, ended by it. A statement that fails is undone to the savepoint set at its beginning. */
+   to the server, ended by it. A statement that fails is undone to the savepoint set before its first
+   write.
+
+     1 phase    commit(): ordered and durable
+     2 phases   prepare() durable -> commit_ordered(), one connection at a time, in the order of the
+                binary log -> commit(), which waits for the disk only if no log could repeat the commit
+
+   What comes of transactions that a connection has left prepared is in frondb_xa.h. */
 
 #ifndef FRONDB_TXN_H
 #define FRONDB_TXN_H
 
 #include "frondb_api.h"
-#include "frondb_counts.h"
-#include "frondb_session.h"
 
 #include <my_global.h>
 #include <mysql/plugin.h>
+
+#include <mutex>
+
+#include "frondb_counts.h"
+#include "frondb_session.h"
+#include "frondb_xa.h"
 
 struct handlerton;
 
 namespace fron {
 
-/** What a connection has with us. Used by its thread alone, but for cancel(). */
+/** What a connection has with us. Used by its thread alone, or by one that works for it while it
+    waits (commit_ordered()); but cancel() comes from any. */
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) {}
-  /** The connection's, made if it has none. */
+  /** The connection's, made if it has none; null if there is no memory. */
   static Connection *of(MYSQL_THD thd);
   /** The connection's, or null. */
   static Connection *find(MYSQL_THD thd);
+  ~Connection() { end(); }
 
   /** A statement begins to use a table: begins a transaction if there is none, and the statement
-      if this is its first table. 0 or an HA_ERR_ number. */
-  int begin_statement(MYSQL_THD thd, bool writes);
+      if this is its first table. `locks`: it may lock rows; `writes`: it may write. 0 or an HA_ERR_
+      number. */
+  int begin_statement(MYSQL_THD thd, bool locks, bool writes);
+  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has a
+      snapshot of its own, it is a begin and no more. */
+  int begin_at_snapshot(MYSQL_THD thd);
   frondb_txn *txn() const { return txn_.get(); }
   /** The rows it has written and deleted. */
   TransactionCounts &counts() { return counts_; }
+  /** What the transaction was begun with. */
+  frondb_isolation isolation() const { return settings_.isolation; }
 
+  int prepare(MYSQL_THD thd, bool all);
+  void commit_ordered(MYSQL_THD thd, bool all);
   /** The statement, or with `all` the transaction, ends. */
   int commit(MYSQL_THD thd, bool all);
   int rollback(MYSQL_THD thd, bool all);
 
   /** A wait for a lock ends at once; from any thread. */
-  void cancel() { frondb_txn_cancel(txn_.get()); }
+  void cancel();
 
   int set_savepoint(uint64_t *savepoint);
   int roll_back_to(uint64_t savepoint);
   int release(uint64_t savepoint);
 
  private:
-  int begin(MYSQL_THD thd);
+  /** What a transaction is begun with. */
+  struct Settings {
+    frondb_isolation isolation = FRONDB_REPEATABLE_READ;
+    bool snapshot_isolation = false;
+    bool operator==(const Settings &other) const {
+      return isolation == other.isolation && snapshot_isolation == other.snapshot_isolation;
+    }
+  };
+
+  Settings settings_of(MYSQL_THD thd) const;
+  int begin(const Settings &settings, frondb_durability durability);
+  int renew_options(const Settings &settings, frondb_durability durability);
+  int begin_engine_statement(MYSQL_THD thd, bool is_new);
+  int begin_locking(MYSQL_THD thd);
+  int end_statement();
+  int finish(MYSQL_THD thd);
   void end();
 
+  Settings settings_;
+  TxnOptions options_;
+  frondb_durability durability_ = FRONDB_SYNC;
+  uint64_t lock_timeout_ = 0;
+
   Txn txn_;
+  /** Guards the handle against a cancel() that comes while it is made or freed. */
+  std::mutex handle_;
   TransactionCounts counts_;
   /** What others can see of this. */
   Session session_;
-  /** Undoes the statement under way; 0 if none wrote. */
+
+  /** Undoes the statement under way; 0 if none has written. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;
+  /** It may lock rows. */
+  bool locks_ = false;
+
+  /** Its name, if it is prepared. */
+  XidName prepared_;
+  /** commit_ordered() was called, and this is what came of it. */
+  bool is_ordered_ = false;
+  Error order_error_;
+  Committing committing_;
 };
 
 /** The functions of the handlerton that are about transactions. */

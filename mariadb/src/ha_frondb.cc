@@ -126,6 +126,9 @@ ulonglong ha_frondb::table_flags() const {
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
+  // A statement can be logged as such if what it reads cannot change before it commits.
+  const THD *thd = ha_thd();
+  if (thd && thd_tx_isolation(thd) > ISO_READ_COMMITTED) more |= HA_BINLOG_STMT_CAPABLE;
   return more | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_TABLE_SCAN_ON_INDEX | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
          HA_CAN_VIRTUAL_COLUMNS | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES | HA_CAN_GEOMETRY |

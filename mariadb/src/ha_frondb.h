@@ -185,11 +185,13 @@ class ha_frondb final : public handler {
   int extra(enum ha_extra_function operation) override;
   int external_lock(THD *thd, int type) override;
   int start_stmt(THD *thd, thr_lock_type type) override;
+  void unlock_row() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
   void release_auto_increment() override;
-  void print_error(int error, myf flag) override;
+  /** Statements that run at a time share the numbers out in whatever order. */
+  bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
   bool get_error_message(int error, String *text) override;
   void update_create_info(HA_CREATE_INFO *info) override;
 
@@ -233,13 +235,16 @@ class ha_frondb final : public handler {
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
   /** The statement has written so many rows more. */
   void count(int64_t rows);
-  int begin_statement(THD *thd, bool writes);
+  int begin_statement(THD *thd, thr_lock_type type);
+  frondb_lock row_lock_of(THD *thd, thr_lock_type type) const;
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 
   fron::Share *get_share(const char *path, int *error);
 
   THR_LOCK_DATA lock_;
+  /** What the server asked for last. */
+  thr_lock_type lock_type_ = TL_UNLOCK;
   fron::Share *share_ = nullptr;
   fron::Connection *connection_ = nullptr;
   frondb_lock row_lock_ = FRONDB_LOCK_NONE;

@@ -11,37 +11,86 @@
 
 using namespace fron;
 
-int ha_frondb::begin_statement(THD *thd, bool writes) {
+namespace {
+
+bool is_write(thr_lock_type type) { return type >= TL_WRITE_ALLOW_WRITE; }
+
+bool skips_locked(thr_lock_type type) { return type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED; }
+
+/** Whether what a statement reads decides what it writes elsewhere. */
+bool writes_what_it_reads(int command) {
+  switch (command) {
+    case SQLCOM_INSERT:
+    case SQLCOM_INSERT_SELECT:
+    case SQLCOM_REPLACE:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_UPDATE:
+    case SQLCOM_UPDATE_MULTI:
+    case SQLCOM_DELETE:
+    case SQLCOM_DELETE_MULTI:
+    case SQLCOM_LOAD:
+    case SQLCOM_CREATE_TABLE: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+/** What of rows a statement locks that uses the table so, in a transaction of this level. */
+frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
+  if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
+  if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
+  frondb_isolation isolation = connection_->isolation();
+  if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
+  // From repeatable read on the statement alone, run later from a log, must read the same.
+  bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
+  return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
+}
+
+int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   if (is_sql_handler_) park();
   connection_ = Connection::of(thd);
-  return connection_->begin_statement(thd, writes);
+  if (!connection_) return HA_ERR_OUT_OF_MEM;
+  bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
+  if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
+  row_lock_ = row_lock_of(thd, type);
+  row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
+  return 0;
 }
 
 int ha_frondb::external_lock(THD *thd, int type) {
-  return type == F_UNLCK ? 0 : begin_statement(thd, type == F_WRLCK);
+  if (type == F_UNLCK) {
+    lock_type_ = TL_UNLOCK;
+    return 0;
+  }
+  // Without a store_lock() before, as for the new table of an ALTER, `type` is all there is.
+  bool is_known = lock_type_ != TL_UNLOCK && is_write(lock_type_) == (type == F_WRLCK);
+  return begin_statement(thd, is_known ? lock_type_ : type == F_WRLCK ? TL_WRITE : TL_READ);
 }
 
-int ha_frondb::start_stmt(THD *thd, thr_lock_type type) {
-  return begin_statement(thd, type >= TL_WRITE_ALLOW_WRITE);
-}
+int ha_frondb::start_stmt(THD *thd, thr_lock_type type) { return begin_statement(thd, type); }
 
 THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) {
   if (type != TL_IGNORE) {
-    bool writes = type >= TL_WRITE_ALLOW_WRITE;
-    row_lock_ = writes ? FRONDB_LOCK_EXCLUSIVE
-                : type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED ? FRONDB_LOCK_SHARED
-                                                                                   : FRONDB_LOCK_NONE;
-    row_wait_ = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
+    lock_type_ = type;
     if (lock_.type == TL_UNLOCK) {
       // Rows are locked, not tables, but where the user asked for that.
       bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
-      if (writes && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
+      if (is_write(type) && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
       if (type == TL_READ_NO_INSERT && !keeps) type = TL_READ;
       lock_.type = type;
     }
   }
   *to++ = &lock_;
   return to;
+}
+
+/** The row read last does not belong to the result: at read committed others may have it again. */
+void ha_frondb::unlock_row() {
+  if (row_lock_ == FRONDB_LOCK_NONE || !connection_ || connection_->isolation() > FRONDB_READ_COMMITTED) return;
+  // A lock that stays keeps others waiting longer, and no more.
+  if (cursor_) Error ignored = frondb_cursor_unlock(cursor_.get());
+  Error ignored = frondb_txn_unlock(connection_->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
 
 int ha_frondb::extra(enum ha_extra_function operation) {
@@ -51,12 +100,6 @@ int ha_frondb::extra(enum ha_extra_function operation) {
     default: break;
   }
   return 0;
-}
-
-void ha_frondb::print_error(int error, myf flag) {
-  // The engine has rolled all of it back, so the server must not go on with the rest.
-  if (error == HA_ERR_LOCK_DEADLOCK) ha_thd()->mark_transaction_to_rollback(true);
-  handler::print_error(error, flag);
 }
 
 bool ha_frondb::get_error_message(int error, String *text) {

@@ -377,6 +377,15 @@ typedef struct {
 typedef void (*frondb_commit_hook)(void *user_data, const frondb_commit_info *info);
 
 /**
+ * Told of a wait for a lock: the number of the transaction that waits, and those of the ones it waits
+ * for, ascending. `blockers` is good during the call.
+ */
+typedef void (*frondb_wait_hook)(void *user_data,
+                                 uint64_t waiter,
+                                 const uint64_t *blockers,
+                                 size_t blockers_count);
+
+/**
  * What a lock is on.
  */
 typedef uint32_t frondb_lock_area;
@@ -1870,6 +1879,16 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 
 /**
+ * Ends a statement: at read committed, the state that its reads saw is kept for it no longer, also if
+ * the next frondb_txn_begin_statement() comes late.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_end_statement(frondb_txn *txn);
+
+/**
  * Changes how long each lock is waited for, milliseconds, from the next call on.
  * frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
  *
@@ -1959,6 +1978,20 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
                                    size_t count,
                                    frondb_buffer *buffer,
                                    frondb_slice *values);
+
+/**
+ * Gives up the lock of a key that the last locking frondb_txn_get() took: for a caller that looked and
+ * does not want it. Only at read committed and below, only if the transaction had no lock on it
+ * before, and only if it has locked or written nothing since; else nothing happens.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_unlock(frondb_txn *txn,
+                                frondb_tree *tree,
+                                frondb_slice key);
 
 /**
  * Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
@@ -2233,6 +2266,20 @@ frondb_error *frondb_db_locks(frondb_db *db, frondb_locks **locks);
  * Threads: any.
  */
 frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_locks **waits);
+
+/**
+ * Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
+ * has an order of its own for transactions; NULL for nobody. It is called by the thread that waits,
+ * before it sleeps: it may call frondb_txn_cancel() for any transaction and no other function with the
+ * one that waits, and must not throw or jump out. `free_user_data`, unless NULL, is called once, when
+ * the hook is not used any more. If this function fails it is not called.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_db_set_wait_hook(frondb_db *db,
+                                      frondb_wait_hook hook,
+                                      void *user_data,
+                                      void (*free_user_data)(void *user_data));
 
 /**
  * How many there are; 0 for what is no list.

@@ -1,15 +1,17 @@
 //! Locks and waits of transactions, to be looked at: for status pages, and to find out who is
 //! waited for.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use frondb::{Db, Error, LockMode, Locked, WaitInfo};
+use frondb::{Db, Error, LockMode, Locked, WaitHook, WaitInfo, WaitNotice};
+use frondb_core::sync::Arc;
 
 use crate::call::{call, call_or, free, number};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, out, out_handle};
+use crate::slice::{UserData, frondb_slice, out, out_handle};
 use crate::transaction::{FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_SHARED, frondb_lock};
 
 /// A list of locks, or of waits for locks, as of one moment. Free it with frondb_locks_free().
@@ -117,6 +119,40 @@ pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
         waited_nanos: u64::try_from(wait.waited.as_nanos()).unwrap_or(u64::MAX),
     });
     Locks(items.collect())
+}
+
+/// Told of a wait for a lock: the number of the transaction that waits, and those of the ones it waits
+/// for, ascending. `blockers` is good during the call.
+pub type frondb_wait_hook = Option<
+    extern "C" fn(user_data: *mut c_void, waiter: u64, blockers: *const u64, blockers_count: usize),
+>;
+
+/// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
+/// has an order of its own for transactions; NULL for nobody. It is called by the thread that waits,
+/// before it sleeps: it may call frondb_txn_cancel() for any transaction and no other function with the
+/// one that waits, and must not throw or jump out. `free_user_data`, unless NULL, is called once, when
+/// the hook is not used any more. If this function fails it is not called.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_wait_hook(
+    db: *mut frondb_db,
+    hook: frondb_wait_hook,
+    user_data: *mut c_void,
+    free_user_data: Option<extern "C" fn(user_data: *mut c_void)>,
+) -> *mut frondb_error {
+    call(|| {
+        let db = handle::shared::<Db>(db)?;
+        let user_data = UserData::new(user_data, free_user_data);
+        let hook = hook.map(|hook| -> WaitHook {
+            Arc::new(move |notice: WaitNotice<'_>| {
+                let WaitNotice { waiter, blockers, .. } = notice;
+                hook(user_data.get(), waiter, blockers.as_ptr(), blockers.len());
+            })
+        });
+        db.set_wait_hook(hook);
+        Ok(())
+    })
 }
 
 /// How many there are; 0 for what is no list.

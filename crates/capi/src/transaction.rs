@@ -268,6 +268,17 @@ pub extern "C" fn frondb_txn_begin_statement(txn: *mut frondb_txn) -> *mut frond
     with(txn, |txn| txn.txn.begin_statement())
 }
 
+/// Ends a statement: at read committed, the state that its reads saw is kept for it no longer, also if
+/// the next frondb_txn_begin_statement() comes late.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_end_statement(txn: *mut frondb_txn) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.end_statement())
+}
+
 /// Changes how long each lock is waited for, milliseconds, from the next call on.
 /// frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
 ///
@@ -416,6 +427,23 @@ pub extern "C" fn frondb_txn_multi_get(
         let (keys, buffer) = (keys.bytes(count)?, to_fill(buffer)?);
         fill_many(buffer, txn.multi_get(tree, &keys)?, values)
     })
+}
+
+/// Gives up the lock of a key that the last locking frondb_txn_get() took: for a caller that looked and
+/// does not want it. Only at read committed and below, only if the transaction had no lock on it
+/// before, and only if it has locked or written nothing since; else nothing happens.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_unlock(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
 }
 
 /// Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all

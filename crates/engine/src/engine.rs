@@ -6,7 +6,7 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_locks::{DeadlockInfo, LockInfo, WaitInfo};
+use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
 use frondb_space::Extent;
 
 use frondb_wal::SyncMode;
@@ -21,7 +21,7 @@ use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{RangeEstimate, estimate};
-use crate::hook::CommitHook;
+use crate::hook::{CommitHook, guarded};
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
 use crate::period::Period;
@@ -287,6 +287,12 @@ impl Engine {
     /// not call the engine.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.shared.env.hook.set(hook);
+    }
+
+    /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer; `None`
+    /// for nobody. See [`WaitHook`].
+    pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
+        self.shared.env.locks.set_wait_hook(hook.map(guarded));
     }
 
     /// Waits until a commit is as durable as was asked. Closing made it durable.

@@ -1,9 +1,10 @@
-//! The commit hook: who keeps a log of its own, as a server's binary log, learns of commits in their
-//! order.
+//! Hooks. The commit hook: who keeps a log of its own, as a server's binary log, learns of commits in
+//! their order. The wait hook is the lock manager's; here it is kept from panicking.
 
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, RwLock};
 use frondb_core::{Lsn, SeqNo};
+use frondb_locks::{WaitHook, WaitNotice};
 
 /// What a commit hook is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,4 +54,14 @@ impl Hook {
             }
         }
     }
+}
+
+/// A wait hook whose panic goes no further: the wait has begun, and must come to its end.
+pub(crate) fn guarded(hook: WaitHook) -> WaitHook {
+    Arc::new(move |notice: WaitNotice<'_>| {
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(notice)));
+        if told.is_err() {
+            tracing::error!(waiter = notice.waiter, "the wait hook panicked; the wait goes on");
+        }
+    })
 }

@@ -56,7 +56,9 @@ pub use engine::{Engine, TreeInfo};
 pub use env::Env;
 pub use estimate::RangeEstimate;
 pub use files::{FileInfo, FileKind};
-pub use frondb_locks::{Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitInfo};
+pub use frondb_locks::{
+    Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
+};
 pub use hook::{CommitHook, CommitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;

@@ -91,6 +91,8 @@ struct State {
     snapshot: Option<Snapshot>,
     /// What the present statement reads at, if one was begun.
     statement: Option<Snapshot>,
+    /// What the last single read locked, if it may be given up.
+    looked_at: LookedAt,
     charge: Charge,
     /// How long each lock is waited for from now on.
     lock_timeout: Duration,
@@ -120,6 +122,25 @@ impl State {
     fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
         self.locker.unlock_row(&tree.0.locks, key);
         self.card.set_locks(self.locker.lock_count());
+    }
+}
+
+/// A row that a single read has locked, and that nothing was locked since.
+#[derive(Default)]
+struct LookedAt {
+    tree: Option<TreeId>,
+    key: Vec<u8>,
+}
+
+impl LookedAt {
+    fn set(&mut self, tree: TreeId, key: &[u8]) {
+        self.tree = Some(tree);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
+
+    fn is(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.tree == Some(tree) && self.key == key
     }
 }
 
@@ -159,6 +180,7 @@ impl Engine {
             locker,
             snapshot: None,
             statement: None,
+            looked_at: LookedAt::default(),
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
             durability: options.durability,
@@ -211,6 +233,16 @@ impl Transaction {
         if self.core.options.isolation.reads_newest() {
             state.statement = Some(self.core.engine.snapshot()?);
         }
+        Ok(())
+    }
+
+    /// Ends a statement: at read committed, the state that its reads saw is kept for it no longer. What
+    /// comes before the next statement sees the newest.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn end_statement(&self) -> Result<()> {
+        self.core.active()?.statement = None;
         Ok(())
     }
 
@@ -366,6 +398,8 @@ impl Core {
     /// others go on.
     fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
         state.card.set_locks(state.locker.lock_count());
+        // Whatever this was for needs the row, perhaps.
+        state.looked_at.tree = None;
         let error = match locked {
             Ok(acquired) => return Ok(acquired),
             Err(error) => error.context(format_args!("tree {:?}", tree.name())),

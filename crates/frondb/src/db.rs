@@ -10,7 +10,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{PosixDevice, SharedDevice};
 use frondb_engine::{
     CommitHook, DeadlockInfo, Durability, Engine, EngineStats, FileInfo, LockInfo, Recovery,
-    Snapshot, TransactionInfo, WaitInfo,
+    Snapshot, TransactionInfo, WaitHook, WaitInfo,
 };
 use frondb_wal::{SyncMode, owner};
 
@@ -214,6 +214,14 @@ impl Db {
     /// commit, which has happened.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.engine.set_commit_hook(hook);
+    }
+
+    /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
+    /// has an order of its own for transactions; `None` for nobody. It is called by the thread that waits,
+    /// before it sleeps: it may cancel transactions ([`Transaction::canceller`](crate::Transaction::canceller)),
+    /// and must not call the one that waits. A panic of the hook is logged and changes nothing.
+    pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
+        self.engine.set_wait_hook(hook);
     }
 
     /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:

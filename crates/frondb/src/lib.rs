@@ -57,7 +57,7 @@ pub use frondb_core::tuple;
 pub use frondb_engine::{
     Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo, Durability, EngineStats as Stats,
     FileInfo, FileKind, Isolation, LockInfo, LockMode, Locked, RangeEstimate, Recovery, Savepoint,
-    Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitInfo,
+    Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook, WaitInfo, WaitNotice,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

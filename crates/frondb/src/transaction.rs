@@ -131,6 +131,15 @@ impl Transaction {
         self.inner.begin_statement()
     }
 
+    /// Ends a statement: at read committed, the state that its reads saw is kept for it no longer. What
+    /// comes before the next statement sees the newest.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn end_statement(&self) -> Result<()> {
+        self.inner.end_statement()
+    }
+
     /// Changes how long each lock is waited for, from the next call on
     /// ([`TransactionOptions::lock_timeout`] is what it begins with). Waits its turn like any call.
     ///
@@ -213,6 +222,18 @@ impl Transaction {
     /// As [`get_for_update`](Self::get_for_update).
     pub fn get_for_share(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
         self.inner.get_for_share(&tree.inner, key, wait)
+    }
+
+    /// Gives up the lock of `key` that the last [`get_for_update`](Self::get_for_update) or
+    /// [`get_for_share`](Self::get_for_share) took: for a caller that looked and does not want it. Only
+    /// at read committed and below, only if the transaction had no lock on it before, and only if it has
+    /// locked or written nothing since; else nothing happens.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Closed`.
+    pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.inner.unlock(&tree.inner, key)
     }
 
     /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`

@@ -49,6 +49,8 @@ pub(crate) struct Wait {
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
+    /// It waits for somebody of whom the hook has not been told.
+    pub(crate) has_news: bool,
 }
 
 impl Wait {
@@ -120,8 +122,17 @@ impl Graph {
         }
         if let Err(at) = wait.blockers.binary_search(&blocker) {
             wait.blockers.insert(at, blocker);
+            wait.has_news = true;
+            wait.waker.changed.notify_all();
             *self.awaited.entry(blocker).or_insert(0) += 1;
         }
+    }
+
+    /// Whom `locker` waits for, if the hook has not been told of all of them; from now on it has.
+    pub(crate) fn news(&mut self, locker: u64) -> Option<Vec<u64>> {
+        let wait = self.waits.get_mut(&locker)?;
+        let news = std::mem::take(&mut wait.has_news);
+        (news && wait.is_open()).then(|| wait.blockers.clone())
     }
 
     /// `locker` does not wait for `blocker` any more. Returns whether it waits for nobody now.

@@ -31,6 +31,7 @@ mod ranges;
 mod snapshots;
 mod table;
 mod wait;
+mod watch;
 
 pub use class::LockMode;
 pub use deadlock::DeadlockInfo;
@@ -40,3 +41,4 @@ pub use manager::{Acquired, LockManager, LockOptions, LockWait};
 pub use oracle::SeqOracle;
 pub use snapshots::{LiveSnapshots, Snapshot, Snapshots};
 pub use table::{LockTable, Unlocked};
+pub use watch::{WaitHook, WaitNotice};

@@ -23,6 +23,7 @@ use frondb_core::sync::{Arc, Mutex};
 use crate::graph::Graph;
 use crate::locker::Locker;
 use crate::table::LockTable;
+use crate::watch::{WaitHook, Watch};
 
 /// What a lock manager is told.
 #[derive(Clone, Debug)]
@@ -70,6 +71,7 @@ pub struct LockManager {
     tables: Mutex<Vec<Arc<LockTable>>>,
     pub(crate) graph: Mutex<Graph>,
     pub(crate) counters: Counters,
+    pub(crate) watch: Watch,
 }
 
 #[derive(Default)]
@@ -99,6 +101,7 @@ impl LockManager {
             tables: Mutex::new(Vec::new()),
             graph: Mutex::new(Graph::default()),
             counters: Counters::default(),
+            watch: Watch::default(),
         })
     }
 
@@ -117,6 +120,13 @@ impl LockManager {
         }
         tables.push(Arc::clone(&table));
         table
+    }
+
+    /// Tells `hook` of every wait that begins from now on, and of those that get longer; `None` for nobody.
+    /// It is called by the thread that waits, before it sleeps. What it may not do is ask for a lock of
+    /// the transaction that waits.
+    pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
+        self.watch.set(hook);
     }
 
     /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals

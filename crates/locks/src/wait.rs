@@ -9,6 +9,8 @@
 //!
 //! Granting, dooming, cancelling and giving up race; the graph's lock decides (see `graph.rs`).
 
+use std::time::Duration;
+
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
@@ -20,6 +22,7 @@ use crate::key::Extent;
 use crate::locker::{Held, Locker};
 use crate::manager::{Acquired, Counters, LockWait};
 use crate::table::{Asks, State, Waiter, Want};
+use crate::watch::WaitNotice;
 
 /// What a request has come to.
 pub(crate) enum Asked {
@@ -58,8 +61,13 @@ impl Locker {
         wait: LockWait,
     ) -> Result<Asked> {
         let tree = self.tables[at].table.tree;
-        if wait == LockWait::NoWait {
-            return Err(busy(tree, &want, &blockers));
+        match wait {
+            LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
+            // Not even in the queue, where it would be in the way of others and close circles.
+            LockWait::Upto(patience) if patience.is_zero() => {
+                return Err(self.timed_out(tree, &want, patience, &blockers));
+            }
+            LockWait::Upto(_) | LockWait::Forever => {}
         }
         let waker = self.waker();
         let mut graph = self.manager.graph.lock();
@@ -71,7 +79,10 @@ impl Locker {
         let fate = Fate::Waiting;
         let (work, waker) = (self.work(), Arc::clone(waker));
         let (wanted, mode) = (want.held(), want.mode());
-        graph.begin(self.id, Wait { fate, blockers, work, since, waker, tree, wanted, mode });
+        graph.begin(
+            self.id,
+            Wait { fate, blockers, work, since, waker, tree, wanted, mode, has_news: true },
+        );
         let entry = state.next_entry;
         let is_new_row =
             matches!(&want, Want::Row { key, .. } if state.holds_row(self.id, key).is_none());
@@ -110,15 +121,30 @@ impl Locker {
         let waker = self.waker();
         let mut graph = self.manager.graph.lock();
         while graph.get(self.id).is_some_and(|wait| wait.fate == Fate::Waiting) {
+            if self.manager.watch.is_set()
+                && let Some(blockers) = graph.news(self.id)
+            {
+                drop(graph);
+                self.manager.watch.call(WaitNotice { waiter: self.id, blockers: &blockers });
+                graph = self.manager.graph.lock();
+                continue;
+            }
             match wait {
                 LockWait::Upto(patience) => {
-                    if waker.changed.wait_for(&mut graph, patience).timed_out() {
+                    let left = patience.saturating_sub(self.waited(&graph));
+                    if waker.changed.wait_for(&mut graph, left).timed_out() {
                         graph.decide(self.id, Fate::TimedOut);
                     }
                 }
                 LockWait::Forever | LockWait::NoWait => waker.changed.wait(&mut graph),
             }
         }
+    }
+
+    /// For how long it has waited.
+    fn waited(&self, graph: &Graph) -> Duration {
+        let now = self.manager.options.clock.now();
+        graph.get(self.id).map_or(Duration::ZERO, |wait| now.since(wait.since))
     }
 
     /// Puts in order what a decided wait has left.
@@ -162,23 +188,26 @@ impl Locker {
                 ),
             ),
             Fate::TimedOut => {
-                Counters::add(&self.manager.counters.timeouts, 1);
                 let patience = match wait {
                     LockWait::Upto(patience) => patience,
-                    LockWait::Forever | LockWait::NoWait => std::time::Duration::ZERO,
+                    LockWait::Forever | LockWait::NoWait => Duration::ZERO,
                 };
-                Error::new(
-                    ErrorKind::LockTimeout,
-                    format!(
-                        "transaction {} waited {patience:?} for the {what}, which transactions {} \
-                         hold or want before it: retry, or wait longer",
-                        self.id,
-                        ids(&ended.blockers)
-                    ),
-                )
+                self.timed_out(tree, &pending.want, patience, &ended.blockers)
             }
             Fate::Waiting | Fate::Granted | Fate::Cancelled => self.cancelled(tree, &pending.want),
         }
+    }
+
+    fn timed_out(&self, tree: TreeId, want: &Want, patience: Duration, blockers: &[u64]) -> Error {
+        Counters::add(&self.manager.counters.timeouts, 1);
+        let message = format!(
+            "transaction {} waited {patience:?} for the {}, which transactions {} hold or want before \
+             it: retry, or wait longer",
+            self.id,
+            describe(tree, want),
+            ids(blockers)
+        );
+        Error::new(ErrorKind::LockTimeout, message)
     }
 
     fn cancelled(&self, tree: TreeId, want: &Want) -> Error {

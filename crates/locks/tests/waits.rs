@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use frondb_core::budget::Budget;
 use frondb_core::prng::Prng;
-use frondb_core::sync::Arc;
+use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{ErrorKind, Result, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
 use frondb_locks::LockWait::{Forever, NoWait, Upto};
 use frondb_locks::{
-    Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker,
+    Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker, WaitNotice,
 };
 
 type Outcome = std::thread::JoinHandle<(Locker, Result<Acquired>)>;
@@ -420,4 +420,92 @@ fn storm(locker: &mut Locker, tables: &[Arc<LockTable>; 2], prng: &mut Prng) -> 
         std::thread::yield_now();
     }
     false
+}
+
+// --- The hook ---
+
+type Told = Arc<Mutex<Vec<(u64, Vec<u64>)>>>;
+
+/// A hook that notes what it is told.
+fn notes(setup: &Setup) -> Told {
+    let told = Told::default();
+    let noted = Arc::clone(&told);
+    setup.manager.set_wait_hook(Some(Arc::new(move |notice: WaitNotice<'_>| {
+        noted.lock().push((notice.waiter, notice.blockers.to_vec()));
+    })));
+    told
+}
+
+/// Returns when the hook was told so often.
+fn until_told(told: &Told, times: usize) {
+    while told.lock().len() < times {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_hook_is_told_of_a_wait_and_of_nothing_else() {
+    let setup = Setup::new();
+    let told = notes(&setup);
+    let mut first = setup.holder(1, &[(0, b"a")], Shared);
+    let mut second = setup.holder(2, &[(0, b"a")], Shared);
+    let mut refused = setup.manager.locker(3);
+    let busy = refused.lock_row(&setup.tables[0], b"a", Exclusive, NoWait);
+    assert_eq!(busy.unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(*told.lock(), []);
+    let waiter = setup.waits(setup.manager.locker(4), 0, b"a", Exclusive);
+    until_told(&told, 1);
+    first.release_all();
+    second.release_all();
+    waiter.join().unwrap().1.unwrap();
+    assert_eq!(*told.lock(), [(4, vec![1, 2])]);
+}
+
+/// An upgrade goes before those that wait, who wait for it too from then on: they say so.
+#[test]
+fn the_hook_is_told_when_a_wait_gets_longer() {
+    let setup = Setup::new();
+    let told = notes(&setup);
+    let mut writer = setup.holder(1, &[(0, b"m")], Exclusive);
+    let mut reader = setup.holder(2, &[(0, b"b")], Shared);
+    let (mut scan, table) = (setup.manager.locker(9), Arc::clone(&setup.tables[0]));
+    let scan = std::thread::spawn(move || {
+        let gap = scan.lock_gap(&table, Excluded(b"a".as_slice()), Excluded(b"z"), Forever);
+        (scan, gap)
+    });
+    until_told(&told, 1);
+    reader.lock_row(&setup.tables[0], b"b", Exclusive, NoWait).unwrap();
+    until_told(&told, 2);
+    assert_eq!(*told.lock(), [(9, vec![1]), (9, vec![1, 2])]);
+    writer.release_all();
+    reader.release_all();
+    scan.join().unwrap().1.unwrap();
+}
+
+/// What it is for: to end the wait of one that others must not wait for.
+#[test]
+fn the_hook_may_cancel_a_wait() {
+    let setup = Setup::new();
+    let holder = setup.holder(1, &[(0, b"a")], Exclusive);
+    let waiter = setup.manager.locker(2);
+    let canceller = waiter.canceller();
+    setup.manager.set_wait_hook(Some(Arc::new(move |_: WaitNotice<'_>| canceller.cancel())));
+    let (_, outcome) = setup.asks(waiter, 0, b"a", Exclusive).join().unwrap();
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Cancelled);
+    drop(holder);
+}
+
+/// No patience at all: it closes no circle, is nobody's victim and stands in nobody's way.
+#[test]
+fn a_wait_of_no_time_fails_at_once() {
+    let setup = Setup::new();
+    let mut first = setup.holder(1, &[(0, b"a")], Exclusive);
+    let second = setup.holder(2, &[(0, b"b")], Exclusive);
+    let waits = setup.waits(second, 0, b"a", Exclusive);
+    let refused = first.lock_row(&setup.tables[0], b"b", Exclusive, Upto(Duration::ZERO));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::LockTimeout);
+    let stats = setup.manager.stats();
+    assert_eq!((stats.deadlocks, stats.timeouts), (0, 1));
+    first.release_all();
+    waits.join().unwrap().1.unwrap();
 }

@@ -76,9 +76,28 @@ impl Transaction {
         if self.core.options.snapshot_isolation {
             self.core.snapshot(&mut state)?;
         }
-        self.core.lock_row(&mut state, tree, key, mode, wait)?;
+        let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
+        if !acquired.was_held && !self.core.options.isolation.locks_gaps() {
+            state.looked_at.set(tree.id(), key);
+        }
         self.core.check_unchanged(&mut state, tree, key)?;
         self.core.get(&mut state, tree, key, None)
+    }
+
+    /// Gives up the lock of a key that the last locking get has locked: for a caller that looked and does
+    /// not want it. Only at read committed and below, only if the transaction had no lock on it before,
+    /// and only if it has locked or written nothing since; else nothing happens.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Closed`.
+    pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut state = self.core.active_on(tree)?;
+        if state.looked_at.is(tree.id(), key) {
+            state.looked_at.tree = None;
+            state.unlock_row(tree, key);
+        }
+        Ok(())
     }
 
     /// The values of several keys, in their order; of one moment unless each is locked.

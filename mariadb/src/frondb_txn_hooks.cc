@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See frondb_txn.h. Here: what the server calls, each for the connection it is about. */
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+
+#include "frondb_error.h"
+#include "frondb_hton.h"
+#include "frondb_txn.h"
+
+namespace fron {
+namespace {
+
+/** A savepoint as the server keeps it for us. */
+struct Savepoint {
+  uint64_t number;
+};
+
+int close_connection(handlerton *ht, MYSQL_THD thd) {
+  Connection *connection = Connection::find(thd);
+  // First, for kill_query() looks for it under the lock that this takes.
+  thd_set_ha_data(thd, ht, nullptr);
+  delete connection;
+  return 0;
+}
+
+void kill_query(handlerton *, MYSQL_THD thd, enum thd_kill_levels) {
+  if (Connection *connection = Connection::find(thd)) connection->cancel();
+}
+
+int prepare(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->prepare(thd, all) : 0;
+}
+
+void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
+  if (Connection *connection = Connection::find(thd)) connection->commit_ordered(thd, all);
+}
+
+int commit(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->commit(thd, all) : 0;
+}
+
+int rollback(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->rollback(thd, all) : 0;
+}
+
+int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->set_savepoint(&static_cast<Savepoint *>(place)->number) : 0;
+}
+
+int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->roll_back_to(static_cast<Savepoint *>(place)->number) : 0;
+}
+
+int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->release(static_cast<Savepoint *>(place)->number) : 0;
+}
+
+/** Locks of rows stay after a rollback to a savepoint, so their tables must. */
+bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false; }
+
+int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
+  Connection *connection = Connection::of(thd);
+  if (!connection) return HA_ERR_OUT_OF_MEM;
+  return connection->begin_at_snapshot(thd);
+}
+
+}  // namespace
+
+void set_transaction_hooks(handlerton *ht) {
+  ht->savepoint_offset = sizeof(Savepoint);
+  ht->close_connection = close_connection;
+  ht->kill_query = kill_query;
+  ht->prepare = prepare;
+  ht->commit_ordered = commit_ordered;
+  ht->commit = commit;
+  ht->rollback = rollback;
+  ht->savepoint_set = savepoint_set;
+  ht->savepoint_rollback = savepoint_rollback;
+  ht->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
+  ht->savepoint_release = savepoint_release;
+  ht->start_consistent_snapshot = start_consistent_snapshot;
+}
+
+}  // namespace fron
