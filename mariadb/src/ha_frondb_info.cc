@@ -22,9 +22,12 @@ constexpr uint BLOCK_BYTES = 16 << 10;
 /** Bytes that a row or an entry takes in another engine besides its fields: the optimizer's constants
     are made for such. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with fewer entries is counted. */
+/** A range with fewer entries is counted, if it may have so few by its messages. */
 constexpr size_t COUNTED_MAX = 32;
+constexpr uint64_t COUNTED_MESSAGES_MAX = 256;
 constexpr size_t COUNTED_BYTES = 64 << 10;
+/** Where more entries will be read the engine may look how many of the messages are live. */
+constexpr double LOOKED_AT_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
@@ -150,8 +153,28 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
-  // Few entries are counted: blocks are larger than such ranges. Who will read without locks sees
-  // what it has written itself; others must not fix a snapshot here.
+  uint64_t messages, all;
+  if (Error error = frondb_tree_messages(tree, slice(lo_), to, &messages)) return ha_error(error);
+  ha_rows least = 1;
+  if (messages <= COUNTED_MESSAGES_MAX) {
+    bool is_all;
+    if (int error = count_first(tree, to, &least, &is_all)) return error;
+    *rows = least = std::max<ha_rows>(1, least);
+    if (is_all) return 0;
+  }
+  if (Error error = frondb_tree_messages(tree, {}, nullptr, &all)) return ha_error(error);
+  double live = double(messages) * double(stats.records) / double(std::max<uint64_t>(1, all));
+  *rows = std::max<ha_rows>(least, ha_rows(live));
+  if (live < LOOKED_AT_MIN) return 0;
+  frondb_estimate estimate;
+  if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
+  *rows = std::max<ha_rows>(least, estimate.entries);
+  return 0;
+}
+
+/** Counts the first entries of a range: blocks are larger than small ones. */
+int ha_frondb::count_first(frondb_tree *tree, const frondb_slice *to, ha_rows *rows, bool *is_all) {
+  // Who will read without locks sees what it has written itself; others must not fix a snapshot here.
   Cursor cursor;
   bool is_plain = row_lock_ == FRONDB_LOCK_NONE && connection_ && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
   Error failed = is_plain ? frondb_txn_cursor(connection_->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
@@ -160,10 +183,7 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   if (failed) return ha_error(failed);
   frondb_rows read;
   if (Error error = frondb_cursor_next_batch(cursor.get(), COUNTED_MAX, COUNTED_BYTES, &read)) return ha_error(error);
-  *rows = std::max<ha_rows>(1, read.count);
-  if (!frondb_cursor_is_valid(cursor.get())) return 0;
-  frondb_estimate estimate;
-  if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
-  *rows = std::max<ha_rows>(*rows, estimate.entries);
+  *rows = read.count;
+  *is_all = !frondb_cursor_is_valid(cursor.get());
   return 0;
 }

@@ -1477,6 +1477,20 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
+ * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end): puts,
+ * deletes and updates, those too that newer ones make obsolete. By counts alone: cheaper than
+ * frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+ *
+ * Threads: any.
+ *
+ * Errors: as frondb_tree_get().
+ */
+frondb_error *frondb_tree_messages(frondb_tree *tree,
+                                   frondb_slice lo,
+                                   const frondb_slice *hi,
+                                   uint64_t *messages);
+
+/**
  * Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
  * ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
  * the tree, or work in parts. Costs a few searches a part and reads no data.

@@ -262,6 +262,27 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
+/// About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end): puts,
+/// deletes and updates, those too that newer ones make obsolete. By counts alone: cheaper than
+/// frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+///
+/// Threads: any.
+///
+/// Errors: as frondb_tree_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_messages(
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    messages: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, tree) = (out(messages)?, handle::shared::<Tree>(tree)?);
+        place.write(tree.messages(lo.bytes()?, optional_bytes(hi)?)?);
+        Ok(())
+    })
+}
+
 /// Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
 /// ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
 /// the tree, or work in parts. Costs a few searches a part and reads no data.

@@ -20,7 +20,7 @@ use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
 use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
-use crate::estimate::{RangeEstimate, estimate};
+use crate::estimate::{Range, RangeEstimate, estimate, messages};
 use crate::hook::{CommitHook, guarded};
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
@@ -361,6 +361,15 @@ impl Engine {
             let version = tree.0.version();
             estimate(&version, env.oracle.visible(), lo, hi)
         })
+    }
+
+    /// How many messages `[lo, hi)` holds, about, obsolete ones too: by counts alone.
+    pub fn messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        self.check_read(tree, None)?;
+        if hi.is_some_and(|hi| hi <= lo) {
+            return Ok(0);
+        }
+        self.shared.env.while_open(|_| messages(&tree.0.version(), &Range::new(lo, hi)))
     }
 
     /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in

@@ -67,7 +67,7 @@ pub(crate) fn estimate(
     if hi.is_some_and(|hi| hi <= lo) {
         return Ok(RangeEstimate::default());
     }
-    let range = Range { lo: lo.to_vec(), hi: hi.map(<[u8]>::to_vec), seq: SeqNo::MIN };
+    let range = Range::new(lo, hi);
     let sum = count(version, &range)?;
     let puts = sum.entries.saturating_sub(sum.deletes);
     // If every message above the bases were a delete that meets a put of them, or overwrote one.
@@ -101,6 +101,10 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    pub(crate) fn new(lo: &[u8], hi: Option<&[u8]>) -> Self {
+        Self { lo: lo.to_vec(), hi: hi.map(<[u8]>::to_vec), seq: SeqNo::MIN }
+    }
+
     pub(crate) fn whole() -> Self {
         Self { lo: Vec::new(), hi: None, seq: SeqNo::MIN }
     }

@@ -203,6 +203,16 @@ impl Tree {
         self.engine.estimate(&self.inner, lo, hi)
     }
 
+    /// About how many messages `[lo, hi)` (`None`: to the end) holds: puts, deletes and updates,
+    /// those too that newer ones make obsolete. By counts alone, so it is cheaper than
+    /// [`estimate`](Self::estimate): it reads no data. Ends are rounded to blocks.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn messages(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        self.engine.messages(&self.inner, lo, hi)
+    }
+
     /// Up to `parts - 1` keys, ascending, that cut the tree into parts that hold about as many
     /// messages each: for a sample that stands for all of it, or work in parts. Costs a few searches
     /// a part and reads no data. At most 1,024 parts; fewer where there are few keys.

@@ -180,6 +180,21 @@ fn split_keys_cut_parts_of_about_the_same_size() {
 }
 
 #[test]
+fn messages_are_counted_as_they_are_written() {
+    everywhere("written twice", |db, tree| {
+        let before = tree.messages(b"", None).unwrap();
+        write(db, N, put(tree, 0));
+        // Nothing is merged while it is in memory.
+        assert!(tree.messages(b"", None).unwrap() >= before + N);
+        let (lo, hi) = (key(N / 4), key(N / 2));
+        let part = tree.messages(&lo, Some(&hi)).unwrap();
+        let (least, most) = (N / 2 - 500, N / 2 + 500);
+        assert!((least..=most).contains(&part), "{part}");
+        assert_eq!(tree.messages(&hi, Some(&lo)).unwrap(), 0);
+    });
+}
+
+#[test]
 fn few_keys_are_cut_into_few_parts() {
     let dir = TempDir::new("estimates");
     let db = Db::open(dir.path(), options()).unwrap();
