@@ -31,6 +31,15 @@ constexpr double LOOKED_AT_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
+/** Rows of a part of a table that has so many: of what is not consolidated yet as many are new rows in
+    the part as in the whole; where deletes are more, as many of the consolidated ones are gone. */
+double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
+  double base = double(whole.base), above = double(whole.all - whole.base);
+  if (rows < base) return double(part.base) * rows / base;
+  double added = above > 0 ? std::min(1.0, (rows - base) / above) : 0;
+  return double(part.base) + double(part.all - part.base) * added;
+}
+
 }  // namespace
 
 // --- Of the table ---
@@ -153,17 +162,17 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
-  uint64_t messages, all;
-  if (Error error = frondb_tree_messages(tree, slice(lo_), to, &messages)) return ha_error(error);
+  frondb_message_counts part, whole;
+  if (Error error = frondb_tree_messages(tree, slice(lo_), to, &part)) return ha_error(error);
   ha_rows least = 1;
-  if (messages <= COUNTED_MESSAGES_MAX) {
+  if (part.all <= COUNTED_MESSAGES_MAX) {
     bool is_all;
     if (int error = count_first(tree, to, &least, &is_all)) return error;
     *rows = least = std::max<ha_rows>(1, least);
     if (is_all) return 0;
   }
-  if (Error error = frondb_tree_messages(tree, {}, nullptr, &all)) return ha_error(error);
-  double live = double(messages) * double(stats.records) / double(std::max<uint64_t>(1, all));
+  if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
+  double live = live_rows(part, whole, double(stats.records));
   *rows = std::max<ha_rows>(least, ha_rows(live));
   if (live < LOOKED_AT_MIN) return 0;
   frondb_estimate estimate;

@@ -292,6 +292,20 @@ typedef struct {
 } frondb_estimate;
 
 /**
+ * How many messages a key range has.
+ */
+typedef struct {
+  /**
+   * Puts, deletes and updates, those too that newer ones make obsolete.
+   */
+  uint64_t all;
+  /**
+   * Those of them that are consolidated: each is the only one of its key that is.
+   */
+  uint64_t base;
+} frondb_message_counts;
+
+/**
  * How large a batch is.
  */
 typedef struct {
@@ -1477,9 +1491,8 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
- * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end): puts,
- * deletes and updates, those too that newer ones make obsolete. By counts alone: cheaper than
- * frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+ * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
+ * counts alone: cheaper than frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
  *
  * Threads: any.
  *
@@ -1488,7 +1501,7 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
 frondb_error *frondb_tree_messages(frondb_tree *tree,
                                    frondb_slice lo,
                                    const frondb_slice *hi,
-                                   uint64_t *messages);
+                                   frondb_message_counts *counts);
 
 /**
  * Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,

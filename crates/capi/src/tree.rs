@@ -262,9 +262,18 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
-/// About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end): puts,
-/// deletes and updates, those too that newer ones make obsolete. By counts alone: cheaper than
-/// frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+/// How many messages a key range has.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct frondb_message_counts {
+    /// Puts, deletes and updates, those too that newer ones make obsolete.
+    all: u64,
+    /// Those of them that are consolidated: each is the only one of its key that is.
+    base: u64,
+}
+
+/// About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
+/// counts alone: cheaper than frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
 ///
 /// Threads: any.
 ///
@@ -274,11 +283,12 @@ pub extern "C" fn frondb_tree_messages(
     tree: *mut frondb_tree,
     lo: frondb_slice,
     hi: Option<&frondb_slice>,
-    messages: Option<&mut MaybeUninit<u64>>,
+    counts: Option<&mut MaybeUninit<frondb_message_counts>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (place, tree) = (out(messages)?, handle::shared::<Tree>(tree)?);
-        place.write(tree.messages(lo.bytes()?, optional_bytes(hi)?)?);
+        let (place, tree) = (out(counts)?, handle::shared::<Tree>(tree)?);
+        let found = tree.messages(lo.bytes()?, optional_bytes(hi)?)?;
+        place.write(frondb_message_counts { all: found.all, base: found.base });
         Ok(())
     })
 }

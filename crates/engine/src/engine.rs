@@ -20,7 +20,7 @@ use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
 use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
-use crate::estimate::{Range, RangeEstimate, estimate, messages};
+use crate::estimate::{Range, RangeEstimate, RangeMessages, estimate, range_messages};
 use crate::hook::{CommitHook, guarded};
 use crate::options::{Durability, EngineOptions, TreeOptions};
 use crate::pacing::Pacing;
@@ -364,12 +364,12 @@ impl Engine {
     }
 
     /// How many messages `[lo, hi)` holds, about, obsolete ones too: by counts alone.
-    pub fn messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    pub fn messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeMessages> {
         self.check_read(tree, None)?;
         if hi.is_some_and(|hi| hi <= lo) {
-            return Ok(0);
+            return Ok(RangeMessages::default());
         }
-        self.shared.env.while_open(|_| messages(&tree.0.version(), &Range::new(lo, hi)))
+        self.shared.env.while_open(|_| range_messages(&tree.0.version(), &Range::new(lo, hi)))
     }
 
     /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in

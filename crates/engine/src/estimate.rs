@@ -45,6 +45,16 @@ pub struct RangeEstimate {
     pub disk_bytes: u64,
 }
 
+/// How many messages a key range has, by counts alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RangeMessages {
+    /// Puts, deletes and updates, obsolete ones too.
+    pub all: u64,
+    /// Those of them that are consolidated: each the only one of its key there.
+    pub base: u64,
+}
+
 /// Range deletes of a memtable that an estimate looks at; more are taken for nothing.
 const RANGE_DELETES_MAX: usize = 256;
 
@@ -205,7 +215,8 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
 /// Messages of a memtable in a range.
 fn in_memtable(memtable: &Memtable, range: &Range) -> Sum {
     let end = range.hi.as_deref().map_or(memtable.len(), |hi| memtable.approximate_rank(hi));
-    let entries = end.saturating_sub(memtable.approximate_rank(&range.lo));
+    let begin = if range.lo.is_empty() { 0 } else { memtable.approximate_rank(&range.lo) };
+    let entries = end.saturating_sub(begin);
     let deletes = share(memtable.deletes(), entries, memtable.len());
     let rough = memtable.deletes() > 0 && entries < memtable.len();
     Sum { entries, deletes, rough, ..Sum::default() }
@@ -407,13 +418,18 @@ fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
 
 /// Messages in the range, hidden ones too.
 pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
+    Ok(range_messages(version, range)?.all)
+}
+
+/// The same, with those of bases.
+pub(crate) fn range_messages(version: &Version, range: &Range) -> Result<RangeMessages> {
     let mut sum = Sum::default();
     add(&version.trunk.root, &range.lo, range.hi.as_deref(), &mut sum)?;
     for slot in version.slots() {
         sum.entries += in_memtable(&slot.memtable, range).entries;
         sum.entries += in_runs(slot.runs(), range, SeqNo::MAX)?.entries;
     }
-    Ok(sum.entries)
+    Ok(RangeMessages { all: sum.entries, base: sum.base.min(sum.entries) })
 }
 
 /// Bounds of the keys that there are in the range.

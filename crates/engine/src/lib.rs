@@ -54,7 +54,7 @@ pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Dupl
 pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;
-pub use estimate::RangeEstimate;
+pub use estimate::{RangeEstimate, RangeMessages};
 pub use files::{FileInfo, FileKind};
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,

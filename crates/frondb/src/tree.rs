@@ -2,7 +2,7 @@
 
 use frondb_core::sync::Arc;
 use frondb_core::{Result, TreeId};
-use frondb_engine::{Durability, Engine, RangeEstimate, Snapshot, TreeStats};
+use frondb_engine::{Durability, Engine, RangeEstimate, RangeMessages, Snapshot, TreeStats};
 
 use crate::cursor::{Cursor, CursorOptions};
 use crate::options::TreeOptions;
@@ -209,7 +209,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn messages(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    pub fn messages(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeMessages> {
         self.engine.messages(&self.inner, lo, hi)
     }
 
