@@ -17,6 +17,7 @@
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
 #include "frondb_information_schema.h"
+#include "frondb_log.h"
 #include "frondb_options.h"
 #include "frondb_status.h"
 #include "frondb_sysvar.h"
@@ -68,6 +69,8 @@ int init(void *place) {
   the_hton = static_cast<handlerton *>(place);
   std::string difference = abi_difference();
   if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
+  if (Error error = listen_to_engine()) return refuse("nobody would hear of damage", error.message());
+  Starting starting;
   Options options;
   if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
   if (Error error = frondb_db_open(DATABASE_DIR, options.get(), the_db.out()))
@@ -96,6 +99,7 @@ int deinit(void *) {
   Error error = frondb_db_close(the_db.get());
   if (error) sql_print_error("FronDB: closing the database: %s", error.message());
   the_db.reset();
+  Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // It cannot fail: we listened.
   return 0;
 }
 

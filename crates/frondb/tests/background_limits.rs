@@ -1,6 +1,6 @@
 //! Limits of background work that are set while a database is open: bytes a second, the period of
 //! checkpoints; and the files that it owns.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
