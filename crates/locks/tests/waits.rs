@@ -16,6 +16,9 @@ use frondb_locks::{
     Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker, WaitNotice,
 };
 
+/// Who waits, in which tree, for which row and how, and for whom.
+type Waiting<'a> = (u64, u32, &'a [u8], LockMode, &'a [u64]);
+
 type Outcome = std::thread::JoinHandle<(Locker, Result<Acquired>)>;
 
 struct Setup {
@@ -191,7 +194,7 @@ fn a_deadlock_of_three_takes_who_has_done_least() {
             (wait.transaction, wait.tree.get(), &key[..], wait.mode, &wait.blockers[..])
         });
         let (a, c) = (&b"a"[..], &b"c"[..]);
-        let circle: [(u64, u32, &[u8], LockMode, &[u64]); 3] =
+        let circle: [Waiting<'_>; 3] =
             [(3, 1, a, Exclusive, &[1]), (1, 2, a, Exclusive, &[2]), (2, 1, c, Exclusive, &[3])];
         assert!(waits.eq(circle), "from whose wait closed it on: {last:?}");
         setup.nothing_is_left();
