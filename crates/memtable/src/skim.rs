@@ -9,7 +9,7 @@
 use frondb_core::{MessageKind, SeqNo};
 use smallvec::SmallVec;
 
-use crate::arena::{Chunks, Slot};
+use crate::arena::{Chunks, Probe, Slot};
 use crate::gather::Rests;
 
 /// Moves what `snapshot` may see of the next `keys` keys to the end of `out`, in order. Returns over how
@@ -24,10 +24,12 @@ pub(crate) fn skim_first(
     let mut passed = 0;
     for _ in 0..keys {
         let firsts = rests.iter().filter_map(|rest| rest.first().copied());
-        let Some(key) = firsts.min_by(|&a, &b| chunks.compare(a, b)) else { break };
-        let mut settled = false;
+        let Some(bits) = firsts.clone().map(Slot::bits).min() else { break };
+        let keys = firsts.filter(|slot| slot.bits() == bits).map(|slot| chunks.key(slot));
+        let Some(key) = keys.min() else { break };
+        let (probe, mut settled) = (chunks.probe(key), false);
         for rest in rests.iter_mut() {
-            let n = count_first(rest, key, chunks);
+            let n = count_first(rest, &probe, chunks);
             let (same, left) = rest.split_at(n);
             settled = settled || take_visible(same, snapshot, chunks, |slot| out.push(slot));
             *rest = left;
@@ -49,11 +51,13 @@ pub(crate) fn skim_last(
     let mut visible: SmallVec<[Slot; 8]> = SmallVec::new();
     for _ in 0..keys {
         let lasts = rests.iter().filter_map(|rest| rest.last().copied());
-        let Some(key) = lasts.max_by(|&a, &b| chunks.compare(a, b)) else { break };
-        let mut settled = false;
+        let Some(bits) = lasts.clone().map(Slot::bits).max() else { break };
+        let keys = lasts.filter(|slot| slot.bits() == bits).map(|slot| chunks.key(slot));
+        let Some(key) = keys.max() else { break };
+        let (probe, mut settled) = (chunks.probe(key), false);
         visible.clear();
         for rest in rests.iter_mut() {
-            let n = count_last(rest, key, chunks);
+            let n = count_last(rest, &probe, chunks);
             let (left, same) = rest.split_at(rest.len() - n);
             settled = settled || take_visible(same, snapshot, chunks, |slot| visible.push(slot));
             *rest = left;
@@ -84,9 +88,10 @@ fn take_visible(
     false
 }
 
-/// How many slots at the beginning have this slot's key.
-fn count_first(slots: &[Slot], key: Slot, chunks: &Chunks) -> usize {
-    let same = |&slot: &Slot| chunks.compare(slot, key).is_eq();
+/// How many slots at the beginning have this key. (Most looks end at the slots' bits; those that do not are
+/// a cache miss each.)
+fn count_first(slots: &[Slot], key: &Probe<'_>, chunks: &Chunks) -> usize {
+    let same = |&slot: &Slot| chunks.compare_key(slot, key).is_eq();
     let mut end = 1;
     while end <= slots.len() && same(&slots[end - 1]) {
         end *= 2;
@@ -96,8 +101,8 @@ fn count_first(slots: &[Slot], key: Slot, chunks: &Chunks) -> usize {
 }
 
 /// How many slots at the end have it.
-fn count_last(slots: &[Slot], key: Slot, chunks: &Chunks) -> usize {
-    let before = |&slot: &Slot| chunks.compare(slot, key).is_lt();
+fn count_last(slots: &[Slot], key: &Probe<'_>, chunks: &Chunks) -> usize {
+    let before = |&slot: &Slot| chunks.compare_key(slot, key).is_lt();
     let len = slots.len();
     let mut n = 1;
     while n <= len && !before(&slots[len - n]) {
