@@ -9,6 +9,9 @@
 //!   rotator      FLUSH BINARY LOGS: the server asks for a checkpoint of commits
 //! ```
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "the seed")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};

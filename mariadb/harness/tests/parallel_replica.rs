@@ -1,0 +1,114 @@
+//! A replica that applies transactions in parallel and commits them in the primary's order. They meet on
+//! few rows, so later ones often have locks that earlier ones want, while they wait for the earlier ones'
+//! commits: only who tells the server of such waits gets on. Locks are waited for without end here, so a
+//! replica that does not would stand still.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "the seed")]
+
+use std::path::Path;
+
+use frondb_core::prng::Prng;
+use frondb_mariadb_harness::{Client, Options, Server, free_port};
+
+const WRITERS: u64 = 6;
+const TRANSACTIONS: u64 = 150;
+const ROWS: u64 = 8;
+/// Seconds that the replica may need to catch up.
+const CATCH_UP: u64 = 100;
+
+fn start(name: &str, options: Options, id: u64) -> Server {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = options.plugin_from_environment().set_all([
+        format!("server-id={id}"),
+        "log-bin=binlog".to_owned(),
+        "log-slave-updates".to_owned(),
+        "frondb-memory=64M".to_owned(),
+        "frondb-lock-wait-timeout=100000".to_owned(),
+        "innodb-buffer-pool-size=16M".to_owned(),
+    ]);
+    Server::start_fresh(&folder, options).unwrap()
+}
+
+/// Short transactions that commit in groups, on the same few rows in different orders.
+fn write(mut client: Client, mut random: Prng, writer: u64) {
+    let mut done = 0;
+    while done < TRANSACTIONS {
+        let mut rows = [random.below(ROWS), random.below(ROWS)];
+        rows.sort_unstable();
+        let id = writer * 1_000_000 + done;
+        let commit = client.run([
+            "BEGIN".to_owned(),
+            format!("UPDATE hot SET n = n + 1 WHERE id = {}", rows[0]),
+            format!("UPDATE hot SET n = n + 1 WHERE id = {}", rows[1]),
+            format!("INSERT INTO cold VALUES ({id}, {})", rows[0]),
+            format!("DELETE FROM cold WHERE k = {} LIMIT 1", rows[1]),
+            "COMMIT".to_owned(),
+        ]);
+        match commit {
+            Ok(()) => done += 1,
+            // A deadlock among the writers.
+            Err(error) if error.code() == Some(1213) => {}
+            Err(error) => panic!("a writer: {error}"),
+        }
+    }
+}
+
+fn replicate(mode: &str, seed: u64) {
+    let port = free_port().unwrap();
+    let primary = start(&format!("primary-{mode}"), Options::new().port(port), 1);
+    let replica = start(&format!("replica-{mode}"), Options::new(), 2);
+    let mut there = replica.connect().unwrap();
+    let mut here = primary.connect_to("test").unwrap();
+    there
+        .run([
+            format!("SET GLOBAL slave_parallel_mode = {mode}"),
+            "SET GLOBAL slave_parallel_threads = 8".to_owned(),
+            "SET GLOBAL slave_transaction_retries = 1000".to_owned(),
+            format!(
+                "CHANGE MASTER TO master_host = '127.0.0.1', master_port = {port}, \
+                 master_user = 'replica', master_use_gtid = slave_pos"
+            ),
+        ])
+        .unwrap();
+    here.run([
+        "CREATE TABLE hot (id INT PRIMARY KEY, n INT, KEY (n)) ENGINE=FronDB",
+        "CREATE TABLE cold (id BIGINT PRIMARY KEY, k INT, KEY (k)) ENGINE=FronDB",
+        "INSERT INTO hot SELECT seq, 0 FROM seq_0_to_7",
+        "CREATE USER replica@'%'",
+        "GRANT REPLICATION SLAVE ON *.* TO replica@'%'",
+    ])
+    .unwrap();
+    let mut random = Prng::new(seed);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (client, random) = (primary.connect_to("test").unwrap(), random.fork());
+            scope.spawn(move || write(client, random, writer));
+        }
+    });
+    // All of it is there before the replica begins, so that it is as far ahead of itself as it can be.
+    there.query("START SLAVE").unwrap();
+    let position = here.value("SELECT @@gtid_binlog_pos").unwrap();
+    let caught_up = there.number(&format!("SELECT MASTER_GTID_WAIT('{position}', {CATCH_UP}) = 0"));
+    let error = there.query("SHOW SLAVE STATUS").unwrap();
+    assert_eq!(caught_up, Ok(1), "{mode}: the replica stands still: {:?}", error.rows);
+    there.query("USE test").unwrap();
+    for table in ["hot", "cold"] {
+        let query = format!("SELECT * FROM {table} ORDER BY id");
+        assert_eq!(here.query(&query).unwrap().rows, there.query(&query).unwrap().rows);
+    }
+    let retried = there.value("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'slave_retried_transactions'").unwrap();
+    println!("{mode}: {retried} transactions were tried again");
+    there.query("STOP SLAVE").unwrap();
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn a_parallel_replica_gets_on() {
+    let seed = std::env::var("FRONDB_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+    println!("FRONDB_SEED={seed}");
+    for mode in ["conservative", "optimistic", "aggressive"] {
+        replicate(mode, seed);
+    }
+}
