@@ -71,6 +71,7 @@ using TreeOptions = Handle<frondb_tree_options, frondb_tree_options_free>;
 using Txn = Handle<frondb_txn, frondb_txn_free>;
 using Committing = Handle<frondb_committing, frondb_committing_free>;
 using TxnOptions = Handle<frondb_txn_options, frondb_txn_options_free>;
+using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
 using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
 using Buffer = Handle<frondb_buffer, frondb_buffer_free>;
 using Batch = Handle<frondb_batch, frondb_batch_free>;

@@ -176,6 +176,9 @@ class ha_frondb final : public handler {
   handler *clone(const char *name, MEM_ROOT *root) override;
   void init_table_handle_for_HANDLER() override { is_sql_handler_ = true; }
 
+  int check(THD *thd, HA_CHECK_OPT *options) override;
+  int analyze(THD *thd, HA_CHECK_OPT *options) override;
+  int optimize(THD *thd, HA_CHECK_OPT *options) override;
   int info(uint flag) override;
   double scan_time() override;
   double read_time(uint index, uint ranges, ha_rows rows) override;
@@ -230,6 +233,8 @@ class ha_frondb final : public handler {
   int get(uint tree, std::string_view key, bool *found);
   bool is_whole_key(uint index, const uchar *key, uint length) const;
   int damaged() const;
+  int check_blocks(THD *thd, uint index);
+  int check_entries(THD *thd);
   int tell_size(uint flag);
   void tell_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
