@@ -57,6 +57,7 @@ int Share::open(const TABLE *table, const std::string &of) {
     Index &index = indexes[place];
     index.codec = KeyCodec(key);
     index.is_unique = key->flags & HA_NOSAME;
+    if (index.is_unique && k != table->s->primary_key) has_unique_secondary = true;
     index.is_clustering = k != table->s->primary_key && is_clustering(*key);
     std::set<uint> covered;
     auto cover = [&](const KEY *of) {

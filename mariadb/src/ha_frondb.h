@@ -68,6 +68,8 @@ class Share : public Handler_share {
   /** So that its locks have names; listed last, when the rest is there. */
   std::unique_ptr<Listing> listing;
   bool has_hidden_key = false;
+  /** A unique index other than the primary one. */
+  bool has_unique_secondary = false;
   /** An entry has all fields of the primary key, none of them shortened: the server can make a
       position of them. */
   bool is_primary_covered = true;
@@ -207,6 +209,11 @@ class ha_frondb final : public handler {
   /** Key and value of a row's entry in an index other than the primary one. */
   bool entry(uint index, const uchar *record, const std::string &primary, std::string *key,
              std::string *value);
+  template <typename Work>
+  int whole(Work work);
+  int insert_row(const uchar *record);
+  int change_row(const uchar *before, const uchar *after);
+  int remove_row(const uchar *record);
   int insert_entries(const uchar *record, const std::string &primary);
   int insert_into(uint index, const std::string &key, const std::string &value, bool check);
   bool is_primary(uint index) const { return !share_->has_hidden_key && index == table->s->primary_key; }

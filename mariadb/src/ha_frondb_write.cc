@@ -80,50 +80,62 @@ int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
 int ha_frondb::write_row(const uchar *record) {
   if (table->next_number_field && record == table->record[0])
     if (int error = update_auto_increment()) return error;
-  frondb_txn *txn = connection_->txn();
-  uint64_t number = 0;
-  if (share_->has_hidden_key)
-    if (int error = share_->next_hidden(&number)) return error;
-  // A row is written whole or not at all, whatever the statement makes of the error.
-  uint64_t savepoint = 0;
-  bool may_fail_later = table->s->keys > 1 || share_->has_hidden_key;
-  if (may_fail_later && table->s->keys)
-    if (Error error = frondb_txn_set_savepoint(txn, &savepoint)) return ha_error(error);
-  int error = 0;
-  primary_.clear();
-  value_.clear();
-  pack_row(table, record, &value_);
-  if (share_->has_hidden_key) {
-    append_big_endian(number, &primary_);
-    error = ha_error(frondb_txn_put(txn, share_->indexes[0].tree.get(), slice(primary_), slice(value_)));
-    current_ = primary_;
-  } else {
-    encode_key(table->s->primary_key, record, &primary_);
-    error = insert_into(table->s->primary_key, primary_, value_, true);
-  }
-  if (!error) error = insert_entries(record, primary_);
-  if (savepoint) {
-    if (error && error != HA_ERR_LOCK_DEADLOCK)
-      if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
-    Error ignored = frondb_txn_release_savepoint(txn, savepoint);
-  }
+  int error = guarded([&] { return whole([&] { return insert_row(record); }); });
   if (error) return error;
   count(1);
   return keep_auto_increment_of(record);
 }
 
-int ha_frondb::update_row(const uchar *before, const uchar *after) {
+/** Does to a row all or nothing, whatever the statement makes of an error. Only a duplicate in an index
+    behind the primary one can be what the statement goes on after: any other error undoes all of it. */
+template <typename Work>
+int ha_frondb::whole(Work work) {
+  if (!share_->has_unique_secondary) return work();
   frondb_txn *txn = connection_->txn();
-  uint64_t savepoint = 0;
+  uint64_t savepoint;
   if (Error error = frondb_txn_set_savepoint(txn, &savepoint)) return ha_error(error);
+  int error = work();
+  if (error && error != HA_ERR_LOCK_DEADLOCK)
+    if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
+  // After a deadlock it is gone; the next statement's takes its place.
+  Error ignored = frondb_txn_release_savepoint(txn, savepoint);
+  return error;
+}
+
+int ha_frondb::insert_row(const uchar *record) {
+  primary_.clear();
+  value_.clear();
+  pack_row(table, record, &value_);
+  if (share_->has_hidden_key) {
+    uint64_t number;
+    if (int error = share_->next_hidden(&number)) return error;
+    append_big_endian(number, &primary_);
+    frondb_tree *rows = share_->indexes[0].tree.get();
+    if (Error error = frondb_txn_put(connection_->txn(), rows, slice(primary_), slice(value_))) return ha_error(error);
+    current_ = primary_;
+  } else {
+    encode_key(table->s->primary_key, record, &primary_);
+    if (int error = insert_into(table->s->primary_key, primary_, value_, true)) return error;
+  }
+  return insert_entries(record, primary_);
+}
+
+int ha_frondb::update_row(const uchar *before, const uchar *after) {
+  int error = guarded([&] { return whole([&] { return change_row(before, after); }); });
+  if (error) return error;
+  count(0);
+  return keep_auto_increment_of(after);
+}
+
+int ha_frondb::change_row(const uchar *before, const uchar *after) {
+  frondb_txn *txn = connection_->txn();
   primary_key(before, &other_primary_);
   primary_key(after, &primary_);
   value_.clear();
   pack_row(table, after, &value_);
   frondb_tree *rows = share_->indexes[0].tree.get();
-  bool moves = primary_ != other_primary_;
   int error = 0;
-  if (moves) {
+  if (primary_ != other_primary_) {
     error = insert_into(table->s->primary_key, primary_, value_, true);
     if (!error) error = ha_error(frondb_txn_delete(txn, rows, slice(other_primary_)));
   } else {
@@ -139,15 +151,16 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
     if (!error && !same_key)
       error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(other_key_)));
   }
-  if (error && error != HA_ERR_LOCK_DEADLOCK)
-    if (Error undone = frondb_txn_roll_back_to(txn, savepoint)) return ha_error(undone);
-  Error ignored = frondb_txn_release_savepoint(txn, savepoint);
-  if (error) return error;
-  count(0);
-  return keep_auto_increment_of(after);
+  return error;
 }
 
 int ha_frondb::delete_row(const uchar *record) {
+  int error = guarded([&] { return remove_row(record); });
+  if (!error) count(-1);
+  return error;
+}
+
+int ha_frondb::remove_row(const uchar *record) {
   frondb_txn *txn = connection_->txn();
   primary_key(record, &primary_);
   int error = ha_error(frondb_txn_delete(txn, share_->indexes[0].tree.get(), slice(primary_)));
@@ -156,7 +169,6 @@ int ha_frondb::delete_row(const uchar *record) {
     entry(k, record, primary_, &key_, &value_);
     error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
   }
-  if (!error) count(-1);
   return error;
 }
 
