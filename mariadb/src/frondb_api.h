@@ -30,6 +30,8 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
+  /** Where damage was found, if it is that; good as long as this. */
+  bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
   frondb_error *error_;

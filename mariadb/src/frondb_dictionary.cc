@@ -80,18 +80,20 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
 }
 
 Error put_bytes(frondb_db *db, const Tree &tree, std::string_view key, const std::string &bytes,
-                frondb_durability durability) {
+                bool frees_space = false) {
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
-  return frondb_db_write(db, batch.get(), durability);
+  if (frees_space)
+    if (Error error = frondb_batch_set_frees_space(batch.get())) return error;
+  return frondb_db_write(db, batch.get(), FRONDB_NO_SYNC);
 }
 
 Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
-                  frondb_durability durability) {
+                  bool frees_space = false) {
   std::string bytes;
   put_u64(value, &bytes);
-  return put_bytes(db, tree, key, bytes, durability);
+  return put_bytes(db, tree, key, bytes, frees_space);
 }
 
 std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
@@ -205,11 +207,11 @@ Error Dictionary::find(const std::string &key, TableRecord *record, bool *found)
   return {};
 }
 
-Error Dictionary::next_number(uint64_t *number) {
+Error Dictionary::next_number(uint64_t *number, bool frees_space) {
   std::lock_guard<std::mutex> guard(*numbering_);
   if (Error error = get_counter(counters_, "", number)) return error;
   ++*number;
-  return put_counter(db_, counters_, "", *number, FRONDB_NO_SYNC);
+  return put_counter(db_, counters_, "", *number, frees_space);
 }
 
 Error Dictionary::make_trees(const TableRecord &record,
@@ -300,11 +302,13 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   std::vector<TreeOptions> options;
   if (Error error = options_of(old, &options)) return error;
   TableRecord record = old;
-  if (Error error = next_number(&record.number)) return error;
+  if (Error error = next_number(&record.number, true)) return error;
   if (Error error = make_trees(record, pointers(options))) return error;
   Batch batch;
   Error error = frondb_batch_new(batch.out());
   if (!error) error = put_record(batch, key, record);
+  // The old trees go behind it: on a full disk TRUNCATE is how to make space.
+  if (!error) error = frondb_batch_set_frees_space(batch.get());
   if (!error) error = forget(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   drop_trees(error ? record : old);
@@ -316,7 +320,7 @@ Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
 }
 
 Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
-  return put_counter(db_, counters_, number_key(table) + char(counter), next, FRONDB_NO_SYNC);
+  return put_counter(db_, counters_, number_key(table) + char(counter), next);
 }
 
 Error Dictionary::statistics(uint64_t table, std::string *bytes) {
@@ -326,7 +330,7 @@ Error Dictionary::statistics(uint64_t table, std::string *bytes) {
 }
 
 Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
-  return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes, FRONDB_NO_SYNC);
+  return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes);
 }
 
 }  // namespace fron

@@ -83,7 +83,8 @@ class Dictionary {
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);
-  Error next_number(uint64_t *number);
+  /** `frees_space` says that trees are dropped for it: that works on a full disk. */
+  Error next_number(uint64_t *number, bool frees_space = false);
 
   frondb_db *db_ = nullptr;
   Tree tables_;

@@ -8,6 +8,7 @@
 #include <my_base.h>
 #include <sql_class.h>
 #include <mysqld.h>
+#include <mysqld_error.h>
 #include <log.h>
 
 #include <algorithm>
@@ -54,6 +55,16 @@ int deadlock() {
   return HA_ERR_LOCK_DEADLOCK;
 }
 
+/** The same with the place of the damage; the server names the table. */
+void log_damage(const Error &error) {
+  frondb_place place;
+  if (!error.place(&place)) return log(error.message());
+  char sentence[SENTENCE_MAX];
+  snprintf(sentence, sizeof sentence, "%s is damaged at byte %llu (%s): %s", place.file, ulonglong(place.offset),
+           place.what, error.message());
+  log(sentence);
+}
+
 }  // namespace
 
 int ha_error(const Error &error) {
@@ -69,7 +80,7 @@ int ha_error(const Error &error) {
     case FRONDB_NO_SPACE: return HA_ERR_DISK_FULL;
     case FRONDB_CANCELLED: return HA_ERR_ABORTED_BY_USER;
     case FRONDB_CORRUPTION:
-      log(error.message());
+      log_damage(error);
       return HA_ERR_CRASHED;
     case FRONDB_POISONED:
     case FRONDB_IO:
@@ -90,6 +101,14 @@ int ha_damaged(const char *table, const char *index) {
 }
 
 int ha_out_of_memory() { return HA_ERR_OUT_OF_MEM; }
+
+int raise_at_commit(int number) {
+  if (number == HA_ERR_DISK_FULL)
+    my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: %M)", MYF(ME_ERROR_LOG), number);
+  else if (number == HA_ERR_FRONDB)
+    my_printf_error(ER_GET_ERRMSG, "Got error %d '%s' from FronDB", MYF(0), number, last_sentence);
+  return number;
+}
 
 bool message(int number, String *to) {
   if (number != HA_ERR_FRONDB) return false;

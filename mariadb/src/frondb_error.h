@@ -27,6 +27,11 @@ int ha_damaged(const char *table, const char *index);
 /** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 
+/** A commit, or a prepare, ended with this number. The server has one error for all that may go wrong there;
+    where there is a better one it is raised here, and the server's follows as a warning. Returns the
+    number. */
+int raise_at_commit(int number);
+
 /** Writes the sentence that belongs to a number of our own. Whether there is one. */
 bool message(int number, String *to);
 

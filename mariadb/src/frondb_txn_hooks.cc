@@ -32,7 +32,7 @@ void kill_query(handlerton *, MYSQL_THD thd, enum thd_kill_levels) {
 
 int prepare(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
-  return connection ? connection->prepare(thd, all) : 0;
+  return connection ? raise_at_commit(connection->prepare(thd, all)) : 0;
 }
 
 void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
@@ -41,7 +41,7 @@ void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
 
 int commit(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
-  return connection ? connection->commit(thd, all) : 0;
+  return connection ? raise_at_commit(connection->commit(thd, all)) : 0;
 }
 
 int rollback(handlerton *, MYSQL_THD thd, bool all) {

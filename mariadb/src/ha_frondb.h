@@ -293,6 +293,8 @@ class ha_frondb final : public handler {
   bool has_written_ = false;
   /** One behind the AUTO_INCREMENT numbers that the statement has reserved; 0 if none. */
   uint64_t reserved_after_ = 0;
+  /** What the last try to reserve numbers ended with. */
+  int reserve_error_ = 0;
 
   std::string key_, value_, primary_, other_key_, other_value_, other_primary_;
   std::vector<uchar> image_;

@@ -72,6 +72,7 @@ int ha_frondb::keep_auto_increment_of(const uchar *record) {
 
 void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                                    ulonglong *reserved) {
+  reserve_error_ = 0;
   if (table->s->next_number_keypart) {
     // One behind the largest of its group, which the statement's locking read keeps until it commits.
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
@@ -79,7 +80,8 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
   }
   uint64_t from, after;
   *first = ULONGLONG_MAX;
-  if (share_->reserve_auto_increment(offset, increment, wanted, &from, &after)) return;
+  reserve_error_ = share_->reserve_auto_increment(offset, increment, wanted, &from, &after);
+  if (reserve_error_) return;
   reserved_after_ = after;
   *first = from;
   *reserved = (after - 1 - from) / increment + 1;

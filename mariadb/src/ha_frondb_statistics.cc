@@ -79,15 +79,18 @@ int Share::measure(const TABLE *table, SampleSize size) {
     // All there is to know of one part that is unique.
     if (index.is_unique && table->key_info[k].user_defined_key_parts == 1) continue;
     const KeyCodec *rest = place == 0 || hidden ? nullptr : &indexes[0].codec;
+    // A block that cannot be read fails the statements that need it, and not all that open the table.
     if (Error error = measure_index(index.tree.get(), index.codec, rest, now, size, &found[place]))
-      return ha_error(error);
+      found[place].clear();
   }
   std::lock_guard<std::mutex> guard(measuring_);
   statistics_.indexes = std::move(found);
   statistics_.measured_rows = measured_rows_ = now;
   measured_changes_ = changes;
   is_measured_ = true;
-  return keep();
+  // On a full disk a query goes on: what is lost with an error here is a figure.
+  keep();
+  return 0;
 }
 
 int Share::measure_if_stale(const TABLE *table) {

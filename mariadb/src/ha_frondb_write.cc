@@ -79,7 +79,9 @@ int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
 
 int ha_frondb::write_row(const uchar *record) {
   if (table->next_number_field && record == table->record[0])
-    if (int error = update_auto_increment()) return error;
+    // The server has one error for all that may fail in there; a full disk has its own.
+    if (int error = update_auto_increment())
+      return error == HA_ERR_AUTOINC_READ_FAILED && reserve_error_ ? reserve_error_ : error;
   int error = guarded([&] { return whole([&] { return insert_row(record); }); });
   if (error) return error;
   count(1);

@@ -1586,6 +1586,15 @@ frondb_error *frondb_batch_update(frondb_batch *batch,
                                   frondb_slice operand);
 
 /**
+ * Says that the batch is a step of something that frees space, as the names of trees that are dropped
+ * behind it: then it is let in while the disk is full, as one that only deletes is. For small ones: what
+ * is kept for a full disk is little.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
+
+/**
  * Forgets all writes and keeps the memory.
  *
  * Threads: one at a time.

@@ -124,6 +124,19 @@ pub extern "C" fn frondb_batch_update(
     })
 }
 
+/// Says that the batch is a step of something that frees space, as the names of trees that are dropped
+/// behind it: then it is let in while the disk is full, as one that only deletes is. For small ones: what
+/// is kept for a full disk is little.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_set_frees_space(batch: *mut frondb_batch) -> *mut frondb_error {
+    call(|| {
+        handle::exclusive::<Batch>(batch)?.set_frees_space();
+        Ok(())
+    })
+}
+
 /// Forgets all writes and keeps the memory.
 ///
 /// Threads: one at a time.

@@ -47,6 +47,8 @@ pub struct Batch {
     pub(crate) error: Option<Error>,
     /// It has a put or an update.
     grows: bool,
+    /// The caller says that it leads to space being freed.
+    frees: bool,
     /// The section used last: batches of tables cycle through few trees.
     last: usize,
 }
@@ -143,9 +145,17 @@ impl Batch {
         Ok(())
     }
 
-    /// Whether it only deletes: such batches are let in while the disk is full.
+    /// Says that the batch is a step of something that frees space, as dropping a tree behind it: then
+    /// it is let in while the disk is full, whatever it writes. For small ones: what is kept for a full
+    /// disk is little.
+    pub fn set_frees_space(&mut self) {
+        self.frees = true;
+    }
+
+    /// Whether it only deletes, or leads to space being freed: such batches are let in while the disk is
+    /// full.
     pub(crate) fn frees_space(&self) -> bool {
-        !self.grows
+        self.frees || !self.grows
     }
 
     /// Forgets all messages and keeps the memory.
@@ -157,6 +167,7 @@ impl Batch {
         self.large.clear();
         self.engine = None;
         self.error = None;
+        self.frees = false;
         self.grows = false;
     }
 

@@ -87,6 +87,13 @@ impl Batch {
         self.inner.memory_bytes()
     }
 
+    /// Says that the batch is a step of something that frees space, as the names of trees that are dropped
+    /// behind it: then it is let in while the disk is full, as one that only deletes is. For small
+    /// ones: what is kept for a full disk ([`Options::reserve_bytes`](crate::Options::reserve_bytes)) is little.
+    pub fn set_frees_space(&mut self) {
+        self.inner.set_frees_space();
+    }
+
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.inner.clear();

@@ -77,6 +77,20 @@ fn a_full_disk_refuses_what_takes_space_and_no_more() {
     check(&tree, &rows);
     check(&other, &others);
 
+    // What takes the place of a tree that is dropped is let in: a new tree, and its name somewhere.
+    let mut names = Batch::new();
+    names.put(&tree, b"name of the tree", b"1");
+    assert_eq!(db.write(&names, Durability::Sync).unwrap_err().kind(), ErrorKind::NoSpace);
+    names.set_frees_space();
+    db.create_tree("in its place", TreeOptions::new()).unwrap();
+    db.write(&names, Durability::Sync).unwrap();
+    names.clear();
+    names.put(&tree, b"name of the tree", b"2");
+    let error = db.write(&names, Durability::Sync).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "it is said of one use");
+    tree.delete(b"name of the tree").unwrap();
+    db.drop_tree("in its place").unwrap();
+
     // A drop gives room.
     db.drop_tree("goes").unwrap();
     for _ in 0..500 {
