@@ -77,6 +77,9 @@ using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
 using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
 using Buffer = Handle<frondb_buffer, frondb_buffer_free>;
 using Batch = Handle<frondb_batch, frondb_batch_free>;
+using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
+using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
+using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
 using List = Handle<frondb_list, frondb_list_free>;
 using Figures = Handle<frondb_figures, frondb_figures_free>;
 

@@ -152,8 +152,7 @@ std::string Dictionary::tree_name(uint64_t table, uint32_t index) {
 Error Dictionary::open(frondb_db *db) {
   db_ = db;
   if (Error error = open_or_make(db, TABLES, &tables_)) return error;
-  if (Error error = open_or_make(db, COUNTERS, &counters_)) return error;
-  return drop_orphans();
+  return open_or_make(db, COUNTERS, &counters_);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
@@ -228,6 +227,10 @@ Error Dictionary::make_trees(const TableRecord &record,
 }
 
 void Dictionary::drop_trees(const TableRecord &record) {
+  {
+    std::lock_guard<std::mutex> guard(changing_->mutex);
+    changing_->last.erase(record.number);
+  }
   for (const IndexRecord &index : record.indexes)
     // What cannot be dropped now, the next start drops: no record names it.
     Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
@@ -247,7 +250,63 @@ Error Dictionary::create(const std::string &key, TableRecord *record,
   if (!error) error = put_record(batch, key, *record);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   if (error) drop_trees(*record);
+  else note_change(record->number);
   return error;
+}
+
+Error Dictionary::alter(const std::vector<TableChange> &changes) {
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  for (const TableChange &change : changes)
+    if (Error error = put_record(batch, change.key, change.record)) return error;
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  for (const TableChange &change : changes) note_change(change.record.number);
+  return {};
+}
+
+void Dictionary::retire(const std::vector<std::string> &names) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  std::vector<std::string> all, left;
+  all.swap(changing_->retired);
+  all.insert(all.end(), names.begin(), names.end());
+  for (const std::string &name : all) {
+    Tree tree;
+    Snapshot snapshot;
+    // A transaction whose tree is gone cannot commit, so each must have ended. What is not dropped here
+    // the next call drops, or the next start: no record names it.
+    Error error = frondb_db_open_tree(db_, name.c_str(), tree.out());
+    frondb_tree *writers_of = tree.get();
+    if (!error) error = frondb_db_snapshot_behind_writers(db_, &writers_of, 1, 0, snapshot.out());
+    if (!error) error = frondb_db_drop_tree(db_, name.c_str());
+    if (error && error.kind() != FRONDB_NOT_FOUND) left.push_back(name);
+  }
+  changing_->retired.swap(left);
+}
+
+void Dictionary::note_change(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  changing_->last[table] = ++changing_->count;
+}
+
+uint64_t Dictionary::changed_at(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  auto found = changing_->last.find(table);
+  return found == changing_->last.end() ? 0 : found->second;
+}
+
+Error Dictionary::sees(frondb_txn *txn, const std::string &key, const TableRecord &record, bool *has) {
+  Buffer buffer;
+  *has = false;
+  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  bool found;
+  if (Error error = frondb_txn_get(txn, tables_.get(), slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer.get(), &found))
+    return error;
+  TableRecord seen;
+  if (!found || !seen.decode(view(frondb_buffer_value(buffer.get())))) return {};
+  *has = seen.number == record.number && seen.indexes.size() == record.indexes.size();
+  for (size_t i = 0; i < record.indexes.size() && *has; i++)
+    *has = seen.indexes[i].number == record.indexes[i].number;
+  return {};
 }
 
 Error Dictionary::rename(const std::string &from, const std::string &to, bool *found) {
@@ -312,6 +371,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   if (!error) error = forget(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   drop_trees(error ? record : old);
+  if (!error) note_change(record.number);
   return error;
 }
 

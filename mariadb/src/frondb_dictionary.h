@@ -7,13 +7,16 @@
 
    The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
    A record is written after its trees are made and removed before they are dropped: a crash in between
-   leaves trees that nobody names, which the next start drops. The functions may be called from any
-   thread; the server's metadata locks keep two from changing one table. */
+   leaves trees that nobody names, which the next start drops when the server has finished or undone its
+   own DDL. The functions may be called from any thread; the server's metadata locks keep two from changing
+   one table. */
 
 #ifndef FRONDB_DICTIONARY_H
 #define FRONDB_DICTIONARY_H
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,10 +47,18 @@ struct TableRecord {
   bool decode(std::string_view bytes);
 };
 
+/** A table and what its record becomes. */
+struct TableChange {
+  std::string key;
+  TableRecord record;
+};
+
 class Dictionary {
  public:
-  /** Opens the dictionary of an open database, and drops trees of tables that are not there. */
+  /** Opens the dictionary of an open database. */
   Error open(frondb_db *db);
+  /** Drops trees that no record names. Once, before anybody makes a new one. */
+  Error drop_orphans();
 
   /** The key of a table whose path the server gives: "./db/t" becomes "db/t". */
   static std::string key_of_path(const char *path);
@@ -58,6 +69,10 @@ class Dictionary {
   /** Makes the trees of a new table, then its record; gives it a number. */
   Error create(const std::string &key, TableRecord *record,
                const std::vector<frondb_tree_options *> &options);
+  /** Changes what is kept of tables, all of them or none. Their trees are the caller's business. */
+  Error alter(const std::vector<TableChange> &changes);
+  /** Drops trees that no record names; those that a transaction has written to when it has ended. */
+  void retire(const std::vector<std::string> &names);
   Error rename(const std::string &from, const std::string &to, bool *found);
   /** Removes the record, then drops the trees. */
   Error drop(const std::string &key, bool *found);
@@ -76,8 +91,15 @@ class Dictionary {
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);
 
+  /** How many changes of definitions, of all tables, there were since the start. */
+  uint64_t changes() const { return changing_->count; }
+  /** How many there were when the table had its last; 0 if that was before the start. */
+  uint64_t changed_at(uint64_t table);
+  /** Whether the state that a transaction looks at has the table with the trees of `record`. */
+  Error sees(frondb_txn *txn, const std::string &key, const TableRecord &record, bool *has);
+
  private:
-  Error drop_orphans();
+  void note_change(uint64_t table);
   Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
   Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
   void drop_trees(const TableRecord &record);
@@ -91,6 +113,13 @@ class Dictionary {
   Tree counters_;
   /** Around the count of tables. */
   std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
+  struct Changing {
+    std::mutex mutex;
+    std::atomic<uint64_t> count{0};
+    std::map<uint64_t, uint64_t> last;
+    std::vector<std::string> retired;
+  };
+  std::unique_ptr<Changing> changing_ = std::make_unique<Changing>();
 };
 
 }  // namespace fron

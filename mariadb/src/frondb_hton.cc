@@ -57,6 +57,31 @@ void drop_database(handlerton *, char *path) {
   if (error) sql_print_warning("FronDB: DROP DATABASE left tables behind: %s", error.message());
 }
 
+/** After a crash in an ALTER: 0 if the table is as the new definition says. */
+int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, ulonglong) {
+  std::string key = Dictionary::key_of_path(path);
+  TableRecord record;
+  bool found;
+  Error error = dictionary().find(key, &record, &found);
+  if (!error && !found) {
+    // All partitions are changed at once, so any will do.
+    std::vector<std::string> partitions;
+    error = dictionary().tables_of(key + "#P#", &partitions);
+    if (!error && !partitions.empty()) error = dictionary().find(partitions[0], &record, &found);
+  }
+  if (error) sql_print_error("FronDB: reading the definition of %s: %s", key.c_str(), error.message());
+  std::string_view wanted(reinterpret_cast<const char *>(version->str), version->length);
+  return !error && found && record.definition == wanted ? 0 : 1;
+}
+
+/** The server has finished or undone the DDL that a crash interrupted: what nobody names now is nobody's. */
+int signal_ddl_recovery_done(handlerton *) {
+  // Space that is not given back is no reason to refuse the tables.
+  if (Error error = dictionary().drop_orphans())
+    sql_print_warning("FronDB: trees of no table were left: %s", error.message());
+  return 0;
+}
+
 bool flush_logs(handlerton *) { return bool(Error(frondb_db_sync(db()))); }
 
 /** Says in the server's log why the engine is not there. */
@@ -85,6 +110,8 @@ int init(void *place) {
   the_hton->drop_database = drop_database;
   the_hton->flush_logs = flush_logs;
   the_hton->tablefile_extensions = no_extensions;
+  the_hton->check_version = check_version;
+  the_hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
   the_hton->table_options = table_option_list;
   the_hton->index_options = index_option_list;
   set_transaction_hooks(the_hton);

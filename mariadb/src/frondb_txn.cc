@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "frondb_dictionary.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_sysvar.h"
@@ -78,6 +79,7 @@ int Connection::renew_options(const Settings &settings, frondb_durability durabi
 
 int Connection::begin(const Settings &settings, frondb_durability durability) {
   if (int error = renew_options(settings, durability)) return error;
+  begun_at_ = dictionary().changes();
   Txn made;
   if (Error error = frondb_db_begin(db(), options_.get(), made.out())) return ha_error(error);
   session_.has(made.get());

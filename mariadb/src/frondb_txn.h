@@ -51,6 +51,8 @@ class Connection {
   TransactionCounts &counts() { return counts_; }
   /** What the transaction was begun with. */
   frondb_isolation isolation() const { return settings_.isolation; }
+  /** How many changes of definitions there were when the transaction began. */
+  uint64_t begun_at() const { return begun_at_; }
 
   int prepare(MYSQL_THD thd, bool all);
   void commit_ordered(MYSQL_THD thd, bool all);
@@ -108,6 +110,7 @@ class Connection {
   bool is_ordered_ = false;
   Error order_error_;
   Committing committing_;
+  uint64_t begun_at_ = 0;
 };
 
 /** The functions of the handlerton that are about transactions. */

@@ -49,41 +49,46 @@ int Share::open(const TABLE *table, const std::string &of) {
     if (Error error = frondb_db_open_tree(db(), name.c_str(), indexes[i].tree.out()))
       return ha_error(error);
   }
-  KeyCodec primary_codec;
-  if (!has_hidden_key) primary_codec = KeyCodec(&table->key_info[table->s->primary_key]);
   for (uint k = 0; k < table->s->keys; k++) {
     uint place = has_hidden_key ? k + 1 : k == table->s->primary_key ? 0 : k < table->s->primary_key ? k + 1 : k;
-    const KEY *key = &table->key_info[k];
-    Index &index = indexes[place];
-    index.codec = KeyCodec(key);
-    index.is_unique = key->flags & HA_NOSAME;
-    if (index.is_unique && k != table->s->primary_key) has_unique_secondary = true;
-    index.is_clustering = k != table->s->primary_key && is_clustering(*key);
-    std::set<uint> covered;
-    auto cover = [&](const KEY *of) {
-      for (uint i = 0; i < of->user_defined_key_parts; i++)
-        if (is_whole(of->key_part[i])) covered.insert(of->key_part[i].fieldnr - 1);
-    };
-    cover(key);
-    if (!has_hidden_key) {
-      const KEY *primary = &table->key_info[table->s->primary_key];
-      index.codec.extend(key, primary);
-      cover(primary);
-      for (uint i = 0; i < primary->user_defined_key_parts; i++)
-        if (!is_whole(primary->key_part[i])) is_primary_covered = false;
-    }
-    // What the keys themselves say need not be there twice.
-    for (uint field : index.codec.decodable()) covered.erase(field);
-    if (!has_hidden_key)
-      for (uint field : primary_codec.decodable()) covered.erase(field);
-    index.covered.assign(covered.begin(), covered.end());
+    describe(table, &table->key_info[k], &indexes[place]);
+    if (indexes[place].is_unique && k != table->s->primary_key) has_unique_secondary = true;
   }
+  is_primary_covered = true;
+  if (!has_hidden_key) {
+    const KEY *primary = &table->key_info[table->s->primary_key];
+    for (uint i = 0; i < primary->user_defined_key_parts; i++)
+      if (!is_whole(primary->key_part[i])) is_primary_covered = false;
+  }
+  changed_at = dictionary().changed_at(record.number);
   uint64_t next;
   if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
   auto_increment = std::max<uint64_t>(1, next);
   listing.reset();
   listing = std::make_unique<Listing>(table, *this);
   return open_statistics();
+}
+
+void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
+  const KEY *primary = has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
+  index->codec = KeyCodec(key);
+  index->is_unique = key->flags & HA_NOSAME;
+  index->is_clustering = key != primary && is_clustering(*key);
+  std::set<uint> covered;
+  auto cover = [&](const KEY *of) {
+    for (uint i = 0; i < of->user_defined_key_parts; i++)
+      if (is_whole(of->key_part[i])) covered.insert(of->key_part[i].fieldnr - 1);
+  };
+  // What the keys themselves say need not be there twice.
+  cover(key);
+  if (primary) cover(primary);
+  for (uint field : index->codec.decodable()) covered.erase(field);
+  if (primary) {
+    index->codec.extend(key, primary);
+    KeyCodec of_primary(primary);
+    for (uint field : of_primary.decodable()) covered.erase(field);
+  }
+  index->covered.assign(covered.begin(), covered.end());
 }
 
 int Share::next_hidden(uint64_t *number) {
@@ -142,7 +147,12 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
   flags |= HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
   const KEY *key = &table_share->key_info[index];
-  if (is_clustering(*key)) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
+  if (is_clustering(*key)) {
+    flags |= HA_CLUSTERED_INDEX;
+    // Its entries have no generated fields, but for those that come back from the key.
+    if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
+    return flags;
+  }
   return part < key->user_defined_key_parts && is_whole(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
                                                                             : flags;
 }

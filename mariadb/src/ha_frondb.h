@@ -20,6 +20,7 @@
 #include <thr_lock.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@
 namespace fron {
 
 class Connection;
+class IndexBuild;
+struct BuildKeys;
 
 /** An index as handlers use it. */
 struct Index {
@@ -64,6 +67,8 @@ class Share : public Handler_share {
   /** The table's key in the dictionary: a partition's differs from what its TABLE says. */
   std::string name;
   TableRecord record;
+  /** The count of changes of definitions when the table had its last. */
+  uint64_t changed_at = 0;
   std::vector<Index> indexes;
   /** So that its locks have names; listed last, when the rest is there. */
   std::unique_ptr<Listing> listing;
@@ -73,6 +78,17 @@ class Share : public Handler_share {
   /** An entry has all fields of the primary key, none of them shortened: the server can make a
       position of them. */
   bool is_primary_covered = true;
+
+  /** Fills in what the definition says of an index. */
+  void describe(const TABLE *table, const KEY *key, Index *index) const;
+
+  /** Indexes that an ALTER is building, which writers must tell what they write; null if none are. */
+  std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
+  void set_build(std::shared_ptr<IndexBuild> build) {
+    bool is_one = build != nullptr;
+    std::atomic_store(&build_, std::move(build));
+    is_building_ = is_one;
+  }
 
   /** Numbers that only grow; kept in the dictionary before they are used. */
   int next_hidden(uint64_t *number);
@@ -118,13 +134,16 @@ class Share : public Handler_share {
   uint64_t lengths_changes_ = ~0ULL;
   std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};
   std::atomic<bool> is_measured_{false}, is_busy_{false};
+  std::atomic<bool> is_building_{false};
+  std::shared_ptr<IndexBuild> build_;
 };
 
 }  // namespace fron
 
 class ha_frondb final : public handler {
  public:
-  ha_frondb(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {}
+  ha_frondb(handlerton *hton, TABLE_SHARE *share);
+  ~ha_frondb() override;
 
   const char *index_type(uint) override { return "BTREE"; }
   ulonglong table_flags() const override;
@@ -143,6 +162,10 @@ class ha_frondb final : public handler {
   int rename_table(const char *from, const char *to) override;
   int truncate() override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
+  enum_alter_inplace_result check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) override;
+  bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
 
   int write_row(const uchar *record) override;
   int update_row(const uchar *before, const uchar *after) override;
@@ -250,10 +273,28 @@ class ha_frondb final : public handler {
   void count(int64_t rows);
   int begin_statement(THD *thd, thr_lock_type type);
   frondb_lock row_lock_of(THD *thd, thr_lock_type type) const;
+  int check_definition(THD *thd);
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 
   fron::Share *get_share(const char *path, int *error);
+
+  // Changing the table.
+  int prepare_alter(TABLE *altered, Alter_inplace_info *info);
+  int begin_build(TABLE *altered, const std::shared_ptr<fron::IndexBuild> &build, const std::vector<size_t> &places,
+                  fron::TableRecord *record, fron::Snapshot *snapshot);
+  /** Tells indexes that are being built of a row: as it was, as it is now; null for none. */
+  int tell_build(const uchar *before, const uchar *after);
+  bool built_entry(const fron::IndexBuild &build, size_t index, const uchar *record, const std::string &primary,
+                   std::string *key, std::string *value);
+  void know_keys_of(const std::shared_ptr<fron::IndexBuild> &build);
+  int build_indexes(const std::shared_ptr<fron::IndexBuild> &build, frondb_snapshot *at, TABLE *altered);
+  int finish_build(fron::IndexBuild &build, TABLE *altered);
+  int load_rows(fron::IndexBuild &build, frondb_snapshot *at, uint64_t *duplicates);
+  int put_rows(fron::IndexBuild &build, frondb_snapshot *at, frondb_bulk_writer *writer);
+  int find_duplicate(fron::IndexBuild &build, frondb_snapshot *at, TABLE *altered);
+  /** Gives HA_ERR_FOUND_DUPP_KEY, of which nobody has to tell the user any more. */
+  int report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at);
 
   THR_LOCK_DATA lock_;
   /** What the server asked for last. */
@@ -298,6 +339,8 @@ class ha_frondb final : public handler {
 
   std::string key_, value_, primary_, other_key_, other_value_, other_primary_;
   std::vector<uchar> image_;
+  /** Keys of the indexes that are being built, with this TABLE's fields. */
+  std::unique_ptr<fron::BuildKeys> build_keys_;
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include <key.h>
 
 #include "frondb_error.h"
+#include "frondb_hton.h"
 #include "frondb_txn.h"
 
 using namespace fron;
@@ -55,7 +56,15 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
   row_lock_ = row_lock_of(thd, type);
   row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
-  return 0;
+  return share_->changed_at > connection_->begun_at() ? check_definition(thd) : 0;
+}
+
+/** A transaction that looks at a state from before a change of the table would not find its rows. */
+int ha_frondb::check_definition(THD *thd) {
+  if (connection_->isolation() != FRONDB_REPEATABLE_READ) return 0;
+  bool has;
+  if (Error error = dictionary().sees(connection_->txn(), share_->name, share_->record, &has)) return ha_error(error);
+  return has ? 0 : HA_ERR_TABLE_DEF_CHANGED;
 }
 
 int ha_frondb::external_lock(THD *thd, int type) {

@@ -119,7 +119,8 @@ int ha_frondb::insert_row(const uchar *record) {
     encode_key(table->s->primary_key, record, &primary_);
     if (int error = insert_into(table->s->primary_key, primary_, value_, true)) return error;
   }
-  return insert_entries(record, primary_);
+  if (int error = insert_entries(record, primary_)) return error;
+  return tell_build(nullptr, record);
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
@@ -153,7 +154,7 @@ int ha_frondb::change_row(const uchar *before, const uchar *after) {
     if (!error && !same_key)
       error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(other_key_)));
   }
-  return error;
+  return error ? error : tell_build(before, after);
 }
 
 int ha_frondb::delete_row(const uchar *record) {
@@ -171,7 +172,7 @@ int ha_frondb::remove_row(const uchar *record) {
     entry(k, record, primary_, &key_, &value_);
     error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
   }
-  return error;
+  return error ? error : tell_build(record, nullptr);
 }
 
 void ha_frondb::count(int64_t rows) {
