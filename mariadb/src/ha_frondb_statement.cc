@@ -61,7 +61,17 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
 
 /** A transaction that looks at a state from before a change of the table would not find its rows. */
 int ha_frondb::check_definition(THD *thd) {
-  if (connection_->isolation() != FRONDB_REPEATABLE_READ) return 0;
+  if (connection_->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
+  switch (thd_sql_command(thd)) {
+    // Who makes a table fills it in the same transaction, and may have read the old one before.
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE:
+    case SQLCOM_TRUNCATE: return 0;
+    default: break;
+  }
   bool has;
   if (Error error = dictionary().sees(connection_->txn(), share_->name, share_->record, &has)) return ha_error(error);
   return has ? 0 : HA_ERR_TABLE_DEF_CHANGED;
