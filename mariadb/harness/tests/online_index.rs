@@ -1,0 +1,166 @@
+//! Indexes that are built while others write: afterwards each has an entry for every row, and no other.
+//!
+//! Writers insert, change, move and delete rows in transactions that are partly rolled back, while one
+//! connection adds and drops indexes of all kinds without keeping them out. Between two changes
+//! writers are kept out for a moment, and what every index shows is held against the table.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use frondb_core::prng::Prng;
+use frondb_mariadb_harness::{Client, Options, Server};
+
+const ROWS: u64 = 10_000;
+const WRITERS: u64 = 3;
+const CHANGES: usize = 12;
+/// What writers may meet: a duplicate key, a deadlock, a lock that was not to be had.
+const OF_WRITERS: [u16; 3] = [1062, 1213, 1205];
+
+fn seed() -> u64 {
+    let given = std::env::var("FRONDB_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
+    println!("FRONDB_TEST_SEED={seed}");
+    seed
+}
+
+/// One statement of a writer.
+fn statement(prng: &mut Prng) -> String {
+    let id = prng.range(1..ROWS * 3 / 2);
+    let (a, v) = (prng.below(100), prng.below(1000));
+    match prng.below(10) {
+        0..=2 => {
+            let u = if prng.chance(9, 10) { id } else { prng.range(1..ROWS * 2) };
+            let w = "w".repeat(prng.index(60));
+            format!("INSERT INTO t VALUES ({id}, {a}, {u}, 'v{v}', '{w}')")
+        }
+        3 | 4 => format!("UPDATE t SET a = {a}, v = 'v{v}' WHERE id = {id}"),
+        5 => format!("UPDATE t SET u = {} WHERE id = {id}", prng.range(1..ROWS * 2)),
+        6 => format!("UPDATE t SET id = {} WHERE id = {id}", prng.range(1..ROWS * 3 / 2)),
+        7 => format!(
+            "UPDATE t SET w = repeat('x', {a}), u = NULL WHERE id BETWEEN {id} AND {}",
+            id + 3
+        ),
+        _ => format!("DELETE FROM t WHERE id = {id}"),
+    }
+}
+
+fn write(mut client: Client, mut prng: Prng, ends: &AtomicBool) {
+    while !ends.load(Ordering::Relaxed) {
+        client.query("BEGIN").unwrap();
+        let mut error = None;
+        for _ in 0..prng.range(1..6) {
+            error = client.query(statement(&mut prng)).err();
+            // A deadlock has rolled all of it back.
+            if error.as_ref().is_some_and(|error| error.code() == Some(1213)) {
+                break;
+            }
+            if let Some(error) = &error {
+                assert!(error.code().is_some_and(|code| OF_WRITERS.contains(&code)), "{error}");
+            }
+        }
+        let undoes = error.is_some() || prng.chance(1, 5);
+        client.query(if undoes { "ROLLBACK" } else { "COMMIT" }).unwrap();
+    }
+}
+
+/// An index and its first column.
+type Known = (String, &'static str);
+
+/// One ALTER; which indexes there are then. A duplicate key leaves all as it was.
+fn change(client: &mut Client, prng: &mut Prng, known: &mut Vec<Known>, number: usize) {
+    let (kind, column) =
+        *prng.pick(&[("KEY", "a"), ("KEY", "u"), ("KEY", "v"), ("UNIQUE KEY", "u")]).unwrap();
+    let clustering = if prng.chance(1, 3) { " CLUSTERING=YES" } else { "" };
+    let mut sql = format!("ALTER TABLE t ADD {kind} k{number} ({column}){clustering}");
+    let mut after = known.clone();
+    after.push((format!("k{number}"), column));
+    if prng.chance(1, 3) {
+        sql += &format!(", ADD KEY k{number}b (v(2), a DESC)");
+        after.push((format!("k{number}b"), "v"));
+    }
+    while after.len() > 4 {
+        let (name, _) = after.remove(prng.index(known.len().min(after.len())));
+        if known.iter().any(|(is, _)| *is == name) {
+            sql += &format!(", DROP KEY {name}");
+        } else {
+            after.push((name, column));
+        }
+    }
+    match client.query(format!("{sql}, ALGORITHM=NOCOPY, LOCK=NONE")) {
+        Ok(_) => *known = after,
+        Err(error) => assert_eq!(error.code(), Some(1062), "{sql}: {error}"),
+    }
+}
+
+fn check(client: &mut Client, known: &[Known]) {
+    const SUMS: &str =
+        "SELECT count(*), coalesce(sum(crc32(concat_ws(',', id, a, u, v, w))), 0) FROM t";
+    client.query("LOCK TABLES t WRITE, t AS n READ").unwrap();
+    let want = client.query(format!("{SUMS} USE INDEX ()")).unwrap().rows;
+    for (name, column) in known {
+        // All rows by the index, then its entries alone.
+        let ordered =
+            format!("(SELECT * FROM t FORCE INDEX ({name}) ORDER BY {column} LIMIT 1000000) t");
+        let got = client.query(SUMS.replace("FROM t", &format!("FROM {ordered}"))).unwrap().rows;
+        assert_eq!(got, want, "by {name}");
+        let alone = format!(
+            "SELECT count({column}) + (SELECT count(*) FROM t AS n FORCE INDEX ({name}) \
+             WHERE n.{column} IS NULL) \
+             FROM t FORCE INDEX ({name}) WHERE {column} >= 0 OR {column} < 0"
+        );
+        let count = client.query(alone).unwrap().single();
+        assert_eq!(count.map(String::into_bytes), want[0][0], "entries of {name}");
+    }
+    client.query("UNLOCK TABLES").unwrap();
+}
+
+fn build_beside_writers(name: &str, definition: &str) {
+    let mut prng = Prng::new(seed());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = Options::new().plugin_from_environment().set("frondb-memory=64M");
+    let mut server = Server::start_fresh(&folder, options).unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    client
+        .run([
+            format!(
+                "CREATE TABLE t ({definition}, a INT, u INT, v VARCHAR(30), w TEXT) ENGINE=FronDB"
+            ),
+            format!(
+                "INSERT INTO t SELECT seq, seq % 97, seq, concat('v', seq % 1000), repeat('w', 50) \
+                 FROM seq_1_to_{ROWS}"
+            ),
+        ])
+        .unwrap();
+    let ends = AtomicBool::new(false);
+    thread::scope(|threads| {
+        for _ in 0..WRITERS {
+            let (client, prng) = (server.connect_to("test").unwrap(), prng.fork());
+            let ends = &ends;
+            threads.spawn(move || write(client, prng, ends));
+        }
+        // A failed check must end the writers, or the scope waits for them.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let mut known = Vec::new();
+            for number in 0..CHANGES {
+                change(&mut client, &mut prng, &mut known, number);
+                check(&mut client, &known);
+            }
+        }));
+        ends.store(true, Ordering::Relaxed);
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    server.stop().unwrap();
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn an_index_built_beside_writers_has_every_row() {
+    build_beside_writers("online-index", "id INT PRIMARY KEY");
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn so_it_does_with_a_hidden_primary_key() {
+    build_beside_writers("online-index-hidden", "id INT, KEY (id)");
+}
