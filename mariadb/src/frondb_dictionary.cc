@@ -4,6 +4,8 @@
 
 #include "frondb_dictionary.h"
 
+#include "frondb_crash.h"
+
 #include <cstring>
 #include <set>
 
@@ -245,12 +247,14 @@ Error Dictionary::create(const std::string &key, TableRecord *record,
                          const std::vector<frondb_tree_options *> &options) {
   if (Error error = next_number(&record->number)) return error;
   if (Error error = make_trees(*record, options)) return error;
+  may_crash_at("create: trees made");
   Batch batch;
   Error error = frondb_batch_new(batch.out());
   if (!error) error = put_record(batch, key, *record);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   if (error) drop_trees(*record);
   else note_change(record->number);
+  may_crash_at("create: recorded");
   return error;
 }
 
@@ -259,7 +263,9 @@ Error Dictionary::alter(const std::vector<TableChange> &changes) {
   if (Error error = frondb_batch_new(batch.out())) return error;
   for (const TableChange &change : changes)
     if (Error error = put_record(batch, change.key, change.record)) return error;
+  may_crash_at("alter: not recorded");
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("alter: recorded");
   for (const TableChange &change : changes) note_change(change.record.number);
   return {};
 }
@@ -317,7 +323,10 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (Error error = frondb_batch_new(batch.out())) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
   if (Error error = put_record(batch, to, record)) return error;
-  return frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  may_crash_at("rename: not recorded");
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("rename: recorded");
+  return {};
 }
 
 /** Deletes all that is kept under a table's number. */
@@ -338,7 +347,9 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
   if (Error error = forget(batch, record.number)) return error;
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("drop: record removed");
   drop_trees(record);
+  may_crash_at("drop: trees dropped");
   return {};
 }
 
@@ -363,6 +374,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   TableRecord record = old;
   if (Error error = next_number(&record.number, true)) return error;
   if (Error error = make_trees(record, pointers(options))) return error;
+  may_crash_at("truncate: trees made");
   Batch batch;
   Error error = frondb_batch_new(batch.out());
   if (!error) error = put_record(batch, key, record);
@@ -370,6 +382,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   if (!error) error = frondb_batch_set_frees_space(batch.get());
   if (!error) error = forget(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  may_crash_at("truncate: recorded");
   drop_trees(error ? record : old);
   if (!error) note_change(record.number);
   return error;

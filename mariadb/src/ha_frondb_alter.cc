@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "frondb_build.h"
+#include "frondb_crash.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
@@ -233,6 +234,7 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     // It has happened, for all partitions; the rest cannot undo it.
     info->group_commit_ctx = nullptr;
     for (Alteration *alteration : all) end_build(alteration, true);
+    may_crash_at("alter: trees dropped");
     return 0;
   });
   if (error && error != HA_ERR_FOUND_DUPP_KEY) print_error(error, MYF(0));

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "frondb_build.h"
+#include "frondb_crash.h"
 #include "frondb_entry.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
@@ -152,6 +153,7 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
     return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
   if (error) return ha_error(error);
   share_->set_build(build);
+  may_crash_at("build: begun");
   return 0;
 }
 
@@ -206,6 +208,7 @@ int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_sn
   know_keys_of(build);
   uint64_t duplicates = 0;
   if (int error = load_rows(*build, at, &duplicates)) return error;
+  may_crash_at("build: loaded");
   if (duplicates > 0) return find_duplicate(*build, at, altered);
   thd_progress_next_stage(thd);
   Duplicate duplicate;

@@ -40,6 +40,7 @@ pub struct Options {
     pub(crate) loads: Vec<String>,
     pub(crate) settings: Vec<String>,
     pub(crate) port: Option<u16>,
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Options {
@@ -79,6 +80,12 @@ impl Options {
     /// Adds several.
     pub fn set_all<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Self {
         self.settings.extend(settings.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives the server an environment variable.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 

@@ -53,6 +53,7 @@ impl Server {
             .arg("--no-defaults")
             .args(self.place.arguments()?)
             .args(self.options.arguments())
+            .envs(self.options.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

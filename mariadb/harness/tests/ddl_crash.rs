@@ -1,0 +1,162 @@
+//! A server that dies in the middle of DDL: afterwards each table is as before or as asked for, and
+//! whole; what was half made or half dropped is gone, and nothing else is.
+
+use std::path::Path;
+
+use frondb_mariadb_harness::{Client, Options, Server};
+
+const ROWS: u64 = 500;
+
+/// A statement, and the places in which the server dies while it runs it.
+struct Case {
+    statement: &'static str,
+    places: &'static [&'static str],
+}
+
+const CASES: &[Case] = &[
+    Case {
+        statement: "CREATE TABLE made (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=FronDB",
+        places: &["create: trees made", "create: recorded"],
+    },
+    Case { statement: "DROP TABLE t", places: &["drop: record removed", "drop: trees dropped"] },
+    Case {
+        statement: "RENAME TABLE t TO renamed",
+        places: &["rename: not recorded", "rename: recorded"],
+    },
+    Case { statement: "TRUNCATE TABLE t", places: &["truncate: trees made", "truncate: recorded"] },
+    Case {
+        statement: "ALTER TABLE t ADD KEY kb (b, a), DROP KEY ka, ALGORITHM=NOCOPY",
+        places: &[
+            "build: begun",
+            "build: loaded",
+            "alter: not recorded",
+            "alter: recorded",
+            "alter: trees dropped",
+        ],
+    },
+    Case {
+        statement: "ALTER TABLE p ADD KEY kb (b), ALGORITHM=NOCOPY",
+        places: &["build: begun", "build: loaded", "alter: not recorded", "alter: recorded"],
+    },
+    Case {
+        statement: "ALTER TABLE t RENAME KEY ka TO kc, RENAME TO renamed, ALGORITHM=INSTANT",
+        places: &[
+            "alter: not recorded",
+            "alter: recorded",
+            "rename: not recorded",
+            "rename: recorded",
+        ],
+    },
+    Case {
+        statement: "ALTER TABLE t MODIFY b BIGINT, ADD KEY kb (b), ALGORITHM=COPY",
+        places: &[
+            "create: trees made",
+            "create: recorded",
+            "rename: not recorded",
+            "rename: recorded",
+            "drop: record removed",
+            "drop: trees dropped",
+        ],
+    },
+    Case {
+        statement: "CREATE OR REPLACE TABLE t (a INT PRIMARY KEY, b INT, KEY ka (b)) ENGINE=FronDB \
+                    SELECT seq AS a, 1 AS b FROM seq_1_to_10",
+        places: &["create: trees made", "create: recorded", "drop: record removed"],
+    },
+    Case { statement: "DROP DATABASE test", places: &["drop: record removed"] },
+];
+
+fn set_up(client: &mut Client) {
+    client
+        .run([
+            "CREATE DATABASE IF NOT EXISTS test".to_owned(),
+            "USE test".to_owned(),
+            "DROP TABLE IF EXISTS t, p, made, renamed, other".to_owned(),
+            "CREATE TABLE other (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=FronDB".to_owned(),
+            format!("INSERT INTO other SELECT seq, seq FROM seq_1_to_{ROWS}"),
+            "CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY ka (b)) ENGINE=FronDB".to_owned(),
+            format!("INSERT INTO t SELECT seq, seq FROM seq_1_to_{ROWS}"),
+            "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=FronDB PARTITION BY HASH (a) PARTITIONS 3"
+                .to_owned(),
+            format!("INSERT INTO p SELECT seq, seq FROM seq_1_to_{ROWS}"),
+        ])
+        .unwrap();
+}
+
+fn texts(client: &mut Client, statement: &str) -> Vec<Vec<String>> {
+    let text = |value: Option<Vec<u8>>| String::from_utf8(value.unwrap_or_default()).unwrap();
+    let rows = client.query(statement).unwrap_or_else(|e| panic!("{statement}: {e}")).rows;
+    rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
+}
+
+/// Holds every index of every table against its rows; how many trees the tables need.
+fn check(client: &mut Client, case: &str) -> usize {
+    let mut trees = 0;
+    let of_frondb = "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'FronDB' \
+                     AND table_schema NOT IN ('information_schema') ORDER BY 1, 2";
+    for table in texts(client, of_frondb) {
+        let name = format!("{}.{}", table[0], table[1]);
+        let rows = client.number(&format!("SELECT count(*) FROM {name} USE INDEX ()"));
+        let rows = rows.unwrap_or_else(|e| panic!("{case}: {name}: {e}"));
+        let indexes = texts(
+            client,
+            &format!(
+                "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = '{}' \
+                 AND table_name = '{}'",
+                table[0], table[1]
+            ),
+        );
+        for index in &indexes {
+            let sum = format!(
+                "SELECT count(*) FROM {name} FORCE INDEX (`{}`) WHERE b IS NOT NULL",
+                index[0]
+            );
+            let of_index = client.number(&sum).unwrap_or_else(|e| panic!("{case}: {sum}: {e}"));
+            assert_eq!(of_index, rows, "{case}: {sum}");
+        }
+        let whole = [0, 10, ROWS];
+        assert!(whole.contains(&rows), "{case}: {name} has {rows} rows");
+        let partitions = client
+            .number(&format!(
+                "SELECT greatest(1, count(partition_name)) FROM information_schema.partitions \
+                 WHERE table_schema = '{}' AND table_name = '{}'",
+                table[0], table[1]
+            ))
+            .unwrap();
+        trees += indexes.len() * usize::try_from(partitions).unwrap();
+    }
+    trees
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn a_crash_in_ddl_leaves_the_old_or_the_new() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ddl-crash");
+    let options = Options::new().plugin_from_environment().set("frondb-memory=64M");
+    let mut server = Server::start_fresh(&folder, options.clone()).unwrap();
+    for case in CASES {
+        for place in case.places {
+            let name = format!("{} at `{place}`", case.statement);
+            set_up(&mut server.connect().unwrap());
+            server.stop().unwrap();
+            server.restart_with(options.clone().environment("FRONDB_CRASH_AT", place)).unwrap();
+            let mut client = server.connect_to("test").unwrap();
+            assert!(client.query(case.statement).is_err(), "{name}: the server did not die");
+            server.wait_for_end().unwrap();
+            server.restart_with(options.clone()).unwrap();
+            let mut client = server.connect().unwrap();
+            let needed = check(&mut client, &name);
+            // Nothing but the trees of those tables and the dictionary's own.
+            let there = client
+                .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")
+                .unwrap();
+            assert_eq!(usize::try_from(there).unwrap(), needed, "{name}: trees of nobody");
+            assert_eq!(
+                client.number("SELECT count(*) FROM test.other").unwrap_or(ROWS),
+                ROWS,
+                "{name}"
+            );
+        }
+    }
+    server.stop().unwrap();
+}
