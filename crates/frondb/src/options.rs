@@ -127,7 +127,7 @@ impl Options {
     }
 
     /// How long a record of the log may be the only place of its messages, about: then they are flushed,
-    /// although there is room for more, so that a crash replays little. Default zero: as long as
+    /// although there is room for more, so that a crash replays little. Default `Duration::ZERO`: as long as
     /// the log is no longer than twice the write buffer. [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period)
     /// changes it later.
     #[must_use]
