@@ -20,14 +20,29 @@ constexpr uint BINARY_CHARSET = 63;
 /** Behind a group of weights: how what follows compares to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
+/** Appends all weights of a text, at the levels that the flags say (all if they say none). */
+void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
+  constexpr uint ALL_WEIGHTS = UINT_MAX32;
+  constexpr size_t WEIGHT_BYTES_MAX = 4;
+  size_t at = to->size();
+  // A letter can become more weights than the server's own estimate has room for; then it fills the room.
+  for (size_t room = cs->strnxfrmlen(text.size()) + WEIGHT_BYTES_MAX;; room *= 2) {
+    to->resize(at + room);
+    size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, ALL_WEIGHTS,
+                            reinterpret_cast<const uchar *>(text.data()), text.size(), flags);
+    to->resize(at + n);
+    if (n + WEIGHT_BYTES_MAX <= room) return;
+  }
+}
+
 /** The weights of one space; 1 to 4 bytes. */
-std::string space_weights(CHARSET_INFO *cs) {
+std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
   // A space as the character set writes it.
   uchar space[8];
   int bytes = cs->cset->wc_mb(cs, ' ', space, space + sizeof space);
-  uchar weights[64];
-  size_t n = cs->strnxfrm(weights, sizeof weights, 1, space, bytes > 0 ? bytes : 1, 0);
-  return std::string(reinterpret_cast<char *>(weights), n);
+  std::string weights;
+  append_weights(cs, {reinterpret_cast<char *>(space), size_t(bytes > 0 ? bytes : 1)}, flags, &weights);
+  return weights;
 }
 
 /** Bytes in which 0 ends; for what is compared to its last byte. */
@@ -67,14 +82,26 @@ void append_padded(std::string_view weights, std::string_view space, std::string
   }
 }
 
-/** Appends what strnxfrm makes of a text: `chars` weights a level, padded as `flags` say. */
-void append_weights(CHARSET_INFO *cs, std::string_view text, uint chars, uint flags,
-                    std::string *to) {
+/** Weights of one level or of the only one. */
+void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
+  thread_local std::string weights;
+  weights.clear();
+  append_weights(cs, text, flags, &weights);
+  std::string space = cs->state & MY_CS_NOPAD ? std::string() : space_weights(cs, flags);
+  // A level on which spaces weigh nothing has nothing to pad with.
+  if (space.empty())
+    append_escaped(weights, to);
+  else
+    append_padded(weights, space, to);
+}
+
+/** What strnxfrm makes of a text with room for `chars` weights a level, where it makes one of a character. */
+void append_full_length(CHARSET_INFO *cs, std::string_view text, uint chars, std::string *to) {
   size_t at = to->size();
   size_t room = cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen));
   to->resize(at + room);
   size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, chars,
-                          reinterpret_cast<const uchar *>(text.data()), text.size(), flags);
+                          reinterpret_cast<const uchar *>(text.data()), text.size(), MY_STRXFRM_PAD_WITH_SPACE);
   to->resize(at + n);
 }
 
@@ -85,21 +112,16 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std:
     append_escaped(text, to);
     return;
   }
-  bool pads = !(cs->state & MY_CS_NOPAD);
-  if (pads) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
-  if (cs->levels_for_order > 1) {
-    // Each level must end where the other text's does.
-    append_weights(cs, text, chars_max, MY_STRXFRM_PAD_WITH_SPACE, to);
-    return;
+  if (!(cs->state & MY_CS_NOPAD)) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  if (cs->levels_for_order <= 1) {
+    append_level(cs, text, 0, to);
+  } else if (cs->uca) {
+    // Texts compare level by level, each to its own end; the collation says which levels it has.
+    for (uint level = 0; cs->levels_for_order >> level; level++)
+      if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, to);
+  } else {
+    append_full_length(cs, text, chars_max, to);
   }
-  thread_local std::string weights;
-  weights.clear();
-  append_weights(cs, text, uint(text.size()), 0, &weights);
-  if (!pads) {
-    append_escaped(weights, to);
-    return;
-  }
-  append_padded(weights, space_weights(cs), to);
 }
 
 size_t group_bytes(CHARSET_INFO *cs) { return group_of(space_weights(cs).size()); }

@@ -11,6 +11,7 @@
                    a byte says how what follows compares to spaces: 1 below, 2 nothing follows, 3 above.
                    (MyRocks has the same; so 'a' < 'a ' is false and 'a\t' < 'a' true.)
      NO PAD        weights or bytes, 0x00 as 0x00 0xFF, ended by 0x00 0x00
+     several levels  (accents, case) one of these after the other
    and a part that descends is inverted bit by bit. No encoding is a prefix of another of its part. */
 
 #ifndef FRONDB_KEY_H
@@ -31,7 +32,7 @@ typedef struct st_key KEY;
 namespace fron {
 
 /** Appends a string in the order of its collation. Columns of it have up to `chars_max` characters:
-    collations of several levels take room for all of them. */
+    the old collations of several levels take room for all of them. */
 void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std::string *to);
 
 /** How the keys of one index are encoded. Immutable once made; any thread may use it, with a
