@@ -235,7 +235,9 @@ int ha_frondb::truncate() {
   return share_->open(table, name);
 }
 
-bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *, uint changes) {
+bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
+  // The counter is set where tables are made.
+  if (info->used_fields & HA_CREATE_USED_AUTO) return COMPATIBLE_DATA_NO;
   // EXCHANGE PARTITION asks: trees know how they were made, so options need not be the same.
   return changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
