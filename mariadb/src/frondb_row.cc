@@ -8,6 +8,7 @@
 
 #include <sql_class.h>
 #include <field.h>
+#include <key.h>
 #include <table.h>
 
 namespace fron {
@@ -56,6 +57,22 @@ AtRecord::AtRecord(Field *field, my_ptrdiff_t offset) : field_(field), offset_(o
 
 AtRecord::~AtRecord() {
   if (offset_) field_->move_field_offset(-offset_);
+}
+
+void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image) {
+  KEY *key = &table->key_info[index];
+  key_copy(image, record, key, length, true);
+  my_ptrdiff_t offset = record - table->record[0];
+  if (offset == 0) return;
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key->key_part[i];
+    bool is_null = part.null_bit && *image;
+    if (part.field->type() == MYSQL_TYPE_BIT && !is_null) {
+      AtRecord moved(part.field, offset);
+      part.field->get_key_image(image + (part.null_bit ? 1 : 0), part.length, part.field->ptr, Field::itRAW);
+    }
+    image += part.store_length;
+  }
 }
 
 /** Fields and their NULL bits, one after the other. Rows do without generated fields that are not

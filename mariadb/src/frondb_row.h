@@ -35,6 +35,10 @@ bool unpack_row(const TABLE *table, std::string_view row, uchar *record);
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
 
+/** Makes the image of a key of the row in `record`, of `length` bytes: key_copy(), and the bits that it takes from
+    the first record whatever it is told. */
+void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);
+
 /** Moves fields to another record of the table for as long as it lives. */
 class AtRecord {
  public:

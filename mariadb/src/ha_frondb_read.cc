@@ -38,7 +38,7 @@ void ha_frondb::position(const uchar *record) {
   if (share_->has_hidden_key)
     memcpy(ref, current_.data(), std::min(current_.size(), size_t(ref_length)));
   else
-    key_copy(ref, record, &table->key_info[table->s->primary_key], ref_length, true);
+    copy_key(table, table->s->primary_key, record, ref_length, ref);
 }
 
 int ha_frondb::rnd_pos(uchar *record, uchar *position) {

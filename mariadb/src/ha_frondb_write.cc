@@ -25,7 +25,7 @@ uint ha_frondb::tree_of(uint index) const {
 
 bool ha_frondb::encode_key(uint index, const uchar *record, std::string *to) {
   KEY *key = &table->key_info[index];
-  key_copy(image_.data(), record, key, key->key_length, true);
+  copy_key(table, index, record, key->key_length, image_.data());
   encode_image(index, image_.data(), key->key_length, to);
   return KeyCodec::has_null(key, image_.data(), key->key_length);
 }
