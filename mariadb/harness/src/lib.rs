@@ -13,6 +13,7 @@
 //! Tests that need a server are ignored by `cargo test`; `make test-mariadb` builds the plugin and runs them.
 
 mod client;
+pub mod differential;
 mod error;
 mod options;
 mod packet;

@@ -1,0 +1,192 @@
+//! A random stream of statements on FronDB and on InnoDB, compared after every one.
+//!
+//! ```text
+//!   Source --- statement ---> Pair --- FronDB ---\
+//!     ^  tables as the test    |                  compare: rows, counts, errors
+//!     |  knows them            '------ InnoDB ---/
+//!     '------ what it changed, if it succeeded
+//! ```
+//!
+//! A run is told by its seed. One that fails writes the statements that led there, shrunk, to a file.
+//!
+//! | module | |
+//! |---|---|
+//! | [`catalog`] | types and collations, drawn evenly |
+//! | [`table`], [`values`] | random tables and literals for them |
+//! | [`statement`] | kinds of statements and their weights; [`define`], [`change`], [`read`] write them |
+//! | [`audit`] | looks at whole tables |
+//! | [`pair`], [`compare`] | both engines, and what must be alike |
+//! | [`shrink`] | few statements out of many |
+
+mod audit;
+mod catalog;
+mod change;
+mod compare;
+mod define;
+mod pair;
+mod read;
+mod shrink;
+mod statement;
+mod table;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, Result, harness};
+use crate::server::Server;
+use catalog::Catalog;
+use pair::{Met, Pair};
+use statement::{KINDS, Kind, Source, Step};
+
+/// After so many statements all tables are looked at.
+const AUDIT_EVERY: u64 = 100;
+/// A run begins anew after so many, so that what led to a failure is short.
+const ROUND: u64 = 2500;
+
+/// How often each kind, type and collation was in a statement that succeeded.
+#[derive(Debug, Default)]
+pub struct Counts {
+    kinds: BTreeMap<&'static str, u64>,
+    types: BTreeMap<String, u64>,
+    collations: BTreeMap<String, u64>,
+    /// Errors that both sides met, by number.
+    errors: BTreeMap<u16, u64>,
+}
+
+impl Counts {
+    fn add(&mut self, source: &Source, step: &Step, met: &Met) {
+        if let Met::Refused(code) = met {
+            *self.errors.entry(*code).or_default() += 1;
+            return;
+        }
+        *self.kinds.entry(step.kind.name()).or_default() += 1;
+        for table in source.tables.iter().filter(|table| step.tables.contains(&table.name)) {
+            for column in &table.columns {
+                *self.types.entry(column.ty.name.clone()).or_default() += 1;
+                if let Some(collation) = &column.ty.collation {
+                    *self.collations.entry(collation.clone()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// Kinds, types and collations that came less often than this.
+    pub fn rare(&self, least: u64) -> Vec<String> {
+        let all = self.kinds.iter().map(|(name, count)| (*name, *count));
+        let all = all.chain(self.types.iter().map(|(name, count)| (name.as_str(), *count)));
+        let all = all.chain(self.collations.iter().map(|(name, count)| (name.as_str(), *count)));
+        all.filter(|(_, count)| *count < least)
+            .map(|(name, count)| format!("{name}: {count}"))
+            .collect()
+    }
+
+    /// All counts as text; collations as how many there are, and the smallest.
+    pub fn report(&self) -> String {
+        let mut text = String::new();
+        let mut list = |title: &str, counts: Vec<(String, u64)>| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{title}:");
+            for (name, count) in counts {
+                let _ = writeln!(text, "{count:>8} {name}");
+            }
+        };
+        list("statements", self.kinds.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect());
+        list("types", self.types.iter().map(|(name, n)| (name.clone(), *n)).collect());
+        list("errors", self.errors.iter().map(|(code, n)| (code.to_string(), *n)).collect());
+        let least = self.collations.values().min().copied().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "{} collations, each in {least} statements or more",
+            self.collations.len()
+        );
+        text
+    }
+}
+
+/// Runs so many statements from a seed. An error is a difference, and says where its statements are.
+pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let catalog = Catalog::read(&mut server.connect()?)?;
+    for ty in catalog.types() {
+        counts.types.insert(ty.to_owned(), 0);
+    }
+    for collation in catalog.collations() {
+        counts.collations.insert(collation.to_owned(), 0);
+    }
+    for (kind, name, _) in KINDS {
+        if kind != Kind::Audit {
+            counts.kinds.insert(name, 0);
+        }
+    }
+    let mut source = Source::new(seed, catalog);
+    let mut left = statements;
+    while left > 0 {
+        let round = left.min(ROUND);
+        left -= round;
+        let mut pair = Pair::fresh(server)?;
+        let mut log = Vec::new();
+        source.forget();
+        let met = round_of(&mut pair, &mut source, &mut counts, &mut log, round)?;
+        // Its transactions would keep those of the replays waiting.
+        drop(pair);
+        if let Some(what) = met {
+            return Err(failed(server, seed, &what, log, replays));
+        }
+    }
+    Ok(counts)
+}
+
+/// Statements on a fresh pair; the difference that they met, with it in the log as its last.
+fn round_of(
+    pair: &mut Pair,
+    source: &mut Source,
+    counts: &mut Counts,
+    log: &mut Vec<Step>,
+    statements: u64,
+) -> Result<Option<String>> {
+    for number in 1..=statements {
+        let step = source.next();
+        log.push(step.clone());
+        let met = pair.run(&step)?;
+        match &met {
+            Met::Different(what) => return Ok(Some(what.clone())),
+            Met::Same => source.apply(step.effect.clone()),
+            Met::Refused(_) => {}
+        }
+        source.align_counters(&step, matches!(met, Met::Refused(_)));
+        counts.add(source, &step, &met);
+        if number % AUDIT_EVERY == 0 || number == statements {
+            for look in source.tables.iter().flat_map(audit::steps) {
+                if let Met::Different(what) = pair.run(&look)? {
+                    log.push(look);
+                    return Ok(Some(what));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn failed(server: &mut Server, seed: u64, what: &str, log: Vec<Step>, replays: &Path) -> Error {
+    let before = log.len();
+    let steps = shrink::shrink(server, log);
+    let last = steps.last().map(|step| step.sql.clone()).unwrap_or_default();
+    let file = replays.join(format!("differential-{seed}.sql"));
+    let mut text = format!(
+        "-- Seed {seed}; {} of {before} statements. Run it with default_storage_engine FronDB and InnoDB;\n\
+         -- the last one differs.\nSET timestamp = 1700000000, time_zone = '+00:00';\n",
+        steps.len()
+    );
+    for step in &steps {
+        text.push_str(&step.sql);
+        text.push_str(";\n");
+    }
+    if let Err(error) = fs::create_dir_all(replays).and_then(|()| fs::write(&file, text)) {
+        return harness(file.display(), error);
+    }
+    let file = file.display();
+    Error::Harness(format!("seed {seed}: {what}\nin: {last}\nstatements that lead there: {file}"))
+}

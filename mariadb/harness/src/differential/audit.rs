@@ -1,0 +1,22 @@
+//! Looks at a whole table: its definition, its rows, and each of its keys from end to end.
+
+use super::statement::{Kind, Step};
+use super::table::Table;
+
+/// The statements that look.
+pub(super) fn steps(table: &Table) -> Vec<Step> {
+    let name = &table.name;
+    let mut all = vec![
+        format!("SHOW CREATE TABLE {name}"),
+        format!("SELECT count(*) FROM {name}"),
+        format!("SELECT * FROM {name}"),
+    ];
+    for key in &table.keys {
+        let force = format!("FORCE INDEX ({})", key.name);
+        all.push(format!("SELECT {} FROM {name} {force}", key.columns().join(",")));
+        // With a column that no key has, so that rows are fetched by the entries of the key.
+        let order = key.columns().join(",");
+        all.push(format!("SELECT * FROM {name} {force} ORDER BY {order}"));
+    }
+    all.into_iter().map(|sql| Step::new(Kind::Audit, &[table], sql)).collect()
+}

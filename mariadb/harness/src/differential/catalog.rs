@@ -1,0 +1,193 @@
+//! Types and collations to draw columns from, and how often each was used.
+//!
+//! The one that was used least so far comes next, so that a run of some thousand statements meets all.
+
+use std::collections::BTreeMap;
+
+use frondb_core::prng::Prng;
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+
+/// What values a column takes, and how a key names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Integer { bits: u32, unsigned: bool },
+    Decimal,
+    Float,
+    Bit(u32),
+    Date,
+    Time,
+    DateTime,
+    Year,
+    Text { long: bool },
+    Bytes { long: bool },
+    Enum,
+    Set,
+    Json,
+    Uuid,
+    Inet4,
+    Inet6,
+    Geometry,
+}
+
+impl Family {
+    /// Whether its columns have a collation.
+    pub(super) fn has_collation(self) -> bool {
+        matches!(self, Self::Text { .. } | Self::Enum | Self::Set)
+    }
+
+    /// Whether a key must say how much of it is in the key.
+    pub(super) fn needs_prefix(self) -> bool {
+        matches!(self, Self::Text { long: true } | Self::Bytes { long: true } | Self::Json)
+    }
+}
+
+/// Types by name, their text in CREATE TABLE, and their family.
+const TYPES: [(&str, &str, Family); 43] = [
+    ("tinyint", "TINYINT", Family::Integer { bits: 8, unsigned: false }),
+    ("tinyint unsigned", "TINYINT UNSIGNED", Family::Integer { bits: 8, unsigned: true }),
+    ("smallint", "SMALLINT", Family::Integer { bits: 16, unsigned: false }),
+    ("smallint unsigned", "SMALLINT UNSIGNED", Family::Integer { bits: 16, unsigned: true }),
+    ("mediumint", "MEDIUMINT", Family::Integer { bits: 24, unsigned: false }),
+    ("mediumint unsigned", "MEDIUMINT UNSIGNED", Family::Integer { bits: 24, unsigned: true }),
+    ("int", "INT", Family::Integer { bits: 32, unsigned: false }),
+    ("int unsigned", "INT UNSIGNED", Family::Integer { bits: 32, unsigned: true }),
+    ("bigint", "BIGINT", Family::Integer { bits: 64, unsigned: false }),
+    ("bigint unsigned", "BIGINT UNSIGNED", Family::Integer { bits: 64, unsigned: true }),
+    ("decimal", "DECIMAL(9,3)", Family::Decimal),
+    ("decimal unsigned", "DECIMAL(20,5) UNSIGNED", Family::Decimal),
+    ("float", "FLOAT", Family::Float),
+    ("double", "DOUBLE", Family::Float),
+    ("bit(1)", "BIT(1)", Family::Bit(1)),
+    ("bit(13)", "BIT(13)", Family::Bit(13)),
+    ("bit(64)", "BIT(64)", Family::Bit(64)),
+    ("date", "DATE", Family::Date),
+    ("time", "TIME", Family::Time),
+    ("time(6)", "TIME(6)", Family::Time),
+    ("datetime", "DATETIME", Family::DateTime),
+    ("datetime(3)", "DATETIME(3)", Family::DateTime),
+    ("timestamp", "TIMESTAMP NULL", Family::DateTime),
+    ("timestamp(4)", "TIMESTAMP(4) NULL", Family::DateTime),
+    ("year", "YEAR", Family::Year),
+    ("char", "CHAR(7)", Family::Text { long: false }),
+    ("varchar", "VARCHAR(20)", Family::Text { long: false }),
+    ("varchar(300)", "VARCHAR(300)", Family::Text { long: true }),
+    ("tinytext", "TINYTEXT", Family::Text { long: true }),
+    ("text", "TEXT", Family::Text { long: true }),
+    ("mediumtext", "MEDIUMTEXT", Family::Text { long: true }),
+    ("longtext", "LONGTEXT", Family::Text { long: true }),
+    ("binary", "BINARY(6)", Family::Bytes { long: false }),
+    ("varbinary", "VARBINARY(15)", Family::Bytes { long: false }),
+    ("tinyblob", "TINYBLOB", Family::Bytes { long: true }),
+    ("blob", "BLOB", Family::Bytes { long: true }),
+    ("longblob", "LONGBLOB", Family::Bytes { long: true }),
+    ("enum", "ENUM('b','a','c d','')", Family::Enum),
+    ("set", "SET('x','y','z','w')", Family::Set),
+    ("json", "JSON", Family::Json),
+    ("uuid", "UUID", Family::Uuid),
+    ("inet4", "INET4", Family::Inet4),
+    ("inet6", "INET6", Family::Inet6),
+];
+
+/// Geometry comes in several types with one family.
+const GEOMETRIES: [&str; 4] = ["geometry", "point", "linestring", "polygon"];
+
+/// A type as a column has it.
+#[derive(Debug, Clone)]
+pub(super) struct Type {
+    pub(super) name: String,
+    pub(super) sql: String,
+    pub(super) family: Family,
+    pub(super) collation: Option<String>,
+}
+
+impl Type {
+    /// An ordinary number, which every table has one of.
+    pub(super) fn integer() -> Self {
+        let family = Family::Integer { bits: 32, unsigned: false };
+        Self { name: "int".into(), sql: "INT".into(), family, collation: None }
+    }
+}
+
+/// What there is to draw from, with counts of use.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    types: Vec<Type>,
+    /// Collation and its character set.
+    collations: Vec<(String, String)>,
+    /// Uses so far, by name of type or collation.
+    pub(super) drawn: BTreeMap<String, u64>,
+}
+
+impl Catalog {
+    /// Asks the server for its collations.
+    pub(super) fn read(client: &mut Client) -> Result<Self> {
+        let known = client.query(
+            "SELECT full_collation_name, character_set_name \
+             FROM information_schema.collation_character_set_applicability \
+             WHERE character_set_name NOT IN ('binary', 'filename') ORDER BY 1, 2",
+        )?;
+        let collations: Vec<_> = known
+            .rows
+            .iter()
+            .filter_map(|row| match row.as_slice() {
+                [Some(name), Some(charset)] => Some((lossy(name), lossy(charset))),
+                _ => None,
+            })
+            .collect();
+        if collations.is_empty() {
+            return Err(Error::Harness("the server has no collations".into()));
+        }
+        let plain = TYPES.map(|(name, sql, family)| (name, sql.to_owned(), family));
+        let shapes = GEOMETRIES.map(|name| (name, name.to_uppercase(), Family::Geometry));
+        let types = plain.into_iter().chain(shapes);
+        let types = types
+            .map(|(name, sql, family)| Type { name: name.to_owned(), sql, family, collation: None })
+            .collect();
+        Ok(Self { types, collations, drawn: BTreeMap::new() })
+    }
+
+    /// Names of all types.
+    pub(super) fn types(&self) -> impl Iterator<Item = &str> {
+        self.types.iter().map(|ty| ty.name.as_str())
+    }
+
+    /// Names of all collations.
+    pub(super) fn collations(&self) -> impl Iterator<Item = &str> {
+        self.collations.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The type to use next among those that `fits`.
+    pub(super) fn draw(&mut self, random: &mut Prng, fits: impl Fn(Family) -> bool) -> Type {
+        let drawn =
+            |drawn: &BTreeMap<String, u64>, name: &str| drawn.get(name).copied().unwrap_or(0);
+        let mut fitting: Vec<&Type> = self.types.iter().filter(|ty| fits(ty.family)).collect();
+        random.shuffle(&mut fitting);
+        let mut ty = fitting
+            .into_iter()
+            .min_by_key(|ty| drawn(&self.drawn, &ty.name))
+            .cloned()
+            .unwrap_or_else(Type::integer);
+        *self.drawn.entry(ty.name.clone()).or_default() += 1;
+        if ty.family.has_collation() {
+            let least = self.collations.iter().map(|(name, _)| drawn(&self.drawn, name)).min();
+            let mut least: Vec<&(String, String)> = self
+                .collations
+                .iter()
+                .filter(|(name, _)| Some(drawn(&self.drawn, name)) == least)
+                .collect();
+            random.shuffle(&mut least);
+            if let Some((name, charset)) = least.first() {
+                *self.drawn.entry(name.clone()).or_default() += 1;
+                ty.sql = format!("{} CHARACTER SET {charset} COLLATE {name}", ty.sql);
+                ty.collation = Some(name.clone());
+            }
+        }
+        ty
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,163 @@
+//! Statements that change rows.
+//!
+//! Where a statement's result depends on the order in which it meets rows, the statement gives the order:
+//! two engines need not visit them alike.
+
+use frondb_core::prng::Prng;
+
+use super::catalog::Family;
+use super::read::condition;
+use super::statement::{Kind, Step};
+use super::table::{Column, Table};
+use super::values::literal;
+
+/// A statement of this kind; none if the kind is another or does not fit the tables.
+pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
+    let name = &table.name;
+    let one = |sql: String| Some(Step::new(kind, &[table], sql));
+    match kind {
+        Kind::Insert => one(format!("INSERT INTO {}", rows(random, table))),
+        Kind::InsertIgnore => one(format!("INSERT IGNORE INTO {}", rows(random, table))),
+        Kind::InsertReturning => one(format!("INSERT INTO {} RETURNING c0", rows(random, table))),
+        Kind::Replace => one(format!("REPLACE INTO {}", rows(random, table))),
+        Kind::InsertUpdate => {
+            let (rows, set) = (rows(random, table), set(random, table, |_| true)?);
+            one(format!("INSERT INTO {rows} ON DUPLICATE KEY UPDATE {set}"))
+        }
+        Kind::InsertSelect => insert_select(random, table, other),
+        Kind::Update => {
+            let set = set(random, table, |column| !table.is_in_unique(column))?;
+            one(format!("UPDATE {name} SET {set} WHERE {}", condition(random, table)))
+        }
+        Kind::UpdateOrdered | Kind::UpdateIgnore => {
+            let order = table.total_order()?;
+            let ignore = if kind == Kind::UpdateIgnore { "IGNORE " } else { "" };
+            let (set, which) = (set(random, table, |_| true)?, condition(random, table));
+            let limit = 1 + random.below(12);
+            one(format!(
+                "UPDATE {ignore}{name} SET {set} WHERE {which} ORDER BY {order} LIMIT {limit}"
+            ))
+        }
+        Kind::UpdateJoin => {
+            let set = set(random, table, |column| !table.is_in_unique(column))?;
+            let set: Vec<String> = set.split(", ").map(|one| format!("a.{one}")).collect();
+            let sql = format!(
+                "UPDATE {name} a JOIN {} b ON a.c0 = b.c0 SET {} WHERE b.c0 > {}",
+                other.name,
+                // Only literals: what a row of the other table says depends on the order.
+                set.into_iter().filter(|set| !set.contains(" + ")).collect::<Vec<_>>().first()?,
+                random.below(20)
+            );
+            Some(Step::new(kind, &[table, other], sql))
+        }
+        Kind::Delete => one(format!("DELETE FROM {name} WHERE {}", condition(random, table))),
+        Kind::DeleteReturning => {
+            one(format!("DELETE FROM {name} WHERE {} RETURNING c0", condition(random, table)))
+        }
+        Kind::DeleteOrdered => {
+            let (order, which) = (table.total_order()?, condition(random, table));
+            let limit = 1 + random.below(9);
+            one(format!("DELETE FROM {name} WHERE {which} ORDER BY {order} DESC LIMIT {limit}"))
+        }
+        Kind::DeleteJoin => {
+            let sql = format!(
+                "DELETE a FROM {name} a JOIN {} b ON a.c0 = b.c0 WHERE b.c0 = {}",
+                other.name,
+                random.below(20)
+            );
+            Some(Step::new(kind, &[table, other], sql))
+        }
+        _ => None,
+    }
+}
+
+/// The table, some of its columns, and rows for them.
+fn rows(random: &mut Prng, table: &Table) -> String {
+    let skips_auto = table.is_auto() && random.chance(3, 4);
+    let columns: Vec<&Column> = table
+        .settable()
+        .into_iter()
+        .filter(|column| !(skips_auto && column.name == "c0"))
+        .collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let count = if random.chance(1, 6) { 20 } else { 1 + random.below(4) };
+    let mut rows = Vec::new();
+    for _ in 0..count {
+        let row: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let has_default = column.tail.contains("DEFAULT");
+                if has_default && random.chance(1, 4) {
+                    "DEFAULT".into()
+                } else {
+                    value(random, column)
+                }
+            })
+            .collect();
+        rows.push(format!("({})", row.join(",")));
+    }
+    format!("{} ({}) VALUES {}", table.name, names.join(","), rows.join(","))
+}
+
+fn value(random: &mut Prng, column: &Column) -> String {
+    match (column.ty.name.as_str(), column.ty.family) {
+        // Three of four geometry types take one shape only.
+        ("point", _) => format!("POINT({}, {})", random.below(9), random.below(9)),
+        ("linestring", _) => format!("ST_GeomFromText('LINESTRING(0 0,{} 5)')", random.below(9)),
+        ("polygon", _) => {
+            format!("ST_GeomFromText('POLYGON((0 0,{} 9,9 1,0 0))')", random.below(9))
+        }
+        (_, family) => literal(random, family, column.nullable),
+    }
+}
+
+/// Assignments to one or two of the columns that may be set; none if there is none.
+fn set(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Option<String> {
+    let mut columns: Vec<&Column> =
+        table.settable().into_iter().filter(|column| may(column)).collect();
+    random.shuffle(&mut columns);
+    let sets: Vec<String> = columns
+        .into_iter()
+        .take(1 + random.index(2))
+        .map(|column| {
+            let name = &column.name;
+            match column.ty.family {
+                Family::Integer { .. } if random.chance(1, 2) => {
+                    format!("{name} = {name} + {}", random.below(3))
+                }
+                _ => format!("{name} = {}", value(random, column)),
+            }
+        })
+        .collect();
+    if sets.is_empty() { None } else { Some(sets.join(", ")) }
+}
+
+/// Rows of another table, in a given order, with literals for what it has not.
+fn insert_select(random: &mut Prng, table: &Table, other: &Table) -> Option<Step> {
+    // Counters of AUTO_INCREMENT are handed out in other portions.
+    if table.is_auto() {
+        return None;
+    }
+    let order = other.total_order()?;
+    let columns = table.settable();
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let values: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let same = other.columns.iter().find(|of| of.ty.name == column.ty.name);
+            match same {
+                Some(of) if random.chance(3, 4) => of.name.clone(),
+                _ => value(random, column),
+            }
+        })
+        .collect();
+    let ignore = if random.chance(1, 2) { "IGNORE " } else { "" };
+    let sql = format!(
+        "INSERT {ignore}INTO {} ({}) SELECT {} FROM {} ORDER BY {order} LIMIT 30",
+        table.name,
+        names.join(","),
+        values.join(","),
+        other.name
+    );
+    Some(Step::new(Kind::InsertSelect, &[table, other], sql))
+}

@@ -1,0 +1,192 @@
+//! What must be alike in the outcomes of a statement, and what need not be, with the reason.
+
+use super::statement::{Kind, Step};
+use crate::error::{Error, Result};
+use crate::reply::{Reply, Value};
+
+/// How two outcomes differ; none if they are alike.
+pub(super) fn difference(
+    step: &Step,
+    ours: &Result<Reply>,
+    theirs: &Result<Reply>,
+) -> Option<String> {
+    match (ours, theirs) {
+        (Ok(ours), Ok(theirs)) => replies(step, ours, theirs),
+        (Err(ours), Err(theirs)) if ours.code().is_some() && ours.code() == theirs.code() => None,
+        // Of several errors that rows have, the one of the row that is met first is told; copying a table
+        // and changing it in place meet them in other orders.
+        (Err(ours), Err(theirs))
+            if alters(step.kind) && ours.code().is_some() && theirs.code().is_some() =>
+        {
+            None
+        }
+        _ => Some(format!("FronDB: {}\nInnoDB: {}", outcome(ours), outcome(theirs))),
+    }
+}
+
+fn outcome(outcome: &Result<Reply>) -> String {
+    match outcome {
+        Ok(reply) => format!("ok, {} rows, {} affected", reply.rows.len(), reply.affected),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
+    let names = |reply: &Reply| reply.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    if names(ours) != names(theirs) {
+        return Some(format!(
+            "FronDB: columns {:?}\nInnoDB: columns {:?}",
+            names(ours),
+            names(theirs)
+        ));
+    }
+    let (ours_rows, theirs_rows) = (rows(step, ours), rows(step, theirs));
+    if ours_rows != theirs_rows {
+        let at = ours_rows.iter().zip(&theirs_rows).position(|(a, b)| a != b);
+        let at = at.unwrap_or(ours_rows.len().min(theirs_rows.len()));
+        return Some(format!(
+            "row {at} of {} and {}\nFronDB: {}\nInnoDB: {}",
+            ours_rows.len(),
+            theirs_rows.len(),
+            shown(ours_rows.get(at)),
+            shown(theirs_rows.get(at))
+        ));
+    }
+    // ALTER TABLE counts rows when it copies them, and none when it works in place; which of the two it does
+    // is each engine's business.
+    if !alters(step.kind) && ours.affected != theirs.affected {
+        return Some(format!(
+            "FronDB: {} affected\nInnoDB: {} affected",
+            ours.affected, theirs.affected
+        ));
+    }
+    let warns = matches!(step.kind, Kind::Insert | Kind::InsertIgnore | Kind::Replace);
+    if warns && ours.warnings != theirs.warnings {
+        return Some(format!(
+            "FronDB: {} warnings\nInnoDB: {} warnings",
+            ours.warnings, theirs.warnings
+        ));
+    }
+    None
+}
+
+fn alters(kind: Kind) -> bool {
+    use Kind::{
+        AddColumn, AddIndex, AddPrimary, AddUnique, DropColumn, DropIndex, DropPrimary,
+        ModifyColumn, Partition, Rebuild, RenameColumn, SetAutoIncrement,
+    };
+    [
+        AddColumn,
+        DropColumn,
+        ModifyColumn,
+        RenameColumn,
+        AddIndex,
+        AddUnique,
+        DropIndex,
+        AddPrimary,
+        DropPrimary,
+        Rebuild,
+        Partition,
+        SetAutoIncrement,
+    ]
+    .contains(&kind)
+}
+
+/// Rows as they are compared: sorted, unless the statement gave their order.
+fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
+    let mut rows = reply.rows.clone();
+    for row in &mut rows {
+        if step.sql.starts_with("SHOW CREATE TABLE") {
+            row.iter_mut().flatten().for_each(definition);
+        } else if step.kind == Kind::Checksum {
+            // The name has the database in it.
+            row.remove(0);
+        }
+    }
+    if !step.ordered {
+        rows.sort();
+    }
+    rows
+}
+
+/// A definition without what must differ: the engine; and the counter, which engines keep in their way
+/// when a statement fails.
+fn definition(text: &mut Vec<u8>) {
+    let shown = String::from_utf8_lossy(text);
+    let words = shown.split(' ').filter(|word| {
+        !word.starts_with("ENGINE=")
+            && !word.starts_with("AUTO_INCREMENT=")
+            && *word != "ENGINE"
+            && *word != "="
+    });
+    let words: Vec<&str> = words.map(|word| if is_engine(word) { "" } else { word }).collect();
+    *text = words.join(" ").into_bytes();
+}
+
+/// Partitions name it by itself: "ENGINE = InnoDB".
+fn is_engine(word: &str) -> bool {
+    ["InnoDB", "FronDB"].contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
+}
+
+fn shown(row: Option<&Vec<Value>>) -> String {
+    let Some(row) = row else { return "(no row)".to_owned() };
+    let value = |value: &Value| match value {
+        None => "NULL".to_owned(),
+        Some(bytes) => bytes.escape_ascii().to_string(),
+    };
+    row.iter().map(value).collect::<Vec<_>>().join(" | ")
+}
+
+/// Whether an outcome says nothing about the engines: the connection or the server is gone.
+pub(super) fn is_lost(outcome: &Result<Reply>) -> bool {
+    matches!(outcome, Err(Error::Lost(_) | Error::Late(_) | Error::Harness(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(kind: Kind, sql: &str) -> Step {
+        Step::new(kind, &[], sql.to_owned())
+    }
+
+    fn reply(rows: &[&str], affected: u64) -> Result<Reply> {
+        let rows = rows.iter().map(|row| vec![Some(row.as_bytes().to_vec())]).collect();
+        Ok(Reply { rows, affected, ..Reply::default() })
+    }
+
+    fn error(code: u16) -> Result<Reply> {
+        Err(Error::Server { code, state: String::new(), message: format!("{code}") })
+    }
+
+    #[test]
+    fn rows_counts_and_errors_are_compared() {
+        let set = step(Kind::Range, "SELECT 1");
+        assert_eq!(difference(&set, &reply(&["a", "b"], 0), &reply(&["b", "a"], 0)), None);
+        let ordered = set.clone().ordered(true);
+        assert!(difference(&ordered, &reply(&["a", "b"], 0), &reply(&["b", "a"], 0)).is_some());
+        assert!(difference(&set, &reply(&["a"], 0), &reply(&["a", "a"], 0)).is_some());
+        assert!(difference(&set, &reply(&[], 1), &reply(&[], 2)).is_some());
+        let alter = step(Kind::AddColumn, "ALTER TABLE t ADD COLUMN c INT");
+        assert_eq!(difference(&alter, &reply(&[], 1), &reply(&[], 0)), None);
+        assert_eq!(difference(&set, &error(1062), &error(1062)), None);
+        assert!(difference(&set, &error(1062), &error(1022)).is_some());
+        assert!(difference(&set, &error(1062), &reply(&[], 0)).is_some());
+    }
+
+    #[test]
+    fn definitions_differ_in_the_engine_only() {
+        let show = step(Kind::Audit, "SHOW CREATE TABLE t");
+        let ours = reply(
+            &["`a` int) ENGINE=FronDB AUTO_INCREMENT=7 DEFAULT (PARTITION p ENGINE = FronDB)"],
+            0,
+        );
+        let theirs = reply(
+            &["`a` int) ENGINE=InnoDB AUTO_INCREMENT=9 DEFAULT (PARTITION p ENGINE = InnoDB)"],
+            0,
+        );
+        assert_eq!(difference(&show, &ours, &theirs), None);
+        let other = reply(&["`b` int) ENGINE=InnoDB"], 0);
+        assert!(difference(&show, &ours, &other).is_some());
+    }
+}

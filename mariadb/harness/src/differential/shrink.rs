@@ -1,0 +1,105 @@
+//! From the statements of a run that failed to few that still do.
+
+use std::time::{Duration, Instant};
+
+use super::pair::{Met, Pair};
+use super::statement::Step;
+use crate::server::Server;
+
+/// How long it may try.
+const BUDGET: Duration = Duration::from_secs(120);
+
+/// Fewer statements of which the last meets a difference; all of them if that cannot be had again.
+pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
+    let begin = Instant::now();
+    let mut fails = |steps: &[Step]| differs(server, steps);
+    let mut kept = all;
+    let related = related(&kept);
+    if fails(&related) {
+        kept = related;
+    } else if !fails(&kept) {
+        return kept;
+    }
+    let mut size = kept.len() / 2;
+    while size > 0 {
+        let mut at = 0;
+        // The last one is what differs.
+        while at + 1 < kept.len() {
+            if begin.elapsed() > BUDGET {
+                return kept;
+            }
+            let end = (at + size).min(kept.len() - 1);
+            let without: Vec<Step> = kept[..at].iter().chain(&kept[end..]).cloned().collect();
+            if fails(&without) {
+                kept = without;
+            } else {
+                at = end;
+            }
+        }
+        size /= 2;
+    }
+    kept
+}
+
+/// Statements about the last one's tables and what those came from, and those about no table.
+fn related(steps: &[Step]) -> Vec<Step> {
+    let mut names: Vec<String> = steps.last().map(|step| step.tables.clone()).unwrap_or_default();
+    let mut kept = Vec::new();
+    for step in steps.iter().rev() {
+        let words = || step.sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_about = words().any(|word| names.iter().any(|name| name == word));
+        if is_about || step.tables.is_empty() {
+            kept.push(step.clone());
+        }
+        if is_about {
+            names.extend(step.tables.iter().cloned());
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Whether the last statement meets a difference, and none before it does.
+fn differs(server: &mut Server, steps: &[Step]) -> bool {
+    // What crashed the server may do so again and again.
+    if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {
+        return false;
+    }
+    let Ok(mut pair) = Pair::fresh(server) else { return false };
+    for (i, step) in steps.iter().enumerate() {
+        match pair.run(step) {
+            Ok(Met::Different(_)) => return i + 1 == steps.len(),
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::differential::statement::{Effect, Kind};
+
+    #[test]
+    fn related_statements_follow_tables_through_their_names() {
+        let step = |sql: &str, tables: &[&str]| Step {
+            kind: Kind::Insert,
+            sql: sql.to_owned(),
+            tables: tables.iter().map(|&name| name.to_owned()).collect(),
+            effect: Effect::None,
+            ordered: false,
+        };
+        let steps = [
+            step("CREATE TABLE t1 (a INT)", &["t1"]),
+            step("CREATE TABLE t2 (a INT)", &["t2"]),
+            step("CREATE TABLE t12 (a INT)", &["t12"]),
+            step("BEGIN", &[]),
+            step("INSERT INTO t2 SELECT a FROM t1", &["t2", "t1"]),
+            step("SELECT * FROM t2", &["t2"]),
+        ];
+        let kept: Vec<String> = related(&steps).into_iter().map(|step| step.sql).collect();
+        assert_eq!(kept.len(), 5);
+        assert!(!kept.contains(&"CREATE TABLE t12 (a INT)".to_owned()));
+    }
+}

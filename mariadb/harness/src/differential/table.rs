@@ -1,0 +1,243 @@
+//! What a test knows of a table: enough to write statements about it.
+
+use frondb_core::prng::Prng;
+
+use super::catalog::{Catalog, Family, Type};
+use super::values::literal;
+
+/// A column. The first of a table is a number and takes part in joins.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    pub(super) nullable: bool,
+    /// AUTO_INCREMENT, DEFAULT, or the expression that makes it.
+    pub(super) tail: String,
+    pub(super) generated: bool,
+}
+
+impl Column {
+    /// Its text in CREATE and ALTER TABLE.
+    pub(super) fn sql(&self) -> String {
+        // A generated column takes no NOT NULL.
+        let null = if self.nullable || self.generated { "" } else { " NOT NULL" };
+        format!("{} {}{null}{}", self.name, self.ty.sql, self.tail)
+    }
+}
+
+/// A part of a key.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) column: String,
+    sql: String,
+}
+
+/// A key.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    pub(super) name: String,
+    pub(super) unique: bool,
+    pub(super) parts: Vec<Part>,
+    /// Whether it is whole columns only.
+    pub(super) whole: bool,
+}
+
+impl Key {
+    pub(super) fn sql(&self) -> String {
+        let parts: Vec<&str> = self.parts.iter().map(|part| part.sql.as_str()).collect();
+        let parts = parts.join(",");
+        match (self.name.as_str(), self.unique) {
+            ("PRIMARY", _) => format!("PRIMARY KEY ({parts})"),
+            (name, true) => format!("UNIQUE KEY {name} ({parts})"),
+            (name, false) => format!("KEY {name} ({parts})"),
+        }
+    }
+
+    /// Its columns for ORDER BY.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        self.parts.iter().map(|part| part.column.as_str()).collect()
+    }
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) temporary: bool,
+    pub(super) partitioned: bool,
+    pub(super) columns: Vec<Column>,
+    pub(super) keys: Vec<Key>,
+    /// Names given so far, so that none comes twice.
+    pub(super) names: u32,
+}
+
+impl Table {
+    /// A new one with columns and keys.
+    pub(super) fn draw(random: &mut Prng, catalog: &mut Catalog, name: String) -> Self {
+        let temporary = random.chance(1, 12);
+        let mut table = Self {
+            name,
+            temporary,
+            partitioned: false,
+            columns: Vec::new(),
+            keys: Vec::new(),
+            names: 0,
+        };
+        table.add_first(random);
+        for _ in 0..2 + random.below(4) {
+            let column = table.draw_column(random, catalog, |_| true);
+            table.columns.push(column);
+        }
+        for _ in 0..4 {
+            let column = table.draw_column(random, catalog, Family::has_collation);
+            table.columns.push(column);
+        }
+        if random.chance(1, 4) {
+            let column = table.draw_generated(random);
+            table.columns.push(column);
+        }
+        if table.columns[0].tail.is_empty() && random.chance(3, 4) {
+            table.keys.push(table.draw_key(random, "PRIMARY".into(), true));
+        }
+        for _ in 0..random.below(4) {
+            let name = table.next_name("k");
+            let unique = random.chance(1, 3);
+            let key = table.draw_key(random, name, unique);
+            table.keys.push(key);
+        }
+        let others_unique = table.keys.iter().any(|key| key.unique && key.name != "PRIMARY");
+        table.partitioned = table.primary().is_some_and(|key| key.whole)
+            && !others_unique
+            && !temporary
+            && !table.columns.iter().any(|column| column.ty.family == Family::Geometry)
+            && random.chance(1, 5);
+        table
+    }
+
+    /// The number that joins use; sometimes the primary key by itself, with AUTO_INCREMENT.
+    fn add_first(&mut self, random: &mut Prng) {
+        let mut first = Column {
+            name: "c0".into(),
+            ty: Type::integer(),
+            nullable: random.chance(1, 2),
+            tail: String::new(),
+            generated: false,
+        };
+        if random.chance(1, 5) {
+            first.tail = " AUTO_INCREMENT".into();
+            first.nullable = false;
+            let part = Part { column: "c0".into(), sql: "c0".into() };
+            let key = Key { name: "PRIMARY".into(), unique: true, parts: vec![part], whole: true };
+            self.keys.push(key);
+        }
+        self.columns.push(first);
+        self.names = 1;
+    }
+
+    pub(super) fn next_name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    pub(super) fn draw_column(
+        &mut self,
+        random: &mut Prng,
+        catalog: &mut Catalog,
+        fits: impl Fn(Family) -> bool,
+    ) -> Column {
+        let ty = catalog.draw(random, fits);
+        let nullable = random.chance(2, 3) || ty.family == Family::Geometry;
+        let no_default = [Family::Geometry, Family::Json].contains(&ty.family);
+        let tail = if random.chance(1, 4) && !no_default {
+            format!(" DEFAULT {}", literal(random, ty.family, nullable))
+        } else {
+            String::new()
+        };
+        Column { name: self.next_name("c"), ty, nullable, tail, generated: false }
+    }
+
+    pub(super) fn draw_generated(&mut self, random: &mut Prng) -> Column {
+        let from = self.columns[random.index(self.columns.len())].name.clone();
+        let expression =
+            if random.chance(1, 2) { "c0 % 7".into() } else { format!("LENGTH({from})") };
+        // The server takes no AUTO_INCREMENT column into an expression.
+        let is_auto = self.columns[0].tail.contains("AUTO_INCREMENT");
+        let expression = if is_auto { "5".into() } else { expression };
+        let kind = if random.chance(1, 2) { "VIRTUAL" } else { "STORED" };
+        Column {
+            name: self.next_name("g"),
+            ty: Type::integer(),
+            nullable: true,
+            tail: format!(" AS ({expression}) {kind}"),
+            generated: true,
+        }
+    }
+
+    /// A key of one to three columns.
+    pub(super) fn draw_key(&self, random: &mut Prng, name: String, unique: bool) -> Key {
+        let primary = name == "PRIMARY";
+        let mut columns: Vec<&Column> = self
+            .columns
+            .iter()
+            .filter(|column| column.ty.family != Family::Geometry && !(primary && column.generated))
+            .collect();
+        random.shuffle(&mut columns);
+        let mut whole = true;
+        let mut parts = Vec::new();
+        for column in columns.into_iter().take(1 + random.index(3)) {
+            let mut sql = column.name.clone();
+            let text = matches!(column.ty.family, Family::Text { .. } | Family::Bytes { .. });
+            if column.ty.family.needs_prefix() || (text && random.chance(1, 5)) {
+                sql = format!("{sql}({})", 1 + random.below(5));
+                whole = false;
+            }
+            if random.chance(1, 5) {
+                sql.push_str(" DESC");
+            }
+            parts.push(Part { column: column.name.clone(), sql });
+        }
+        Key { name, unique, parts, whole }
+    }
+
+    /// The primary key.
+    pub(super) fn primary(&self) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name == "PRIMARY")
+    }
+
+    /// Columns that order its rows totally; none if nothing known does.
+    pub(super) fn total_order(&self) -> Option<String> {
+        let primary = self.primary().filter(|key| key.whole)?;
+        Some(primary.columns().join(","))
+    }
+
+    /// Whether any unique key has this column.
+    pub(super) fn is_in_unique(&self, column: &Column) -> bool {
+        // What is generated changes with what it is made of, so any column may be in its keys.
+        let holds = |name: &str| {
+            name == column.name || self.columns.iter().any(|c| c.name == name && c.generated)
+        };
+        self.keys.iter().any(|key| key.unique && key.parts.iter().any(|part| holds(&part.column)))
+    }
+
+    pub(super) fn is_auto(&self) -> bool {
+        self.columns[0].tail.contains("AUTO_INCREMENT")
+    }
+
+    /// Columns that statements may set.
+    pub(super) fn settable(&self) -> Vec<&Column> {
+        self.columns.iter().filter(|column| !column.generated).collect()
+    }
+
+    /// CREATE TABLE; the engine is the session's.
+    pub(super) fn create(&self) -> String {
+        let columns = self.columns.iter().map(Column::sql);
+        let all: Vec<String> = columns.chain(self.keys.iter().map(Key::sql)).collect();
+        format!(
+            "CREATE {}TABLE {} ({}){}",
+            if self.temporary { "TEMPORARY " } else { "" },
+            self.name,
+            all.join(", "),
+            if self.partitioned { " PARTITION BY KEY () PARTITIONS 3" } else { "" }
+        )
+    }
+}

@@ -1,0 +1,167 @@
+//! Literals for columns: from small pools, so that rows meet each other and statements meet rows, and with
+//! whatever makes an order hard: case, accents, spaces at the end, control characters, letters that expand
+//! or contract, signs, limits.
+
+use std::fmt::Write as _;
+
+use frondb_core::prng::Prng;
+
+use super::catalog::Family;
+
+/// What texts are made of.
+const PIECES: [&str; 40] = [
+    "a",
+    "A",
+    "b",
+    "B",
+    "ab",
+    "c",
+    "ch",
+    "Ch",
+    "d",
+    "dz",
+    "e",
+    "\u{e9}",
+    "E",
+    "\u{df}",
+    "ss",
+    "\u{e6}",
+    "ae",
+    "\u{f1}",
+    "n",
+    "o",
+    "\u{f6}",
+    "z",
+    "Z",
+    "\u{17e}",
+    " ",
+    "  ",
+    "\t",
+    "\u{1}",
+    "0",
+    "9",
+    "-",
+    "_",
+    "%",
+    "\u{3b1}",
+    "\u{416}",
+    "\u{5d0}",
+    "\u{e01}",
+    "\u{4e2d}",
+    "\u{3042}",
+    "\u{1f600}",
+];
+
+/// A literal, or NULL if that is allowed.
+pub(super) fn literal(random: &mut Prng, family: Family, nullable: bool) -> String {
+    if nullable && random.chance(1, 8) {
+        return "NULL".to_owned();
+    }
+    match family {
+        Family::Integer { bits, unsigned } => integer(random, bits, unsigned),
+        Family::Decimal => format!("{}.{:03}", signed(random, 40), random.below(1000)),
+        Family::Float => {
+            format!("{}.{}e{}", signed(random, 9), random.below(100), signed(random, 8))
+        }
+        Family::Bit(bits) => format!("b'{:b}'", random.below(if bits > 6 { 40 } else { 2 })),
+        Family::Date => format!("'{}'", date(random)),
+        Family::Time => format!(
+            "'{}{:02}:{:02}:{:02}.{:06}'",
+            if random.chance(1, 3) { "-" } else { "" },
+            random.below(30),
+            random.below(3),
+            random.below(60),
+            random.below(3) * 250_001
+        ),
+        Family::DateTime => format!(
+            "'{} {:02}:{:02}:{:02}.{:03}'",
+            date(random),
+            random.below(24),
+            random.below(2),
+            random.below(3),
+            random.below(2) * 123
+        ),
+        Family::Year => format!("{}", 1990 + random.below(40)),
+        Family::Text { long } => text(random, if long { 30 } else { 5 }),
+        Family::Bytes { long } => bytes(random, if long { 300 } else { 6 }),
+        Family::Enum => one_of(random, &["'a'", "'b'", "'c d'", "''"]),
+        Family::Set => one_of(random, &["'x'", "'y,x'", "'z,w'", "''", "'x,y,z,w'", "'w'"]),
+        Family::Json => format!("'{{\"k\": {}, \"t\": [{}]}}'", random.below(20), random.below(3)),
+        Family::Uuid => {
+            format!("'{:08x}-0000-1000-8000-{:012x}'", random.below(40) << 20, random.below(9))
+        }
+        Family::Inet4 => format!("'{}.0.0.{}'", random.below(3) * 90, random.below(200)),
+        Family::Inet6 => format!("'{:x}::{:x}'", random.below(3) * 0x7fff, random.below(300)),
+        Family::Geometry => geometry(random),
+    }
+}
+
+fn one_of(random: &mut Prng, values: &[&str]) -> String {
+    random.pick(values).copied().unwrap_or("NULL").to_owned()
+}
+
+fn signed(random: &mut Prng, limit: u64) -> i64 {
+    random.below(2 * limit) as i64 - limit as i64
+}
+
+/// Mostly small, sometimes at a limit or just over it.
+fn integer(random: &mut Prng, bits: u32, unsigned: bool) -> String {
+    let (lowest, highest) = if unsigned {
+        (0, (1i128 << bits) - 1)
+    } else {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    };
+    let value = match random.below(24) {
+        0 => lowest,
+        1 => highest,
+        2 if random.chance(1, 6) => highest + 1,
+        _ if unsigned => i128::from(random.below(60)),
+        _ => i128::from(signed(random, 30)),
+    };
+    value.to_string()
+}
+
+fn date(random: &mut Prng) -> String {
+    format!("{}-{:02}-{:02}", 1995 + random.below(40), 1 + random.below(12), 1 + random.below(28))
+}
+
+/// A text of some pieces, as the bytes of its UTF-8.
+pub(super) fn text(random: &mut Prng, pieces: u64) -> String {
+    let mut text = String::new();
+    for _ in 0..random.below(pieces) {
+        text.push_str(PIECES[random.index(PIECES.len())]);
+    }
+    if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        return format!("'{text}'");
+    }
+    format!("_utf8mb4 0x{}", hex(text.as_bytes()))
+}
+
+fn bytes(random: &mut Prng, longest: u64) -> String {
+    let longest = if random.chance(1, 3) { longest } else { longest.min(3) };
+    let mut bytes = vec![0; random.below(longest + 1) as usize];
+    for byte in &mut bytes {
+        // Zeros and ones of bits, where an escape or a sign would show.
+        *byte = [0, 1, 0x20, 0x61, 0x7F, 0x80, 0xFF][random.index(7)];
+    }
+    if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut all, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(all, "{byte:02X}");
+        all
+    })
+}
+
+/// Of the type that fits all: a column of another one refuses some.
+fn geometry(random: &mut Prng) -> String {
+    let (x, y) = (random.below(9), random.below(9));
+    let shape = match random.below(3) {
+        0 => format!("POINT({x} {y})"),
+        1 => format!("LINESTRING({x} {y},1 2,{y} {x})"),
+        _ => format!("POLYGON((0 0,{x} 9,9 {y},0 0))"),
+    };
+    format!("ST_GeomFromText('{shape}')")
+}

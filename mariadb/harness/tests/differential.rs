@@ -1,0 +1,49 @@
+//! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and every
+//! collation comes 50 times. `SEED=` and `STATEMENTS=` run others; STATEMENTS=0 goes on without an end,
+//! from a seed of the clock.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use frondb_mariadb_harness::{Options, Server, differential};
+
+const STATEMENTS: u64 = 20_000;
+const SEED: u64 = 1;
+/// How often everything must come in a run of that length.
+const LEAST: u64 = 50;
+
+fn variable(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn frondb_answers_as_innodb_does() {
+    let statements = variable("STATEMENTS").unwrap_or(STATEMENTS);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut seed = variable("SEED").unwrap_or(if statements == 0 { now } else { SEED });
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let options = Options::new()
+        .plugin_from_environment()
+        // Durability is other tests' business.
+        .set("innodb-flush-log-at-trx-commit=0")
+        .set("frondb-memory=128M");
+    let mut server = Server::start_fresh(&folder.join("differential"), options).unwrap();
+    loop {
+        println!("seed {seed}");
+        let count = if statements == 0 { STATEMENTS } else { statements };
+        let counts = differential::run(&mut server, seed, count, folder)
+            .unwrap_or_else(|error| panic!("{error}"));
+        println!("{}", counts.report());
+        if count >= STATEMENTS {
+            let rare = counts.rare(LEAST);
+            assert!(rare.is_empty(), "seed {seed}, less than {LEAST} times: {}", rare.join(", "));
+        }
+        if statements != 0 {
+            break;
+        }
+        seed += 1;
+    }
+    server.stop().unwrap();
+}
