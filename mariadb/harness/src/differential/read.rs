@@ -77,6 +77,9 @@ fn equals(random: &mut Prng, table: &Table) -> Option<String> {
     let key = key(random, table)?;
     let parts = key.parts.iter().map(|part| {
         let column = table.columns.iter().find(|column| column.name == part.column)?;
+        if table.is_cut(column) {
+            return Some(format!("{} IS NOT NULL", column.name));
+        }
         let value = literal(random, column.ty.family, column.nullable);
         let operator = if value == "NULL" { "<=>" } else { "=" };
         Some(format!("{} {operator} {value}", column.name))
@@ -94,7 +97,7 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     let column = if random.chance(2, 3) { key_column(random, table).unwrap_or(any) } else { any };
     let name = format!("{prefix}{}", column.name);
     let family = column.ty.family;
-    if family == Family::Geometry || random.chance(1, 12) {
+    if family == Family::Geometry || table.is_cut(column) || random.chance(1, 12) {
         let not = if random.chance(1, 2) { "NOT " } else { "" };
         return format!("{name} IS {not}NULL");
     }
