@@ -18,7 +18,7 @@ constexpr const char *TABLES = "mariadb/tables";
     and what was measured of it. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr char STATISTICS = 's';
-constexpr char RECORD_VERSION = 1;
+constexpr char RECORD_VERSION = 2;
 
 void put_u64(uint64_t value, std::string *to) {
   for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
@@ -122,6 +122,7 @@ std::string TableRecord::encode() const {
     put_u64(index.number, &bytes);
     put_text(index.name, &bytes);
   }
+  put_text(defaults, &bytes);
   return bytes;
 }
 
@@ -138,7 +139,7 @@ bool TableRecord::decode(std::string_view bytes) {
     if (!in.u64(&index) || !in.text(&name)) return false;
     indexes.push_back({uint32_t(index), name});
   }
-  return in.at_end() && !indexes.empty();
+  return in.text(&defaults) && in.at_end() && !indexes.empty();
 }
 
 std::string Dictionary::key_of_path(const char *path) {

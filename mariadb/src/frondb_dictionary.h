@@ -3,7 +3,8 @@
    Which trees a table of the server has. One tree, "mariadb/tables", holds a record a table:
 
      key    database/table, as the server's path has it (partitions: database/table#P#p0)
-     value  version, number of the table, version of its definition, indexes: number and name each
+     value  version, number of the table, version of its definition, indexes: number and name each,
+            defaults of columns that were added
 
    The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
    A record is written after its trees are made and removed before they are dropped: a crash in between
@@ -42,6 +43,8 @@ struct TableRecord {
   /** The primary one first; its name is empty where it is hidden. */
   std::vector<IndexRecord> indexes;
   uint32_t next_index = 0;
+  /** Of fields that were added to rows that are there; see unpack_row(). Empty if none were. */
+  std::string defaults;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

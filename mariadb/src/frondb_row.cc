@@ -38,17 +38,6 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** The value that the table's definition gives a field. */
-void set_default(const TABLE *table, Field *field, my_ptrdiff_t offset) {
-  my_ptrdiff_t of_default = table->s->default_values - table->record[0];
-  if (field->real_maybe_null() && field->is_null_in_record(table->s->default_values)) {
-    field->set_null(offset);
-    return;
-  }
-  field->set_notnull(offset);
-  memcpy(field->ptr + offset, field->ptr + of_default, field->pack_length_in_rec());
-}
-
 }  // namespace
 
 AtRecord::AtRecord(Field *field, my_ptrdiff_t offset) : field_(field), offset_(offset) {
@@ -127,16 +116,30 @@ void pack_row(const TABLE *table, const uchar *record, std::string *to) {
   pack(table, table->s->fields, [](size_t i) { return i; }, true, record, to);
 }
 
-bool unpack_row(const TABLE *table, std::string_view row, uchar *record) {
+/** The fields that a row has; how many in `fields`. */
+static bool unpack_some(const TABLE *table, std::string_view row, uchar *record, uint *fields) {
   auto at = reinterpret_cast<const uchar *>(row.data());
   const uchar *end = at + row.size();
+  if (!read_varint(&at, end, fields) || *fields > table->s->fields) return false;
+  return unpack(table, *fields, [](size_t i) { return i; }, true, at, end, record) == end;
+}
+
+bool unpack_row(const TABLE *table, std::string_view defaults, std::string_view row, uchar *record) {
+  auto at = reinterpret_cast<const uchar *>(row.data());
   uint fields;
-  if (!read_varint(&at, end, &fields) || fields > table->s->fields) return false;
-  at = unpack(table, fields, [](size_t i) { return i; }, true, at, end, record);
-  for (uint i = fields; i < table->s->fields; i++)
-    if (table->field[i]->stored_in_db())
-      set_default(table, table->field[i], record - table->record[0]);
-  return at == end;
+  if (!read_varint(&at, at + row.size(), &fields)) return false;
+  if (fields < table->s->fields)
+    if (!unpack_some(table, defaults, record, &fields) || fields < table->s->fields) return false;
+  return unpack_some(table, row, record, &fields);
+}
+
+bool pack_defaults(TABLE *table, std::string_view defaults, std::string *to) {
+  uint fields;
+  memcpy(table->record[0], table->s->default_values, table->s->reclength);
+  if (!defaults.empty() && !unpack_some(table, defaults, table->record[0], &fields)) return false;
+  to->clear();
+  pack_row(table, table->record[0], to);
+  return true;
 }
 
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {

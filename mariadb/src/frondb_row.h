@@ -6,7 +6,8 @@
 
    Fields stand in the table's order, each as Field::pack() writes it; those that are NULL, and
    generated ones that are not stored, take no room. The count of fields comes first: a row that was
-   written before columns were added behind ends early, and they have their defaults. */
+   written before columns were added behind ends early, and they have the defaults of that time, which
+   the dictionary keeps. */
 
 #ifndef FRONDB_ROW_H
 #define FRONDB_ROW_H
@@ -28,8 +29,13 @@ using Fields = std::vector<uint>;
 /** Appends the row in `record`. */
 void pack_row(const TABLE *table, const uchar *record, std::string *to);
 
-/** Fills `record` from a row. Blobs point into `row`. False if it is damaged. */
-bool unpack_row(const TABLE *table, std::string_view row, uchar *record);
+/** Fills `record` from a row. Blobs point into `row`, or into `defaults`: a row of all fields, for those
+    that were added after `row` was written; empty if none were. False if it is damaged. */
+bool unpack_row(const TABLE *table, std::string_view defaults, std::string_view row, uchar *record);
+
+/** Makes the `defaults` of a table whose definition has new fields behind: as before for those that there
+    were, as the definition says for the new ones. Uses record[0]. False if `defaults` is damaged. */
+bool pack_defaults(TABLE *table, std::string_view defaults, std::string *to);
 
 /** The same for some of the fields: what an index entry has for reads of the index alone. */
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
