@@ -63,7 +63,7 @@ int compare_to_spaces(std::string_view rest, std::string_view space) {
   return 0;
 }
 
-size_t group_of(size_t space) { return std::max(space, 8 / space * space); }
+size_t group_of(size_t space) { return space ? std::max(space, 8 / space * space) : 0; }
 
 /** Weights that compare as if spaces followed without end. */
 void append_padded(std::string_view weights, std::string_view space, std::string *to) {

@@ -118,7 +118,8 @@ class KeyCodec {
   std::vector<uint> decodable_;
 };
 
-/** Bytes of a group of weights of a collation that pads, without its mark. */
+/** Bytes of a group of weights of a collation that pads, without its mark; 0 if spaces weigh nothing in it, and
+    nothing is padded. */
 size_t group_bytes(CHARSET_INFO *cs);
 
 }  // namespace fron

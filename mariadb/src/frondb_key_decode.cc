@@ -41,11 +41,12 @@ void KeyCodec::set_inverse(const KEY *key, uint at, Part *part) {
   } else if (!part->has_length && cs->number == BINARY_CHARSET) {
     part->end = End::Length;
     part->step = part->length;
-  } else if (cs->number == BINARY_CHARSET || (cs->levels_for_order == 1 && cs->state & MY_CS_NOPAD)) {
+  } else if (cs->number == BINARY_CHARSET) {
     part->end = End::Escape;
-  } else if (cs->levels_for_order == 1) {
-    part->end = End::Groups;
-    part->step = group_bytes(cs) + 1;
+  } else if (cs->levels_for_order <= 1) {
+    size_t group = cs->state & MY_CS_NOPAD ? 0 : group_bytes(cs);
+    part->end = group ? End::Groups : End::Escape;
+    part->step = group + 1;
   }
   if (!is_whole(info)) return;
   switch (field->real_type()) {

@@ -152,14 +152,14 @@ void append_utf8(my_wc_t character, std::string *to) {
 /** The weights alone: without the marks behind groups, or without the zeros' marks. */
 std::string weights_in(CHARSET_INFO *cs, std::string_view encoded) {
   std::string weights;
-  if (cs->state & MY_CS_NOPAD) {
+  size_t group = cs->state & MY_CS_NOPAD ? 0 : group_bytes(cs);
+  if (group == 0) {
     for (size_t at = 0; at + 2 < encoded.size(); at++) {
       weights.push_back(encoded[at]);
       if (encoded[at] == 0) at++;
     }
     return weights;
   }
-  size_t group = group_bytes(cs);
   for (size_t at = 0; at + group < encoded.size(); at += group + 1) weights.append(encoded.substr(at, group));
   return weights;
 }
