@@ -19,7 +19,7 @@ constexpr size_t WHOLE_MAX = 1000;
 constexpr size_t RUN_BYTES = 128 << 10;
 /** Changes of a prefix in a run that tell how often it changes. */
 constexpr size_t CHANGES_ENOUGH = 8;
-constexpr char RECORD_VERSION = 1;
+constexpr char RECORD_VERSION = 2;
 
 /** Takes entries' keys apart. */
 class Cutter {
@@ -220,7 +220,9 @@ std::string TableStatistics::encode() const {
   put(rows, &bytes);
   put(measured_rows, &bytes);
   put(indexes.size(), &bytes);
-  for (const RowsPerKey &index : indexes) {
+  for (size_t i = 0; i < indexes.size(); i++) {
+    const RowsPerKey &index = indexes[i];
+    put(i < numbers.size() ? numbers[i] : 0, &bytes);
     put(index.size(), &bytes);
     // In thousandths of a row.
     for (double rows_per_key : index) put(uint64_t(rows_per_key * 1000), &bytes);
@@ -234,9 +236,11 @@ bool TableStatistics::decode(std::string_view bytes) {
   uint64_t count, parts, number;
   if (!take(&bytes, &rows) || !take(&bytes, &measured_rows) || !take(&bytes, &count)) return false;
   indexes.clear();
+  numbers.clear();
   while (count-- > 0) {
     RowsPerKey index;
-    if (!take(&bytes, &parts)) return false;
+    if (!take(&bytes, &number) || !take(&bytes, &parts)) return false;
+    numbers.push_back(number);
     while (parts-- > 0) {
       if (!take(&bytes, &number)) return false;
       index.push_back(double(number) / 1000);

@@ -48,6 +48,8 @@ struct TableStatistics {
   uint64_t measured_rows = 0;
   /** By the place of the tree in the table; empty if nothing was measured. */
   std::vector<RowsPerKey> indexes;
+  /** The numbers of those indexes: an ALTER may have put others in their places. */
+  std::vector<uint64_t> numbers;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

@@ -36,6 +36,12 @@ size_t place_of(const TABLE *table, uint index) {
   return index == primary ? 0 : primary >= MAX_KEY || index < primary ? index + 1 : index;
 }
 
+std::vector<uint64_t> numbers_of(const TableRecord &record) {
+  std::vector<uint64_t> numbers;
+  for (const IndexRecord &index : record.indexes) numbers.push_back(index.number);
+  return numbers;
+}
+
 }  // namespace
 
 int Share::open_statistics() {
@@ -55,7 +61,8 @@ int Share::open_statistics() {
   rows->set(int64_t(statistics_.rows));
   kept_changes_ = measured_changes_ = rows->changes();
   measured_rows_ = statistics_.measured_rows;
-  is_measured_ = statistics_.indexes.size() == indexes.size();
+  is_measured_ = statistics_.numbers == numbers_of(record);
+  if (!is_measured_) statistics_.indexes.clear();
   return 0;
 }
 
@@ -85,6 +92,7 @@ int Share::measure(const TABLE *table, SampleSize size) {
   }
   std::lock_guard<std::mutex> guard(measuring_);
   statistics_.indexes = std::move(found);
+  statistics_.numbers = numbers_of(record);
   statistics_.measured_rows = measured_rows_ = now;
   measured_changes_ = changes;
   is_measured_ = true;
