@@ -128,7 +128,18 @@ macro_rules! programs {
     };
 }
 
-programs!(bad_calls, basics, bulk, cursors, damage, operating, threads, transactions, updates);
+programs!(
+    bad_calls,
+    basics,
+    bulk,
+    cursors,
+    damage,
+    operating,
+    threads,
+    transactions,
+    updates,
+    waits
+);
 
 #[test]
 fn the_example_runs() {

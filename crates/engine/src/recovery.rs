@@ -167,7 +167,7 @@ fn report(recovery: &Recovery) {
     }
     if recovery.prepared > 0 {
         let waiting = recovery.prepared;
-        tracing::warn!("{waiting} prepared transactions wait to be committed or rolled back");
+        tracing::info!("{waiting} prepared transactions wait to be committed or rolled back");
     }
     if recovery.records > 0 {
         let Recovery { records, messages, log_bytes, .. } = recovery;
