@@ -1,5 +1,6 @@
 //! A server that dies in the middle of DDL: afterwards each table is as before or as asked for, and
 //! whole; what was half made or half dropped is gone, and nothing else is.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
 

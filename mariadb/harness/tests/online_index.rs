@@ -3,6 +3,8 @@
 //! Writers insert, change, move and delete rows in transactions that are partly rolled back, while one
 //! connection adds and drops indexes of all kinds without keeping them out. Between two changes
 //! writers are kept out for a moment, and what every index shows is held against the table.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
