@@ -49,6 +49,9 @@ class Connection {
   frondb_txn *txn() const { return txn_.get(); }
   /** The rows it has written and deleted. */
   TransactionCounts &counts() { return counts_; }
+  /** The index in which a row was a duplicate last. Of the connection and not of a handler: a row that moves
+      to another partition is refused there, and the partition that it was in is asked. All ones: none. */
+  unsigned duplicate_key = ~0u;
   /** What the transaction was begun with. */
   frondb_isolation isolation() const { return settings_.isolation; }
   /** How many changes of definitions there were when the transaction began. */

@@ -305,8 +305,6 @@ class ha_frondb final : public handler {
   frondb_wait row_wait_ = FRONDB_WAIT;
   /** The server asks for fields of the index alone. */
   bool key_read_ = false;
-  /** The index in which a write met a duplicate. */
-  uint duplicate_key_ = MAX_KEY;
 
   fron::Cursor cursor_;
   frondb_rows rows_ = {};

@@ -77,7 +77,7 @@ Share::Lengths Share::known_lengths(bool *is_old) {
 }
 
 int ha_frondb::info(uint flag) {
-  if (flag & HA_STATUS_ERRKEY) errkey = duplicate_key_;
+  if (flag & HA_STATUS_ERRKEY) errkey = connection_ ? connection_->duplicate_key : ~0u;
   return guarded([&] {
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST))
       // Once for all handlers, and before the figures are used.

@@ -64,7 +64,7 @@ int ha_frondb::insert_into(uint index, const std::string &key, const std::string
   frondb_txn *txn = connection_->txn();
   if (!check) return ha_error(frondb_txn_put(txn, tree, slice(key), slice(value)));
   int error = ha_error(frondb_txn_insert(txn, tree, slice(key), slice(value)));
-  if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_key_ = index;
+  if (error == HA_ERR_FOUND_DUPP_KEY) connection_->duplicate_key = index;
   return error;
 }
 
