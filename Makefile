@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop test-mariadb linker
+.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop test-mariadb test-mariadb-full linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ server-stop: linker ## Stop it
 
 test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
 	@$(XTASK) test-mariadb
+
+test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (hours)
+	@$(XTASK) test-mariadb-full
 
 # The only thing cargo cannot bring along, and what xtask itself needs to be built.
 linker:

@@ -57,6 +57,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
   test-mariadb  all tests that need a server (part of test)
+  test-mariadb-full  suites that take any engine, beside InnoDB (hours)
   mtr        SUITES= TESTS= ENGINE=  the server's own test suites, single ones
 ";
 
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         "server" => mariadb::start(),
         "server-stop" => mariadb::stop(),
         "test-mariadb" => mariadb::test(),
+        "test-mariadb-full" => mariadb::test_full(),
         "mtr" => mariadb::mtr(&rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

@@ -32,6 +32,28 @@ pub(crate) fn steps(summary: &mut Summary) {
     summary.tests("plugin: mtr", || suites(Run::of(&SUITES)));
 }
 
+/// Suites that take any engine as the default one: those that must pass, and those that are counted.
+const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
+const COUNTED: [&str; 5] = ["parts", "gcol", "vcol", "versioning", "rpl"];
+
+/// `cargo xtask test-mariadb-full`: suites that know nothing of FronDB, with it and with InnoDB as the default
+/// engine. Hours.
+pub(crate) fn full() -> Result {
+    let tree = mtr::tree()?;
+    let mut failed = Vec::new();
+    let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
+    for suite in STRICT.into_iter().chain(COUNTED) {
+        let ours = mtr::run_in(&tree, Run::of(&[suite]).substituting("frondb"))?;
+        let theirs = mtr::run_in(&tree, Run::of(&[suite]).substituting("innodb"))?;
+        table.push_str(&format!("| {suite} | {ours} | {theirs} |\n"));
+        if STRICT.contains(&suite) {
+            failed.extend(ours.demand_all().err());
+        }
+    }
+    print!("{table}");
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
 /// Runs suites of which every test must pass.
 fn suites(run: Run) -> (Counts, Result) {
     match mtr::tree().and_then(|tree| mtr::run_in(&tree, run)) {
