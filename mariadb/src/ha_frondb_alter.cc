@@ -138,8 +138,11 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
   if (!same_primary(table, altered, info)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   // Trees are written anew as the new options say.
   if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  // Only a look at the rows can say how low it may become.
-  if (create->used_fields & HA_CREATE_USED_AUTO && create->auto_increment_value < share_->auto_increment)
+  // Only a look at the rows can say how low it may become. Partitions must all say the same: the server takes
+  // the least of their answers, and this one is not the least.
+  bool is_partition = share_->name.find("#P#") != std::string::npos;
+  if (create->used_fields & HA_CREATE_USED_AUTO &&
+      (is_partition || create->auto_increment_value < share_->auto_increment))
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   if (!(wanted & OF_ADDED_INDEX)) return HA_ALTER_INPLACE_INSTANT;
   if ((info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) || !can_build(altered, info))
