@@ -19,7 +19,8 @@ pub(crate) struct Place(PathBuf);
 impl Place {
     /// Makes the folder with a data directory, if it is not there yet.
     pub(crate) fn make(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(|e| harness(folder.display(), e))?;
+        let tmp = folder.join("tmp");
+        fs::create_dir_all(&tmp).map_err(|e| harness(tmp.display(), e))?;
         let place = Self(folder.canonicalize().map_err(|e| harness(folder.display(), e))?);
         let socket = place.socket();
         if socket.as_os_str().len() > SOCKET_PATH_MAX {
@@ -60,6 +61,8 @@ impl Place {
             argument("socket", self.socket()),
             argument("pid-file", self.pid()),
             argument("log-error", self.log()),
+            // A server that starts removes temporary tables of others from a folder that they share.
+            argument("tmpdir", self.path("tmp")),
             format!("--user={}", user()?),
         ])
     }

@@ -83,6 +83,8 @@ impl Place {
 
     /// Makes the data directory, and a folder with the server's own plugins and ours.
     fn prepare(&self, plugin: &Path) -> Result {
+        let tmp = self.path("tmp");
+        fs::create_dir_all(&tmp).map_err(|e| format!("{}: {e}", tmp.display()))?;
         let data = self.path("data");
         if !data.join("mysql").exists() {
             Cmd::new(
@@ -116,6 +118,8 @@ impl Place {
             .arg(argument("datadir", self.path("data")))
             .arg(argument("plugin-dir", self.path("plugins")))
             .arg(argument("socket", self.socket()))
+            // A server that starts removes temporary tables of others from a folder that they share.
+            .arg(argument("tmpdir", self.path("tmp")))
             .arg(argument("pid-file", self.path("pid")))
             .arg(argument("log-error", log.clone()))
             .stdin(Stdio::null())
