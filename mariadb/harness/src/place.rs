@@ -73,6 +73,8 @@ impl Place {
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--user={}", user()?))
+            // It runs a server too, and gives it no folder of its own: see `arguments`.
+            .env("TMPDIR", self.path("tmp"))
             .stdin(Stdio::null())
             .output()
             .map_err(|e| harness(program, e))?;

@@ -93,6 +93,8 @@ impl Place {
             )
             .arg(&format!("--datadir={}", data.display()))
             .arg(&format!("--user={}", user()?))
+            // It runs a server too, and gives it no folder of its own: see `launch`.
+            .env("TMPDIR", &tmp.display().to_string())
             .run()?;
         }
         let plugins = self.path("plugins");
