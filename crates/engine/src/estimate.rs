@@ -11,10 +11,10 @@
 //!                                        h: share of deletes that meet a put
 //! ```
 //!
-//! with `o` and `h` taken from [`PROBES`] samples of at most [`PROBE_MESSAGES`] messages each, at
-//! quartiles of the messages in the range: a sample reads a block of each source there. Where the
-//! counts alone leave little room, as in a tree that has been merged, nothing is sampled and no
-//! data is read.
+//! with `o` and `h` taken from samples at quartiles of the messages in the range (`sample.rs`): a sample
+//! reads a block of each source there. Where the counts alone leave little room, as in a tree that has
+//! been merged, nothing is sampled and no data is read. What a short range holds, which an optimizer asks
+//! before each of many short queries, is counted.
 //!
 //! Range deletes in memtables take away what their ranges hold in older sources, and of their own
 //! memtable the part that was inserted before, by SeqNo. Those in nodes show in the samples.
@@ -22,16 +22,14 @@
 //! It is within a factor of two where keys are written much alike across the range; nothing bounds
 //! the error when one small part of the range is overwritten or deleted in quite another way.
 
-use std::ops::Bound;
-
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+use frondb_core::{Result, SeqNo};
 use frondb_memtable::Memtable;
-use frondb_merge::Merger;
 use frondb_run::Run;
-use frondb_trunk::{Node, segment};
+use frondb_trunk::Node;
 
+use crate::sample::{Sample, counted, probe, quartiles};
 use crate::tree::Version;
 
 /// An estimate of what a key range holds.
@@ -58,15 +56,6 @@ pub struct RangeMessages {
 /// Range deletes of a memtable that an estimate looks at; more are taken for nothing.
 const RANGE_DELETES_MAX: usize = 256;
 
-/// Samples, at quartiles of the messages.
-const PROBES: u64 = 4;
-
-/// Messages of a sample.
-const PROBE_MESSAGES: u64 = 256;
-
-/// Halvings of the key space in search of a quartile.
-const HALVINGS: usize = 20;
-
 /// Estimates `[lo, hi)` as of `snapshot`, which must not be older than the version.
 pub(crate) fn estimate(
     version: &Version,
@@ -84,6 +73,8 @@ pub(crate) fn estimate(
     let least = sum.base.saturating_sub(sum.deletes);
     let entries = if !sum.range_deletes && puts - puts / 5 <= least {
         u64::midpoint(puts, least.min(puts))
+    } else if let Some(entries) = counted(version, snapshot, lo, hi)? {
+        entries
     } else {
         let mut sample = Sample::default();
         for at in quartiles(version, &range)? {
@@ -105,8 +96,8 @@ pub(crate) fn estimate(
 /// A key range; of a range delete with its SeqNo.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Range {
-    lo: Vec<u8>,
-    hi: Option<Vec<u8>>,
+    pub(crate) lo: Vec<u8>,
+    pub(crate) hi: Option<Vec<u8>>,
     seq: SeqNo,
 }
 
@@ -119,8 +110,12 @@ impl Range {
         Self { lo: Vec::new(), hi: None, seq: SeqNo::MIN }
     }
 
+    pub(crate) fn up_to(self, hi: Vec<u8>) -> Self {
+        Self { hi: Some(hi), ..self }
+    }
+
     pub(crate) fn below(hi: Vec<u8>) -> Self {
-        Self { hi: Some(hi), ..Self::whole() }
+        Self::whole().up_to(hi)
     }
 }
 
@@ -340,82 +335,6 @@ pub(crate) fn share(whole: u64, part: u64, of: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(of.max(1))) as u64
 }
 
-// --- Samples ---
-
-/// What samples found of complete keys.
-#[derive(Clone, Copy, Default)]
-struct Sample {
-    puts: u64,
-    overwritten: u64,
-    deletes: u64,
-    met: u64,
-}
-
-/// The messages of one key in a sample.
-#[derive(Clone, Copy, Default)]
-struct OneKey {
-    puts: u64,
-    deletes: u64,
-    /// The newest is a put that nothing hides.
-    live: bool,
-}
-
-impl Sample {
-    fn add(&mut self, key: OneKey) {
-        self.puts += key.puts;
-        self.deletes += key.deletes;
-        if key.live {
-            self.overwritten += key.puts - 1;
-        } else if key.puts > 0 && key.deletes > 0 {
-            self.overwritten += key.puts - 1;
-            self.met += 1;
-        } else {
-            // All of them lie below a range delete.
-            self.overwritten += key.puts;
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.puts + self.deletes == 0
-    }
-
-    /// How many of so many messages are deletes.
-    fn deletes_of(&self, messages: u64) -> u64 {
-        share(messages, self.deletes, self.puts + self.deletes)
-    }
-
-    /// How many of so many puts and deletes are entries.
-    fn live(&self, puts: u64, deletes: u64) -> u64 {
-        let overwritten = share(puts, self.overwritten, self.puts);
-        // A delete usually has something to delete.
-        let met = if self.deletes == 0 { deletes } else { share(deletes, self.met, self.deletes) };
-        puts.saturating_sub(overwritten).saturating_sub(met)
-    }
-}
-
-/// Keys at which about 0, 1, 2 and 3 quarters of the range's messages lie below.
-fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
-    let mut keys = vec![range.lo.clone()];
-    let all = messages(version, range)?;
-    let Some((least, most)) = ends(version, range) else { return Ok(keys) };
-    let space = KeySpace::between(&least, &most);
-    for i in 1..PROBES {
-        let wanted = share(all, i, PROBES);
-        let (mut from, mut to) = (space.from, space.to);
-        for _ in 0..HALVINGS {
-            let middle = u128::midpoint(from, to);
-            let below = Range { hi: Some(space.key(middle)), ..range.clone() };
-            if messages(version, &below)? < wanted { from = middle } else { to = middle }
-        }
-        let key = space.key(to);
-        if key > range.lo && range.hi.as_ref().is_none_or(|hi| key < *hi) {
-            keys.push(key);
-        }
-    }
-    keys.dedup();
-    Ok(keys)
-}
-
 /// Messages in the range, hidden ones too.
 pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
     Ok(range_messages(version, range)?.all)
@@ -491,78 +410,4 @@ impl KeySpace {
     pub(crate) fn key(&self, number: u128) -> Vec<u8> {
         [&self.prefix[..], &number.to_be_bytes()].concat()
     }
-}
-
-/// Whether a range delete of a node on its path hides a message from `snapshot`.
-fn is_hidden(root: &Node, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
-    let mut node = root;
-    loop {
-        if seq < node.range_deletes.newest_covering(key, snapshot) {
-            return true;
-        }
-        match node.child_for(key) {
-            Some(child) => node = child,
-            None => return false,
-        }
-    }
-}
-
-/// Looks at the messages from `at` on, within the leaf there.
-fn probe(
-    version: &Version,
-    snapshot: SeqNo,
-    at: &[u8],
-    hi: Option<&[u8]>,
-    sample: &mut Sample,
-) -> Result<()> {
-    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
-    let (from, to) =
-        (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
-    // Those of memtables were taken from the counts: what they hide counts nowhere.
-    let mut gone = Vec::new();
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    for slot in version.slots() {
-        gone.extend(slot.memtable.range_deletes().iter().cloned());
-        sources.push(Box::new(slot.memtable.cursor(Direction::Forward, from, to, snapshot)));
-        for run in slot.runs() {
-            sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
-        }
-    }
-    let gone = RangeDeletes::new(gone);
-    sources.extend(part.sources);
-    let mut merge = Merger::new(sources, Direction::Forward);
-    let mut key: Option<OneKey> = None;
-    for seen in 0.. {
-        let more = merge.next()?;
-        if (!more || !merge.same_key())
-            && let Some(key) = key.take()
-        {
-            sample.add(key);
-        }
-        if !more {
-            return Ok(());
-        }
-        if seen >= PROBE_MESSAGES {
-            break;
-        }
-        let (seq, kind) = (merge.seq(), merge.kind());
-        if seq > snapshot || seq < gone.newest_covering(merge.key(), snapshot) {
-            continue;
-        }
-        let put = kind != MessageKind::Delete;
-        let first = key.is_none();
-        let key = key.get_or_insert_default();
-        key.puts += u64::from(put);
-        key.deletes += u64::from(!put);
-        if first {
-            key.live = put && !is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
-        }
-    }
-    // A key of which not all was seen, unless it is one that has hundreds of messages.
-    if let Some(key) = key
-        && key.puts + key.deletes >= PROBE_MESSAGES / 2
-    {
-        sample.add(key);
-    }
-    Ok(())
 }

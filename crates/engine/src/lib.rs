@@ -38,6 +38,7 @@ mod read;
 mod recovery;
 mod relocate;
 mod replay;
+mod sample;
 mod split;
 mod stats;
 mod stretch;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Slot     bits: u64     of the key, by the memtable's order   most comparisons end here
-//!          word: u64     chunk:20 | offset:20 | tag:24         tag = hash behind 8 key bytes
+//!          word: u64     chunk:20 | offset:20 | update:1 | tag:23   (`order.rs`)
 //!
 //! message  bytes  field
 //!          8      seq - base:32 | value length:14 | key length:16 | kind:2     (little-endian)
@@ -27,12 +27,11 @@
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 
-use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, SeqNo};
 
-use crate::order::KeyOrder;
+use crate::order::{Digest, KeyOrder, TAG_BITS};
 
 /// The first chunk: an idle tree that got a few messages holds no more than this (rule 10).
 const CHUNK_BYTES_MIN: usize = 1 << 10;
@@ -40,8 +39,10 @@ const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-const TAG_BITS: u32 = 24;
-const _: () = assert!(OFFSET_BITS + CHUNK_BITS + TAG_BITS == u64::BITS);
+/// Bits below the place: the tag, and whether older messages of the key count beside this one.
+const MARK_BITS: u32 = TAG_BITS + 1;
+const UPDATE: u64 = 1 << TAG_BITS;
+const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
 
 const HEAD_BYTES: usize = 8;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
@@ -61,20 +62,31 @@ impl Slot {
         self.bits
     }
 
+    #[inline]
+    fn digest(self) -> Digest {
+        Digest { bits: self.bits, tag: self.word & ((1 << TAG_BITS) - 1) }
+    }
+
+    /// Whether it is an update, which needs what is older of its key.
+    #[inline]
+    pub(crate) fn is_update(self) -> bool {
+        self.word & UPDATE != 0
+    }
+
     /// What the filters hash: the bits and the tag together know the whole key.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
-        hash(self.bits, self.word & ((1 << TAG_BITS) - 1))
+        hash(self.digest())
     }
 
     #[inline]
     fn chunk(self) -> usize {
-        (self.word >> (OFFSET_BITS + TAG_BITS)) as usize
+        (self.word >> (OFFSET_BITS + MARK_BITS)) as usize
     }
 
     #[inline]
     fn offset(self) -> usize {
-        (self.word >> TAG_BITS) as usize & ((1 << OFFSET_BITS) - 1)
+        (self.word >> MARK_BITS) as usize & ((1 << OFFSET_BITS) - 1)
     }
 }
 
@@ -82,28 +94,19 @@ impl Slot {
 #[derive(Clone, Copy)]
 pub(crate) struct Probe<'a> {
     pub(crate) key: &'a [u8],
-    pub(crate) bits: u64,
+    pub(crate) digest: Digest,
 }
 
 impl Probe<'_> {
     /// Equal to [`Slot::hash`] of a message with this key.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
-        hash(self.bits, tag(self.key))
+        hash(self.digest)
     }
 }
 
 #[inline]
-fn tag(key: &[u8]) -> u64 {
-    match key.get(8..) {
-        // Short keys are padded with zeros, so the length tells "a" from "a\0".
-        None | Some([]) => key.len() as u64,
-        Some(rest) => xxh3(rest) >> (u64::BITS - TAG_BITS),
-    }
-}
-
-#[inline]
-fn hash(bits: u64, tag: u64) -> u64 {
+fn hash(Digest { bits, tag }: Digest) -> u64 {
     let mixed = (bits ^ tag.rotate_right(TAG_BITS)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
@@ -186,7 +189,7 @@ impl Chunks {
     /// What searches for `key` need.
     #[inline]
     pub(crate) fn probe<'a>(&self, key: &'a [u8]) -> Probe<'a> {
-        Probe { key, bits: self.order.bits(key) }
+        Probe { key, digest: self.order.digest(key) }
     }
 
     /// The key of the message that `slot` stands for.
@@ -237,13 +240,20 @@ impl Chunks {
     /// Order by key alone: messages of one key are equal.
     #[inline]
     pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {
-        a.bits.cmp(&b.bits).then_with(|| self.key(a).cmp(self.key(b)))
+        compare(a.digest(), b.digest(), || self.key(a).cmp(self.key(b)))
     }
 
     /// Order of `slot`'s key against the probe's.
     #[inline]
     pub(crate) fn compare_key(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
-        slot.bits.cmp(&probe.bits).then_with(|| self.key(slot).cmp(probe.key))
+        compare(slot.digest(), probe.digest, || self.key(slot).cmp(probe.key))
+    }
+
+    /// Whether the two are messages of one key: sooner known than their order.
+    #[inline]
+    pub(crate) fn same_key(&self, a: Slot, b: Slot) -> bool {
+        let (of_a, of_b) = (a.digest(), b.digest());
+        of_a == of_b && (!of_a.is_hashed() || self.key(a) == self.key(b))
     }
 
     #[inline]
@@ -283,6 +293,14 @@ fn kind_of(word: u64) -> MessageKind {
         2 => MessageKind::Update,
         _ => MessageKind::PutRef,
     }
+}
+
+#[inline]
+fn compare(a: Digest, b: Digest, by_key: impl FnOnce() -> Ordering) -> Ordering {
+    a.bits.cmp(&b.bits).then_with(|| match a.is_hashed() && b.is_hashed() {
+        true => by_key(),
+        false => a.tag.cmp(&b.tag),
+    })
 }
 
 /// The writer's side: appends messages.
@@ -332,7 +350,9 @@ impl Arena {
     pub(crate) fn reorder(&mut self, order: KeyOrder, slots: &mut [Slot]) {
         let chunks = self.chunks();
         for slot in slots {
-            slot.bits = order.bits(chunks.key(*slot));
+            let digest = order.digest(chunks.key(*slot));
+            slot.bits = digest.bits;
+            slot.word = slot.word >> TAG_BITS << TAG_BITS | digest.tag;
         }
         self.order = Arc::new(order);
     }
@@ -383,8 +403,10 @@ impl Arena {
             chunk.write(at + head_bytes, key);
             chunk.write(at + head_bytes + key.len(), value);
         }
+        let Digest { bits, tag } = self.order.digest(key);
         let place = (index as u64) << OFFSET_BITS | at as u64;
-        Slot { bits: self.order.bits(key), word: place << TAG_BITS | tag(key) }
+        let update = if kind == MessageKind::Update { UPDATE } else { 0 };
+        Slot { bits, word: place << MARK_BITS | update | tag }
     }
 
     /// Makes room for `n` bytes in the last chunk and returns where they begin.

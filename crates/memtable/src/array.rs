@@ -25,8 +25,26 @@ pub(crate) struct SortedArray {
     len: usize,
     samples: Vec<u64>,
     filter: Filter,
-    /// Smallest SeqNo: a reader with an older snapshot passes the array by.
-    min_seq: SeqNo,
+    seqs: SeqSpan,
+}
+
+/// From the smallest SeqNo to the largest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeqSpan {
+    /// A reader with an older snapshot passes the array by.
+    pub(crate) min: SeqNo,
+    /// A reader with one that is not older need not look at the SeqNos of messages.
+    pub(crate) max: SeqNo,
+}
+
+impl SeqSpan {
+    /// Of no message.
+    pub(crate) const EMPTY: Self = Self { min: SeqNo::MAX, max: SeqNo::MIN };
+
+    /// Both, and what lies between them.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
 }
 
 /// An array that is being filled from its beginning.
@@ -36,11 +54,11 @@ pub(crate) struct ArrayBuilder {
 
 impl ArrayBuilder {
     /// An empty array with room for exactly `slots` slots.
-    pub(crate) fn new(slots: usize, min_seq: SeqNo) -> Self {
+    pub(crate) fn new(slots: usize, seqs: SeqSpan) -> Self {
         let memory = Buf::packed(slots.max(1) * size_of::<Slot>());
         let samples = Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS));
         let filter = Filter::with_capacity(slots);
-        Self { array: SortedArray { memory, len: 0, samples, filter, min_seq } }
+        Self { array: SortedArray { memory, len: 0, samples, filter, seqs } }
     }
 
     /// Appends slots, none before what is there.
@@ -75,8 +93,14 @@ impl SortedArray {
     }
 
     #[inline]
-    pub(crate) fn min_seq(&self) -> SeqNo {
-        self.min_seq
+    pub(crate) fn seqs(&self) -> SeqSpan {
+        self.seqs
+    }
+
+    /// Whether a snapshot sees all of its messages.
+    #[inline]
+    pub(crate) fn is_visible(&self, snapshot: SeqNo) -> bool {
+        self.seqs.max <= snapshot
     }
 
     /// Whether a search for the key can be spared.
@@ -85,7 +109,9 @@ impl SortedArray {
         let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
             return true;
         };
-        probe.bits < first.bits() || probe.bits > last.bits() || !self.filter.may_hold(hash)
+        probe.digest.bits < first.bits()
+            || probe.digest.bits > last.bits()
+            || !self.filter.may_hold(hash)
     }
 
     /// Memory held, in bytes.
@@ -98,13 +124,13 @@ impl SortedArray {
 
     /// How many slots have a smaller key.
     pub(crate) fn rank_below(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
-        let near = self.near(probe.bits);
+        let near = self.near(probe.digest.bits);
         near.start + rank_below(&self.slots()[near], chunks, probe)
     }
 
     /// How many slots have a smaller key or the same one.
     pub(crate) fn rank_through(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
-        let near = self.near(probe.bits);
+        let near = self.near(probe.digest.bits);
         near.start + rank_through(&self.slots()[near], chunks, probe)
     }
 
@@ -115,8 +141,13 @@ impl SortedArray {
         probe: &Probe<'_>,
         snapshot: SeqNo,
     ) -> usize {
-        let near = self.near(probe.bits);
-        near.start + rank_visible(&self.slots()[near], chunks, probe, snapshot)
+        let near = self.near(probe.digest.bits);
+        let slots = &self.slots()[near.clone()];
+        near.start
+            + match self.is_visible(snapshot) {
+                true => rank_below(slots, chunks, probe),
+                false => rank_visible(slots, chunks, probe, snapshot),
+            }
     }
 
     /// Slots before this range have smaller bits, slots behind it larger ones.

@@ -1,5 +1,6 @@
 //! [`MemCursor`]: the messages of a memtable between two keys, as chunks.
 
+use std::iter::once;
 use std::ops::{Bound, Range};
 
 use frondb_core::chunk::{Values, key_prefix};
@@ -11,7 +12,7 @@ use crate::arena::{Chunks, Probe, Slot};
 use crate::array::{rank_below, rank_through};
 use crate::gather::{Rests, take_first, take_last};
 use crate::memtable::State;
-use crate::skim::{skim_first, skim_last};
+use crate::skim::Skim;
 
 /// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
 /// several sources that these come from.
@@ -119,7 +120,7 @@ impl Remaining {
             .arrays
             .iter()
             .enumerate()
-            .filter(|(_, array)| array.min_seq() <= snapshot)
+            .filter(|(_, array)| array.seqs().min <= snapshot)
             .map(|(i, array)| {
                 let range = range(
                     bounds,
@@ -155,8 +156,16 @@ impl Remaining {
         rests.extend(ranges.iter().map(|(i, range)| &arrays[*i as usize].slots()[range.clone()]));
         let chunks = &state.chunks;
         let passed = match (how, direction) {
-            (How::Skim, Direction::Forward) => skim_first(&mut rests, want, snapshot, chunks, out),
-            (How::Skim, Direction::Backward) => skim_last(&mut rests, want, snapshot, chunks, out),
+            (How::Skim, _) => {
+                // Of the tail it is not known.
+                let visible = ranges.iter().map(|(i, _)| arrays[*i as usize].is_visible(snapshot));
+                let visible = once(false).chain(visible).collect();
+                let skim = Skim { snapshot, visible, chunks };
+                match direction {
+                    Direction::Forward => skim.first(&mut rests, want, out),
+                    Direction::Backward => skim.last(&mut rests, want, out),
+                }
+            }
             (_, Direction::Forward) => {
                 take_first(&mut rests, want, chunks, out);
                 out.len()
@@ -187,7 +196,7 @@ impl Remaining {
 
 /// How many keys ordered slots have.
 fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
-    let differ = |pair: &&[Slot]| chunks.compare(pair[0], pair[1]).is_ne();
+    let differ = |pair: &&[Slot]| !chunks.same_key(pair[0], pair[1]);
     slots.windows(2).filter(differ).count() + usize::from(!slots.is_empty())
 }
 

@@ -252,7 +252,7 @@ impl Memtable {
         }
         let hash = probe.hash();
         for array in &state.arrays {
-            if array.min_seq() > snapshot || array.excludes(&probe, hash) {
+            if array.seqs().min > snapshot || array.excludes(&probe, hash) {
                 continue;
             }
             let at = array.rank_visible(chunks, &probe, snapshot);

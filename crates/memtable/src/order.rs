@@ -1,4 +1,5 @@
-//! [`KeyOrder`]: the 64 bits of a key at which most comparisons end.
+//! [`KeyOrder`]: the 64 bits of a key at which most comparisons end, and a tag that ends the others of
+//! short keys.
 //!
 //! The first eight bytes of a key serve well until all keys of a tree begin alike ("user:...", a
 //! tenant, the high bytes of a time). Then every comparison would have to look at the keys
@@ -12,16 +13,53 @@
 //!                       10    first 62 bits, of a key above all that begin with p
 //! ```
 //!
-//! Invariant: `bits(a) < bits(b)` implies `a < b`. A memtable changes its order once at most, when
-//! it has no array yet, and publishes it together with the slots that were made by it.
+//! The bits of a short key hold all of it, padded with zeros; its length then tells it from another with
+//! the same bits. The numbers and pairs of numbers that most keys of tables are need no look at the
+//! keys themselves at all.
+//!
+//! ```text
+//!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 behind p
+//!         1 | hash       of what they do not hold
+//! ```
+//!
+//! Invariants
+//! - `bits(a) < bits(b)` implies `a < b`.
+//! - Of keys with the same bits the order of their tags is that of the keys, unless both are hashes.
+//! - A memtable changes its order once at most, when it has no array yet, and publishes it together
+//!   with the slots that were made by it.
 
+use frondb_core::checksum::xxh3;
 use frondb_core::chunk::key_prefix;
+
+/// Bits of a tag.
+pub(crate) const TAG_BITS: u32 = 23;
+/// Set in the tag of a key that its bits do not hold.
+const TAG_HASHED: u64 = 1 << (TAG_BITS - 1);
+/// Bytes of a key that its bits hold.
+const BYTES_PLAIN: usize = 8;
+/// Bytes behind the shared ones that they hold.
+const BYTES_SHARED: usize = 7;
 
 /// What is in common is cut to a multiple of this, so that it still holds for keys that count up.
 const SHARED_STEP: usize = 4;
 
 pub(crate) struct KeyOrder {
     shared: Box<[u8]>,
+}
+
+/// What slots and searches know of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Digest {
+    pub(crate) bits: u64,
+    pub(crate) tag: u64,
+}
+
+impl Digest {
+    /// Whether only the keys themselves tell their order, when the bits are equal.
+    #[inline]
+    pub(crate) fn is_hashed(self) -> bool {
+        self.tag & TAG_HASHED != 0
+    }
 }
 
 impl KeyOrder {
@@ -38,17 +76,31 @@ impl KeyOrder {
         (!shared.is_empty() && first != last).then(|| Self { shared: shared.into() })
     }
 
-    /// The bits of `key`.
+    /// The bits of `key`, and its tag.
     #[inline]
-    pub(crate) fn bits(&self, key: &[u8]) -> u64 {
+    pub(crate) fn digest(&self, key: &[u8]) -> Digest {
         if self.shared.is_empty() {
-            return key_prefix(key);
+            return Digest { bits: key_prefix(key), tag: tag(key, BYTES_PLAIN) };
         }
+        let apart = |class: u64| Digest {
+            bits: class << 62 | key_prefix(key) >> 2,
+            tag: TAG_HASHED | tag(key, BYTES_SHARED),
+        };
         match key.strip_prefix(&*self.shared) {
-            Some(rest) => 1 << 62 | key_prefix(rest) >> 2,
-            None if *key < *self.shared => key_prefix(key) >> 2,
-            None => 2 << 62 | key_prefix(key) >> 2,
+            Some(rest) => {
+                Digest { bits: 1 << 62 | key_prefix(rest) >> 2, tag: tag(rest, BYTES_SHARED) }
+            }
+            None if *key < *self.shared => apart(0),
+            None => apart(2),
         }
+    }
+}
+
+#[inline]
+fn tag(key: &[u8], held: usize) -> u64 {
+    match key.get(held..) {
+        None | Some([]) => key.len() as u64,
+        Some(rest) => TAG_HASHED | xxh3(rest) >> (u64::BITS + 1 - TAG_BITS),
     }
 }
 
@@ -58,7 +110,7 @@ mod tests {
     use frondb_core::prng::Prng;
 
     #[test]
-    fn bits_never_contradict_the_order_of_keys() {
+    fn bits_and_tags_never_contradict_the_order_of_keys() {
         let mut prng = Prng::new(1);
         for _ in 0..2000 {
             let mut key = || {
@@ -72,9 +124,14 @@ mod tests {
                 std::mem::swap(&mut a, &mut b);
             }
             let order = KeyOrder::between(&a, &b).unwrap_or_else(KeyOrder::plain);
-            for (x, y) in [(&a, &b), (&a, &c), (&c, &d), (&b, &d)] {
-                let (bits, keys) = (order.bits(x).cmp(&order.bits(y)), x.cmp(y));
+            for (x, y) in [(&a, &b), (&a, &c), (&c, &d), (&b, &d), (&d, &d)] {
+                let (p, q, keys) = (order.digest(x), order.digest(y), x.cmp(y));
+                let bits = p.bits.cmp(&q.bits);
                 assert!(bits.is_eq() || bits == keys, "{x:?} {y:?} shared {:?}", order.shared);
+                let decided = !(p.is_hashed() && q.is_hashed());
+                let tags = bits.then(p.tag.cmp(&q.tag));
+                assert!(!decided || tags == keys, "{x:?} {y:?} shared {:?}", order.shared);
+                assert!(keys.is_ne() || p == q);
             }
         }
     }
@@ -83,7 +140,9 @@ mod tests {
     fn what_keys_share_is_left_out() {
         let order = KeyOrder::between(b"customer:0001", b"customer:9000").unwrap();
         assert_eq!(&*order.shared, b"customer");
-        assert!(order.bits(b"customer:0001") < order.bits(b"customer:0002"));
+        assert!(order.digest(b"customer:0001").bits < order.digest(b"customer:0002").bits);
+        assert!(!order.digest(b"customer:000001").is_hashed());
+        assert!(order.digest(b"customer:0000001").is_hashed());
         assert!(KeyOrder::between(b"abc", b"abd").is_none());
         assert!(KeyOrder::between(b"same key", b"same key").is_none());
     }

@@ -6,108 +6,96 @@
 //! That is slower than merging whole pieces (`gather.rs`) where keys have one message each, and a cursor
 //! goes from one way to the other by what it meets.
 
-use frondb_core::{MessageKind, SeqNo};
+use frondb_core::SeqNo;
 use smallvec::SmallVec;
 
-use crate::arena::{Chunks, Probe, Slot};
+use crate::arena::{Chunks, Slot};
 use crate::gather::Rests;
 
-/// Moves what `snapshot` may see of the next `keys` keys to the end of `out`, in order. Returns over how
-/// many slots it went.
-pub(crate) fn skim_first(
-    rests: &mut Rests<'_>,
-    keys: usize,
-    snapshot: SeqNo,
-    chunks: &Chunks,
-    out: &mut Vec<Slot>,
-) -> usize {
-    let mut passed = 0;
-    for _ in 0..keys {
-        let firsts = rests.iter().filter_map(|rest| rest.first().copied());
-        let Some(bits) = firsts.clone().map(Slot::bits).min() else { break };
-        let keys = firsts.filter(|slot| slot.bits() == bits).map(|slot| chunks.key(slot));
-        let Some(key) = keys.min() else { break };
-        let (probe, mut settled) = (chunks.probe(key), false);
-        for rest in rests.iter_mut() {
-            let n = count_first(rest, &probe, chunks);
-            let (same, left) = rest.split_at(n);
-            settled = settled || take_visible(same, snapshot, chunks, |slot| out.push(slot));
-            *rest = left;
-            passed += n;
+pub(crate) struct Skim<'a> {
+    pub(crate) snapshot: SeqNo,
+    /// Of each array whether the snapshot sees all of it.
+    pub(crate) visible: SmallVec<[bool; 24]>,
+    pub(crate) chunks: &'a Chunks,
+}
+
+impl Skim<'_> {
+    /// Moves what the snapshot may see of the next `keys` keys to the end of `out`, in order. Returns
+    /// over how many slots it went.
+    pub(crate) fn first(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
+        let mut passed = 0;
+        for _ in 0..keys {
+            let firsts = rests.iter().filter_map(|rest| rest.first().copied());
+            let Some(key) = firsts.min_by(|&a, &b| self.chunks.compare(a, b)) else { break };
+            let mut settled = false;
+            for (rest, &visible) in rests.iter_mut().zip(&self.visible) {
+                let n = self.count_first(rest, key);
+                let (same, left) = rest.split_at(n);
+                settled = settled || self.take_visible(same, visible, |slot| out.push(slot));
+                *rest = left;
+                passed += n;
+            }
         }
+        passed
     }
-    passed
-}
 
-/// The same from the end: the last `keys` keys, which ascend in `out`.
-pub(crate) fn skim_last(
-    rests: &mut Rests<'_>,
-    keys: usize,
-    snapshot: SeqNo,
-    chunks: &Chunks,
-    out: &mut Vec<Slot>,
-) -> usize {
-    let (begin, mut passed) = (out.len(), 0);
-    let mut visible: SmallVec<[Slot; 8]> = SmallVec::new();
-    for _ in 0..keys {
-        let lasts = rests.iter().filter_map(|rest| rest.last().copied());
-        let Some(bits) = lasts.clone().map(Slot::bits).max() else { break };
-        let keys = lasts.filter(|slot| slot.bits() == bits).map(|slot| chunks.key(slot));
-        let Some(key) = keys.max() else { break };
-        let (probe, mut settled) = (chunks.probe(key), false);
-        visible.clear();
-        for rest in rests.iter_mut() {
-            let n = count_last(rest, &probe, chunks);
-            let (left, same) = rest.split_at(rest.len() - n);
-            settled = settled || take_visible(same, snapshot, chunks, |slot| visible.push(slot));
-            *rest = left;
-            passed += n;
+    /// The same from the end: the last `keys` keys, which ascend in `out`.
+    pub(crate) fn last(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
+        let (begin, mut passed) = (out.len(), 0);
+        let mut seen: SmallVec<[Slot; 8]> = SmallVec::new();
+        for _ in 0..keys {
+            let lasts = rests.iter().filter_map(|rest| rest.last().copied());
+            let Some(key) = lasts.max_by(|&a, &b| self.chunks.compare(a, b)) else { break };
+            let mut settled = false;
+            seen.clear();
+            for (rest, &visible) in rests.iter_mut().zip(&self.visible) {
+                let n = self.count_last(rest, key);
+                let (left, same) = rest.split_at(rest.len() - n);
+                settled = settled || self.take_visible(same, visible, |slot| seen.push(slot));
+                *rest = left;
+                passed += n;
+            }
+            // All is turned round at the end.
+            out.extend(seen.iter().rev());
         }
-        // All is turned round at the end.
-        out.extend(visible.iter().rev());
+        out[begin..].reverse();
+        passed
     }
-    out[begin..].reverse();
-    passed
-}
 
-/// Hands out messages of one key, newest first, up to the one that settles what the key has; whether
-/// there was one.
-fn take_visible(
-    same: &[Slot],
-    snapshot: SeqNo,
-    chunks: &Chunks,
-    mut take: impl FnMut(Slot),
-) -> bool {
-    let newer = same.partition_point(|&slot| chunks.seq(slot) > snapshot);
-    for &slot in &same[newer..] {
-        take(slot);
-        if chunks.get(slot).kind != MessageKind::Update {
-            return true;
+    /// Hands out messages of one key, newest first, up to the one that settles what the key has;
+    /// whether there was one.
+    fn take_visible(&self, same: &[Slot], all: bool, mut take: impl FnMut(Slot)) -> bool {
+        let newer = |&slot: &Slot| self.chunks.seq(slot) > self.snapshot;
+        let first = if all { 0 } else { same.partition_point(newer) };
+        for &slot in &same[first..] {
+            take(slot);
+            if !slot.is_update() {
+                return true;
+            }
         }
+        false
     }
-    false
-}
 
-/// How many slots at the beginning have this key. (Most looks end at the slots' bits; those that do not are
-/// a cache miss each.)
-fn count_first(slots: &[Slot], key: &Probe<'_>, chunks: &Chunks) -> usize {
-    let same = |&slot: &Slot| chunks.compare_key(slot, key).is_eq();
-    let mut end = 1;
-    while end <= slots.len() && same(&slots[end - 1]) {
-        end *= 2;
+    /// How many slots at the beginning have the key of `key`.
+    fn count_first(&self, slots: &[Slot], key: Slot) -> usize {
+        let same = |&slot: &Slot| self.chunks.same_key(slot, key);
+        let mut end = 1;
+        while end <= slots.len() && same(&slots[end - 1]) {
+            end *= 2;
+        }
+        let (known, end) = (end / 2, end.min(slots.len()));
+        known + slots[known..end].partition_point(same)
     }
-    let (known, end) = (end / 2, end.min(slots.len()));
-    known + slots[known..end].partition_point(same)
-}
 
-/// How many slots at the end have it.
-fn count_last(slots: &[Slot], key: &Probe<'_>, chunks: &Chunks) -> usize {
-    let before = |&slot: &Slot| chunks.compare_key(slot, key).is_lt();
-    let len = slots.len();
-    let mut n = 1;
-    while n <= len && !before(&slots[len - n]) {
-        n *= 2;
+    /// How many slots at the end have it.
+    fn count_last(&self, slots: &[Slot], key: Slot) -> usize {
+        let other = |&slot: &Slot| !self.chunks.same_key(slot, key);
+        let len = slots.len();
+        let mut n = 1;
+        while n <= len && !other(&slots[len - n]) {
+            n *= 2;
+        }
+        let begin = len - n.min(len);
+        len - begin - slots[begin..len - n / 2].partition_point(other)
     }
-    let begin = len - n.min(len);
-    len - begin - slots[begin..len - n / 2].partition_point(before)
 }

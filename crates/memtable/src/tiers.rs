@@ -18,11 +18,10 @@
 
 use std::ops::Range;
 
-use frondb_core::SeqNo;
 use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::{ArrayBuilder, SortedArray};
+use crate::array::{ArrayBuilder, SeqSpan, SortedArray};
 use crate::gather::{Rests, sort_stable, take_first};
 
 /// Arrays of a level that become one of the next.
@@ -78,23 +77,23 @@ impl Tiers {
         arrays + merges + self.scratch.capacity() * size_of::<Slot>()
     }
 
-    /// Adds the newest slots, sorted. `min_seq` is their smallest SeqNo.
+    /// Adds the newest slots, sorted, whose SeqNos are `seqs`.
     ///
     /// Arrays of lower levels that stand before a larger new one would never meet their like
     /// again, so they go into it at once; together they are hardly larger than it.
-    pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut min_seq: SeqNo, chunks: &Chunks) {
+    pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
         let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
         let absorbed = self.levels.iter().take_while(lower).count();
         if absorbed > 0 {
             for array in self.arrays.drain(..absorbed) {
                 slots.extend_from_slice(array.slots());
-                min_seq = min_seq.min(array.min_seq());
+                seqs = seqs.joined(array.seqs());
             }
             self.levels.drain(..absorbed);
             sort_stable(&mut slots, chunks);
         }
-        let mut array = ArrayBuilder::new(slots.len(), min_seq);
+        let mut array = ArrayBuilder::new(slots.len(), seqs);
         array.extend(&slots);
         self.arrays.insert(0, array.finish());
         self.levels.insert(0, Some(level));
@@ -162,14 +161,13 @@ impl Merge {
     /// A merge of `inputs`, which are not empty.
     fn new(inputs: &[Arc<SortedArray>], level: u32) -> Self {
         let left = inputs.iter().map(|array| array.slots().len()).sum();
-        // SeqNos ascend towards the front of the list, so the last input has the smallest.
-        let min_seq = inputs[inputs.len() - 1].min_seq();
+        let seqs = inputs.iter().map(|array| array.seqs()).fold(SeqSpan::EMPTY, SeqSpan::joined);
         Self {
             inputs: inputs.to_vec(),
             done: vec![0; inputs.len()],
             left,
             level,
-            output: ArrayBuilder::new(left, min_seq),
+            output: ArrayBuilder::new(left, seqs),
             credit: 0,
         }
     }

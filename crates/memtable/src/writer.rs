@@ -8,7 +8,7 @@ use frondb_core::sync::{Arc, RwLock};
 use frondb_core::{MessageKind, RangeDelete, SeqNo};
 
 use crate::arena::{Arena, Chunks, Slot};
-use crate::array::rank_below;
+use crate::array::{SeqSpan, rank_below};
 use crate::gather::sort_stable;
 use crate::memtable::{Counters, Entry, Shared, State};
 use crate::order::KeyOrder;
@@ -30,10 +30,10 @@ pub(crate) struct Writer {
     /// Slots of the batch at hand.
     slots: Vec<Slot>,
     stretch: Stretch,
-    /// Slots of the tail, room for slots there, and their smallest SeqNo.
+    /// Slots of the tail, room for slots there, and their SeqNos.
     tail_len: usize,
     tail_capacity: usize,
-    tail_min_seq: SeqNo,
+    tail_seqs: SeqSpan,
     range_delete_bytes: usize,
     reservation: Reservation,
     sealed: bool,
@@ -51,7 +51,7 @@ impl Writer {
             stretch: Stretch::default(),
             tail_len: 0,
             tail_capacity: 0,
-            tail_min_seq: SeqNo::MAX,
+            tail_seqs: SeqSpan::EMPTY,
             range_delete_bytes: 0,
             reservation: budget.reserve(BudgetPart::Memtable, 0),
             sealed: false,
@@ -64,13 +64,12 @@ impl Writer {
         let chunks_before = self.arena.chunk_count();
         self.slots.clear();
         let (mut data_bytes, mut deletes) = (0, 0);
-        let (mut min_seq, mut max_seq) = (SeqNo::MAX, SeqNo::MIN);
+        let mut seqs = SeqSpan::EMPTY;
         for entry in batch {
             self.slots.push(self.arena.append(entry.key, entry.seq, entry.kind, entry.value));
             data_bytes += entry.key.len() + entry.value.len();
             deletes += u64::from(entry.kind == MessageKind::Delete);
-            min_seq = min_seq.min(entry.seq);
-            max_seq = max_seq.max(entry.seq);
+            seqs = seqs.joined(SeqSpan { min: entry.seq, max: entry.seq });
         }
         let new_chunks = self.arena.chunk_count() != chunks_before;
         if new_chunks {
@@ -85,9 +84,9 @@ impl Writer {
         add(&c.messages, batch.len() as u64);
         add(&c.deletes, deletes);
         add(&c.data_bytes, data_bytes as u64);
-        note_seqs(c, min_seq, max_seq);
+        note_seqs(c, seqs);
 
-        self.tail_min_seq = self.tail_min_seq.min(min_seq);
+        self.tail_seqs = self.tail_seqs.joined(seqs);
         if self.tail_len + batch.len() <= TAIL_SLOTS_MAX {
             self.insert_into_tail(shared, new_chunks);
         } else {
@@ -104,7 +103,7 @@ impl Writer {
         self.range_delete_bytes += 3 * bytes + 3 * size_of::<RangeDelete>();
         add(&c.data_bytes, bytes as u64);
         add(&c.range_deletes, 1);
-        note_seqs(c, range.seq, range.seq);
+        note_seqs(c, SeqSpan { min: range.seq, max: range.seq });
     }
 
     pub(crate) fn seal(&mut self, c: &Counters) {
@@ -182,11 +181,11 @@ impl Writer {
             self.choose_order(&mut slots);
         }
         let inserted = slots.len();
-        self.tiers.push(slots, self.tail_min_seq, &self.chunks);
+        self.tiers.push(slots, self.tail_seqs, &self.chunks);
         self.tiers.advance(inserted, &self.chunks);
         self.tier_bytes = self.tiers.bytes();
         self.tail_len = 0;
-        self.tail_min_seq = SeqNo::MAX;
+        self.tail_seqs = SeqSpan::EMPTY;
         let state = self.state();
         let retired = {
             let mut shared = shared.write();
@@ -230,7 +229,7 @@ fn add(counter: &frondb_core::sync::atomic::AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed) + n, Relaxed);
 }
 
-fn note_seqs(c: &Counters, min: SeqNo, max: SeqNo) {
+fn note_seqs(c: &Counters, SeqSpan { min, max }: SeqSpan) {
     c.max_seq.store(c.max_seq.load(Relaxed).max(max.get()), Relaxed);
     c.min_seq.store(c.min_seq.load(Relaxed).min(min.get()), Relaxed);
 }

@@ -1,0 +1,229 @@
+//! Samples of a tree's messages: what an estimate (`estimate.rs`) cannot know from counts.
+//!
+//! At quartiles of a long range all messages are looked at, to learn which share of them is obsolete. In
+//! a short one the entries are counted: a scan of what keys show costs little even where they are
+//! written all the time. Either reads at most a block of each source and ends with the leaf in which it
+//! began.
+
+use std::ops::Bound;
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+use frondb_merge::Merger;
+use frondb_trunk::{Node, segment};
+
+use crate::estimate::{KeySpace, Range, ends, messages, share};
+use crate::tree::Version;
+
+/// Samples of a long range, at quartiles of the messages.
+const PROBES: u64 = 4;
+
+/// Messages of such a sample.
+const PROBE_MESSAGES: u64 = 256;
+
+/// Keys of a range that are counted one by one, at most.
+const COUNTED_KEYS: u64 = 128;
+
+/// Halvings of the key space in search of a quartile.
+const HALVINGS: usize = 20;
+
+/// What samples found of complete keys.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sample {
+    puts: u64,
+    overwritten: u64,
+    deletes: u64,
+    met: u64,
+}
+
+/// The messages of one key in a sample.
+#[derive(Clone, Copy, Default)]
+struct OneKey {
+    puts: u64,
+    deletes: u64,
+    /// The newest is a put that nothing hides.
+    live: bool,
+}
+
+impl Sample {
+    fn add(&mut self, key: OneKey) {
+        self.puts += key.puts;
+        self.deletes += key.deletes;
+        if key.live {
+            self.overwritten += key.puts - 1;
+        } else if key.puts > 0 && key.deletes > 0 {
+            self.overwritten += key.puts - 1;
+            self.met += 1;
+        } else {
+            // All of them lie below a range delete.
+            self.overwritten += key.puts;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.puts + self.deletes == 0
+    }
+
+    /// How many of so many messages are deletes.
+    pub(crate) fn deletes_of(&self, messages: u64) -> u64 {
+        share(messages, self.deletes, self.puts + self.deletes)
+    }
+
+    /// How many of so many puts and deletes are entries.
+    pub(crate) fn live(&self, puts: u64, deletes: u64) -> u64 {
+        let overwritten = share(puts, self.overwritten, self.puts);
+        // A delete usually has something to delete.
+        let met = if self.deletes == 0 { deletes } else { share(deletes, self.met, self.deletes) };
+        puts.saturating_sub(overwritten).saturating_sub(met)
+    }
+}
+
+/// Keys at which about 0, 1, 2 and 3 quarters of the range's messages lie below.
+pub(crate) fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
+    let mut keys = vec![range.lo.clone()];
+    let all = messages(version, range)?;
+    let Some((least, most)) = ends(version, range) else { return Ok(keys) };
+    let space = KeySpace::between(&least, &most);
+    for i in 1..PROBES {
+        let wanted = share(all, i, PROBES);
+        let (mut from, mut to) = (space.from, space.to);
+        for _ in 0..HALVINGS {
+            let middle = u128::midpoint(from, to);
+            let below = range.clone().up_to(space.key(middle));
+            if messages(version, &below)? < wanted { from = middle } else { to = middle }
+        }
+        let key = space.key(to);
+        if key > range.lo && range.hi.as_ref().is_none_or(|hi| key < *hi) {
+            keys.push(key);
+        }
+    }
+    keys.dedup();
+    Ok(keys)
+}
+
+/// Counts the entries in `[lo, hi)`; `None` if there are too many keys, or they lie in several leaves.
+pub(crate) fn counted(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+) -> Result<Option<u64>> {
+    let Ahead { mut merge, gone, end } = ahead(version, snapshot, lo, hi, true)?;
+    if end.as_deref() != hi {
+        return Ok(None);
+    }
+    let (mut keys, mut entries) = (0, 0);
+    let mut seen = false;
+    while merge.next()? {
+        let (seq, kind) = (merge.seq(), merge.kind());
+        // The newest that is visible says what a key has.
+        seen &= merge.same_key();
+        if seen || seq > snapshot {
+            continue;
+        }
+        seen = true;
+        if keys == COUNTED_KEYS {
+            return Ok(None);
+        }
+        keys += 1;
+        let hidden = seq < gone.newest_covering(merge.key(), snapshot)
+            || is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
+        entries += u64::from(kind != MessageKind::Delete && !hidden);
+    }
+    Ok(Some(entries))
+}
+
+/// Whether a range delete of a node on its path hides a message from `snapshot`.
+fn is_hidden(root: &Node, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
+    let mut node = root;
+    loop {
+        if seq < node.range_deletes.newest_covering(key, snapshot) {
+            return true;
+        }
+        match node.child_for(key) {
+            Some(child) => node = child,
+            None => return false,
+        }
+    }
+}
+
+/// The messages from a key on, within the leaf there.
+struct Ahead {
+    merge: Merger,
+    /// Range deletes of memtables: those of nodes are not in it.
+    gone: RangeDeletes,
+    /// First key beyond them.
+    end: Option<Vec<u8>>,
+}
+
+fn ahead(
+    version: &Version,
+    snapshot: SeqNo,
+    at: &[u8],
+    hi: Option<&[u8]>,
+    only_visible: bool,
+) -> Result<Ahead> {
+    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
+    let (from, to) =
+        (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+    // Those of memtables were taken from the counts: what they hide counts nowhere.
+    let mut gone = Vec::new();
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    for slot in version.slots() {
+        gone.extend(slot.memtable.range_deletes().iter().cloned());
+        let cursor = slot.memtable.cursor(Direction::Forward, from, to, snapshot);
+        sources.push(Box::new(if only_visible { cursor.only_visible() } else { cursor }));
+        for run in slot.runs() {
+            sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
+        }
+    }
+    let gone = RangeDeletes::new(gone);
+    sources.extend(part.sources);
+    let end = part.hi.as_deref().map(<[u8]>::to_vec);
+    Ok(Ahead { merge: Merger::new(sources, Direction::Forward), gone, end })
+}
+
+/// Looks at the messages from `at` on, within the leaf there.
+pub(crate) fn probe(
+    version: &Version,
+    snapshot: SeqNo,
+    at: &[u8],
+    hi: Option<&[u8]>,
+    sample: &mut Sample,
+) -> Result<()> {
+    let Ahead { mut merge, gone, .. } = ahead(version, snapshot, at, hi, false)?;
+    let mut key: Option<OneKey> = None;
+    for seen in 0.. {
+        let more = merge.next()?;
+        if (!more || !merge.same_key())
+            && let Some(key) = key.take()
+        {
+            sample.add(key);
+        }
+        if !more {
+            return Ok(());
+        }
+        if seen >= PROBE_MESSAGES {
+            break;
+        }
+        let (seq, kind) = (merge.seq(), merge.kind());
+        if seq > snapshot || seq < gone.newest_covering(merge.key(), snapshot) {
+            continue;
+        }
+        let put = kind != MessageKind::Delete;
+        let first = key.is_none();
+        let key = key.get_or_insert_default();
+        key.puts += u64::from(put);
+        key.deletes += u64::from(!put);
+        if first {
+            key.live = put && !is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
+        }
+    }
+    // A key of which not all was seen, unless it is one that has hundreds of messages.
+    if let Some(key) = key
+        && key.puts + key.deletes >= PROBE_MESSAGES / 2
+    {
+        sample.add(key);
+    }
+    Ok(())
+}
