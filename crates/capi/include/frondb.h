@@ -1491,6 +1491,22 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
+ * Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
+ * the end), and says whether those were all keys there. Deleted keys whose deletes still lie in the
+ * tree count as keys. Costs as much as a scan of these keys that does not look at their values.
+ *
+ * Threads: any.
+ *
+ * Errors: as frondb_tree_get().
+ */
+frondb_error *frondb_tree_count_first(frondb_tree *tree,
+                                      frondb_slice lo,
+                                      const frondb_slice *hi,
+                                      uint64_t max_keys,
+                                      uint64_t *count,
+                                      bool *is_all);
+
+/**
  * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
  * counts alone: cheaper than frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
  *

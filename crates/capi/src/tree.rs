@@ -262,6 +262,31 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
+/// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
+/// the end), and says whether those were all keys there. Deleted keys whose deletes still lie in the
+/// tree count as keys. Costs as much as a scan of these keys that does not look at their values.
+///
+/// Threads: any.
+///
+/// Errors: as frondb_tree_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_count_first(
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    max_keys: u64,
+    count: Option<&mut MaybeUninit<u64>>,
+    is_all: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (count, is_all, tree) = (out(count)?, out(is_all)?, handle::shared::<Tree>(tree)?);
+        let first = tree.count_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
+        count.write(first.count);
+        is_all.write(first.is_all);
+        Ok(())
+    })
+}
+
 /// How many messages a key range has.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -29,6 +29,7 @@ use crate::plans::plan_all;
 use crate::prepared;
 use crate::read::{self, Snapshot};
 use crate::recovery::{self, Recovery};
+use crate::sample::{FirstEntries, count_first};
 use crate::split::split_keys;
 use crate::stats::{Counters, EngineStats, TreeStats};
 use crate::tree::Tree;
@@ -360,6 +361,24 @@ impl Engine {
             // In this order, as for every read.
             let version = tree.0.version();
             estimate(&version, env.oracle.visible(), lo, hi)
+        })
+    }
+
+    /// Counts the entries among the first `max_keys` keys of `[lo, hi)`.
+    pub fn count_first(
+        &self,
+        tree: &Tree,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        max_keys: u64,
+    ) -> Result<FirstEntries> {
+        self.check_read(tree, None)?;
+        if hi.is_some_and(|hi| hi <= lo) {
+            return Ok(FirstEntries { is_all: true, ..FirstEntries::default() });
+        }
+        self.shared.env.while_open(|env| {
+            let version = tree.0.version();
+            count_first(&version, env.oracle.visible(), lo, hi, max_keys)
         })
     }
 

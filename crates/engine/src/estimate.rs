@@ -29,7 +29,7 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_trunk::Node;
 
-use crate::sample::{Sample, counted, probe, quartiles};
+use crate::sample::{COUNTED_KEYS, Sample, count_first, probe, quartiles};
 use crate::tree::Version;
 
 /// An estimate of what a key range holds.
@@ -73,24 +73,28 @@ pub(crate) fn estimate(
     let least = sum.base.saturating_sub(sum.deletes);
     let entries = if !sum.range_deletes && puts - puts / 5 <= least {
         u64::midpoint(puts, least.min(puts))
-    } else if let Some(entries) = counted(version, snapshot, lo, hi)? {
-        entries
     } else {
-        let mut sample = Sample::default();
-        for at in quartiles(version, &range)? {
-            probe(version, snapshot, &at, hi, &mut sample)?;
-        }
-        if sample.is_empty() && sum.range_deletes {
-            // Runs of which a range delete hides all are no sources.
-            0
-        } else if sum.rough {
-            let deletes = sample.deletes_of(sum.entries);
-            sample.live(sum.entries - deletes, deletes)
-        } else {
-            sample.live(puts, sum.deletes)
-        }
+        let first = count_first(version, snapshot, lo, hi, COUNTED_KEYS)?;
+        if first.is_all { first.count } else { sampled(version, snapshot, &range, sum)? }
     };
     Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
+}
+
+/// The entries of a range with these messages, by samples.
+fn sampled(version: &Version, snapshot: SeqNo, range: &Range, sum: Sum) -> Result<u64> {
+    let mut sample = Sample::default();
+    for at in quartiles(version, range)? {
+        probe(version, snapshot, &at, range.hi.as_deref(), &mut sample)?;
+    }
+    Ok(if sample.is_empty() && sum.range_deletes {
+        // Runs of which a range delete hides all are no sources.
+        0
+    } else if sum.rough {
+        let deletes = sample.deletes_of(sum.entries);
+        sample.live(sum.entries - deletes, deletes)
+    } else {
+        sample.live(sum.entries.saturating_sub(sum.deletes), sum.deletes)
+    })
 }
 
 /// A key range; of a range delete with its SeqNo.

@@ -64,6 +64,7 @@ pub use hook::{CommitHook, CommitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;
 pub use recovery::Recovery;
+pub use sample::FirstEntries;
 pub use stats::{EngineStats, TreeStats};
 pub use transaction::{
     Committing, Isolation, ReadLock, Savepoint, Transaction, TransactionCursor,

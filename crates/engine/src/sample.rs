@@ -2,8 +2,7 @@
 //!
 //! At quartiles of a long range all messages are looked at, to learn which share of them is obsolete. In
 //! a short one the entries are counted: a scan of what keys show costs little even where they are
-//! written all the time. Either reads at most a block of each source and ends with the leaf in which it
-//! began.
+//! written all the time. Either reads a block or two of each source.
 
 use std::ops::Bound;
 
@@ -21,8 +20,8 @@ const PROBES: u64 = 4;
 /// Messages of such a sample.
 const PROBE_MESSAGES: u64 = 256;
 
-/// Keys of a range that are counted one by one, at most.
-const COUNTED_KEYS: u64 = 128;
+/// Keys of a range that are counted one by one for an estimate, at most.
+pub(crate) const COUNTED_KEYS: u64 = 128;
 
 /// Halvings of the key space in search of a quartile.
 const HALVINGS: usize = 20;
@@ -101,36 +100,51 @@ pub(crate) fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>
     Ok(keys)
 }
 
-/// Counts the entries in `[lo, hi)`; `None` if there are too many keys, or they lie in several leaves.
-pub(crate) fn counted(
+/// Entries at the beginning of a key range, counted one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct FirstEntries {
+    /// How many there are among the keys that were looked at.
+    pub count: u64,
+    /// Whether those are all keys of the range.
+    pub is_all: bool,
+}
+
+/// Counts the entries among the first `max_keys` keys of `[lo, hi)`.
+pub(crate) fn count_first(
     version: &Version,
     snapshot: SeqNo,
     lo: &[u8],
     hi: Option<&[u8]>,
-) -> Result<Option<u64>> {
-    let Ahead { mut merge, gone, end } = ahead(version, snapshot, lo, hi, true)?;
-    if end.as_deref() != hi {
-        return Ok(None);
-    }
-    let (mut keys, mut entries) = (0, 0);
-    let mut seen = false;
-    while merge.next()? {
-        let (seq, kind) = (merge.seq(), merge.kind());
-        // The newest that is visible says what a key has.
-        seen &= merge.same_key();
-        if seen || seq > snapshot {
-            continue;
+    max_keys: u64,
+) -> Result<FirstEntries> {
+    let (mut keys, mut count) = (0, 0);
+    let mut at = lo.to_vec();
+    loop {
+        let Ahead { mut merge, gone, end } = ahead(version, snapshot, &at, hi, true)?;
+        let mut seen = false;
+        while merge.next()? {
+            let (seq, kind) = (merge.seq(), merge.kind());
+            // The newest that is visible says what a key has.
+            seen &= merge.same_key();
+            if seen || seq > snapshot {
+                continue;
+            }
+            seen = true;
+            if keys == max_keys {
+                return Ok(FirstEntries { count, is_all: false });
+            }
+            keys += 1;
+            let hidden = seq < gone.newest_covering(merge.key(), snapshot)
+                || is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
+            count += u64::from(kind != MessageKind::Delete && !hidden);
         }
-        seen = true;
-        if keys == COUNTED_KEYS {
-            return Ok(None);
+        match end {
+            // The next leaf.
+            Some(end) if Some(&*end) != hi => at = end,
+            _ => return Ok(FirstEntries { count, is_all: true }),
         }
-        keys += 1;
-        let hidden = seq < gone.newest_covering(merge.key(), snapshot)
-            || is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
-        entries += u64::from(kind != MessageKind::Delete && !hidden);
     }
-    Ok(Some(entries))
 }
 
 /// Whether a range delete of a node on its path hides a message from `snapshot`.

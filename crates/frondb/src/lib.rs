@@ -56,9 +56,9 @@ pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
     Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo, Durability, EngineStats as Stats,
-    FileInfo, FileKind, Isolation, LockInfo, LockMode, Locked, RangeEstimate, RangeMessages,
-    Recovery, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook,
-    WaitInfo, WaitNotice,
+    FileInfo, FileKind, FirstEntries, Isolation, LockInfo, LockMode, Locked, RangeEstimate,
+    RangeMessages, Recovery, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait,
+    WaitHook, WaitInfo, WaitNotice,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -2,7 +2,9 @@
 
 use frondb_core::sync::Arc;
 use frondb_core::{Result, TreeId};
-use frondb_engine::{Durability, Engine, RangeEstimate, RangeMessages, Snapshot, TreeStats};
+use frondb_engine::{
+    Durability, Engine, FirstEntries, RangeEstimate, RangeMessages, Snapshot, TreeStats,
+};
 
 use crate::cursor::{Cursor, CursorOptions};
 use crate::options::TreeOptions;
@@ -201,6 +203,33 @@ impl Tree {
     /// As [`get`](Self::get).
     pub fn estimate(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.engine.estimate(&self.inner, lo, hi)
+    }
+
+    /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (`None`: to the end), and says
+    /// whether those were all keys there. Deleted keys whose deletes still lie in the tree count as
+    /// keys. For an optimizer that wants to know whether a range is short: costs as much as a scan
+    /// of these keys that does not look at their values.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.create_tree("t", TreeOptions::default())?;
+    /// for n in 0..10u8 {
+    ///     tree.put(&[n], b"")?;
+    /// }
+    /// let first = tree.count_first(&[2], Some(&[6]), 100)?;
+    /// assert!(first.count == 4 && first.is_all);
+    /// assert!(!tree.count_first(&[2], None, 5)?.is_all);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn count_first(&self, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<FirstEntries> {
+        self.engine.count_first(&self.inner, lo, hi, max_keys)
     }
 
     /// About how many messages `[lo, hi)` (`None`: to the end) holds: puts, deletes and updates,
