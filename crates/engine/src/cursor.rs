@@ -407,7 +407,7 @@ impl Cursor {
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         for slot in version.slots() {
             if !slot.memtable.is_empty() {
-                let memtable = slot.memtable.cursor(direction, from, to, seq).only_visible();
+                let memtable = slot.memtable.visible_cursor(direction, from, to, seq);
                 sources.push(Box::new(memtable));
             }
             for run in slot.runs() {

@@ -185,8 +185,11 @@ fn ahead(
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     for slot in version.slots() {
         gone.extend(slot.memtable.range_deletes().iter().cloned());
-        let cursor = slot.memtable.cursor(Direction::Forward, from, to, snapshot);
-        sources.push(Box::new(if only_visible { cursor.only_visible() } else { cursor }));
+        let memtable = &slot.memtable;
+        sources.push(Box::new(match only_visible {
+            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot),
+            false => memtable.cursor(Direction::Forward, from, to, snapshot),
+        }));
         for run in slot.runs() {
             sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
         }

@@ -3,6 +3,10 @@
 //! A search begins in the samples, the bits of every 32nd slot: they are few enough to stay in
 //! the processor's cache, and what is left to search is half a kilobyte.
 //!
+//! Where rows are written over and over, most messages are obsolete soon after they came. A snapshot that
+//! sees all of an array sees only the newest message of a key there (with those that an update needs),
+//! so an array with many obsolete ones has another of those that are not.
+//!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
 //! disjoint from those of every other array of the memtable.
 
@@ -16,6 +20,8 @@ use frondb_core::sync::Arc;
 use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
+/// An array with fewer obsolete slots is small or hardly slower to read than without.
+const OBSOLETE_MIN: usize = 64;
 /// Slots from one sample to the next.
 const SAMPLE_SLOTS: usize = 32;
 
@@ -26,6 +32,8 @@ pub(crate) struct SortedArray {
     samples: Vec<u64>,
     filter: Filter,
     seqs: SeqSpan,
+    /// The slots that are not obsolete, if those are few.
+    newest: Option<Box<Self>>,
 }
 
 /// From the smallest SeqNo to the largest.
@@ -50,6 +58,9 @@ impl SeqSpan {
 /// An array that is being filled from its beginning.
 pub(crate) struct ArrayBuilder {
     array: SortedArray,
+    obsolete: usize,
+    /// Whether older messages of the last slot's key are obsolete.
+    settled: bool,
 }
 
 impl ArrayBuilder {
@@ -58,14 +69,24 @@ impl ArrayBuilder {
         let memory = Buf::packed(slots.max(1) * size_of::<Slot>());
         let samples = Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS));
         let filter = Filter::with_capacity(slots);
-        Self { array: SortedArray { memory, len: 0, samples, filter, seqs } }
+        let array = SortedArray { memory, len: 0, samples, filter, seqs, newest: None };
+        Self { array, obsolete: 0, settled: false }
     }
 
     /// Appends slots, none before what is there.
     ///
     /// # Panics
     /// If there is no room for them.
-    pub(crate) fn extend(&mut self, slots: &[Slot]) {
+    pub(crate) fn extend(&mut self, slots: &[Slot], chunks: &Chunks) {
+        let mut last = self.array.slots().last().copied();
+        for &slot in slots {
+            self.obsolete += usize::from(follows(last, slot, &mut self.settled, chunks));
+            last = Some(slot);
+        }
+        self.append(slots);
+    }
+
+    fn append(&mut self, slots: &[Slot]) {
         let array = &mut self.array;
         let to_sample = array.len.next_multiple_of(SAMPLE_SLOTS) - array.len;
         let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
@@ -81,9 +102,30 @@ impl ArrayBuilder {
         self.array.bytes()
     }
 
-    pub(crate) fn finish(self) -> Arc<SortedArray> {
+    pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
+        let len = self.array.len;
+        if self.obsolete >= OBSOLETE_MIN.max(len / 2) {
+            let mut newest = Self::new(len - self.obsolete, self.array.seqs);
+            let (mut last, mut settled) = (None, false);
+            for &slot in self.array.slots() {
+                if !follows(last, slot, &mut settled, chunks) {
+                    newest.append(&[slot]);
+                }
+                last = Some(slot);
+            }
+            self.array.newest = Some(Box::new(newest.array));
+        }
         Arc::new(self.array)
     }
+}
+
+/// Whether `slot` is obsolete behind `last`, which says whether older ones of its key are.
+#[inline]
+fn follows(last: Option<Slot>, slot: Slot, settled: &mut bool, chunks: &Chunks) -> bool {
+    if !last.is_some_and(|last| chunks.same_key(last, slot)) {
+        *settled = false;
+    }
+    std::mem::replace(settled, *settled || !slot.is_update())
 }
 
 impl SortedArray {
@@ -103,6 +145,12 @@ impl SortedArray {
         self.seqs.max <= snapshot
     }
 
+    /// What `snapshot` may see of it, without much that is obsolete at it.
+    #[inline]
+    pub(crate) fn seen_by(&self, snapshot: SeqNo) -> &Self {
+        self.newest.as_deref().filter(|_| self.is_visible(snapshot)).unwrap_or(self)
+    }
+
     /// Whether a search for the key can be spared.
     #[inline]
     pub(crate) fn excludes(&self, probe: &Probe<'_>, hash: u64) -> bool {
@@ -120,6 +168,7 @@ impl SortedArray {
             + self.memory.footprint()
             + self.samples.capacity() * size_of::<u64>()
             + self.filter.bytes()
+            + self.newest.as_ref().map_or(0, |newest| newest.bytes())
     }
 
     /// How many slots have a smaller key.

@@ -9,7 +9,7 @@ use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Probe, Slot};
-use crate::array::{rank_below, rank_through};
+use crate::array::{SortedArray, rank_below, rank_through};
 use crate::gather::{Rests, take_first, take_last};
 use crate::memtable::State;
 use crate::skim::Skim;
@@ -50,10 +50,17 @@ pub struct MemCursor {
 enum How {
     /// All of them: whoever merges them needs every message.
     All,
-    /// All of them while keys have hardly more than one message; see [`MemCursor::only_visible`].
+    /// All of them while keys have hardly more than one message; see `Memtable::visible_cursor`.
     Pieces,
     /// What the snapshot may see, key by key: keys were met that have many messages.
     Skim,
+}
+
+impl How {
+    /// The slots of an array that are gathered.
+    fn of(self, array: &SortedArray, snapshot: SeqNo) -> &SortedArray {
+        if self == Self::All { array } else { array.seen_by(snapshot) }
+    }
 }
 
 /// What was not gathered yet.
@@ -86,18 +93,11 @@ impl MemCursor {
         direction: Direction,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
+        only_visible: bool,
     ) -> Self {
-        let source = Some(Remaining::new(state, tail, bounds, snapshot));
-        Self { source, direction, snapshot, ..Self::empty() }
-    }
-
-    /// Leaves out, where that saves work, what no reader of the cursor's snapshot can see: messages of a
-    /// key that are older than a visible put or delete of it. A row that was written a thousand times
-    /// then costs a scan hardly more than another.
-    #[must_use]
-    pub fn only_visible(mut self) -> Self {
-        self.how = How::Pieces;
-        self
+        let how = if only_visible { How::Pieces } else { How::All };
+        let source = Some(Remaining::new(state, tail, bounds, snapshot, how));
+        Self { source, direction, snapshot, how, ..Self::empty() }
     }
 
     pub(crate) fn in_large_chunks(mut self) -> Self {
@@ -107,7 +107,13 @@ impl MemCursor {
 }
 
 impl Remaining {
-    fn new(state: Arc<State>, tail: Vec<Slot>, bounds: Bounds<'_>, snapshot: SeqNo) -> Self {
+    fn new(
+        state: Arc<State>,
+        tail: Vec<Slot>,
+        bounds: Bounds<'_>,
+        snapshot: SeqNo,
+        how: How,
+    ) -> Self {
         let chunks = &state.chunks;
         let tail_range = range(
             bounds,
@@ -122,6 +128,7 @@ impl Remaining {
             .enumerate()
             .filter(|(_, array)| array.seqs().min <= snapshot)
             .map(|(i, array)| {
+                let array = how.of(array, snapshot);
                 let range = range(
                     bounds,
                     chunks,
@@ -153,7 +160,8 @@ impl Remaining {
         let mut rests: Rests<'_> = SmallVec::new();
         rests.push(&tail[tail_range.clone()]);
         let arrays = &state.arrays;
-        rests.extend(ranges.iter().map(|(i, range)| &arrays[*i as usize].slots()[range.clone()]));
+        let slots = |i: &u32| how.of(&arrays[*i as usize], snapshot).slots();
+        rests.extend(ranges.iter().map(|(i, range)| &slots(i)[range.clone()]));
         let chunks = &state.chunks;
         let passed = match (how, direction) {
             (How::Skim, _) => {

@@ -94,8 +94,8 @@ impl Tiers {
             sort_stable(&mut slots, chunks);
         }
         let mut array = ArrayBuilder::new(slots.len(), seqs);
-        array.extend(&slots);
-        self.arrays.insert(0, array.finish());
+        array.extend(&slots, chunks);
+        self.arrays.insert(0, array.finish(chunks));
         self.levels.insert(0, Some(level));
     }
 
@@ -106,7 +106,7 @@ impl Tiers {
         }
         while let Some(done) = self.merges.iter().position(Merge::is_done) {
             let merge = self.merges.swap_remove(done);
-            self.install(merge);
+            self.install(merge, chunks);
         }
         while let Some((inputs, level)) = self.due() {
             self.levels[inputs.clone()].fill(None);
@@ -121,13 +121,13 @@ impl Tiers {
     }
 
     /// Puts the output of a finished merge in the place of its inputs.
-    fn install(&mut self, merge: Merge) {
+    fn install(&mut self, merge: Merge, chunks: &Chunks) {
         let first = |array: &Arc<SortedArray>| Arc::ptr_eq(array, &merge.inputs[0]);
         let Some(start) = self.arrays.iter().position(first) else {
             unreachable!("the inputs of a merge stay in the list until it is done");
         };
         let inputs = start..start + merge.inputs.len();
-        self.arrays.splice(inputs.clone(), [merge.output.finish()]);
+        self.arrays.splice(inputs.clone(), [merge.output.finish(chunks)]);
         self.levels.splice(inputs, [Some(merge.level)]);
     }
 
@@ -187,7 +187,7 @@ impl Merge {
             for ((array, done), rest) in self.inputs.iter().zip(&mut self.done).zip(rests) {
                 *done = array.slots().len() - rest.len();
             }
-            self.output.extend(scratch);
+            self.output.extend(scratch, chunks);
             self.left -= scratch.len();
             self.credit = self.credit.saturating_sub(scratch.len());
         }

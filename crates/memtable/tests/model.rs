@@ -61,7 +61,7 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
         for direction in [Direction::Forward, Direction::Backward] {
             let got = collect(table.cursor(direction, from, to, snapshot), direction);
             assert!(got == expected, "{direction:?} {from:?} {to:?} {snapshot}");
-            let cursor = table.cursor(direction, from, to, snapshot).only_visible();
+            let cursor = table.visible_cursor(direction, from, to, snapshot);
             let got = collect(cursor, direction);
             let what = format!("visible, {direction:?} {from:?} {to:?} {snapshot}");
             assert!(visible(&got) == visible(&expected), "{what}");
@@ -166,7 +166,7 @@ fn a_reader_passes_over_what_it_cannot_see() {
     for direction in [Direction::Forward, Direction::Backward] {
         for snapshot in [SeqNo::MAX, SeqNo(KEYS * ROUNDS / 2)] {
             let all = (Bound::Unbounded, Bound::Unbounded);
-            let cursor = table.cursor(direction, all.0, all.1, snapshot).only_visible();
+            let cursor = table.visible_cursor(direction, all.0, all.1, snapshot);
             let got = collect(cursor, direction);
             assert_eq!(visible(&got).len() as u64, KEYS);
             assert!((got.len() as u64) < 2 * KEYS, "{} messages for {KEYS} keys", got.len());
