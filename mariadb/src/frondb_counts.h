@@ -32,6 +32,8 @@ class RowCount {
 /** What a transaction has counted. Used by its connection's thread alone. */
 class TransactionCounts {
  public:
+  /** Whether the transaction has neither inserted nor deleted a row. */
+  bool empty() const { return tables_.empty(); }
   /** A row more or less. */
   void add(const std::shared_ptr<RowCount> &count, int64_t rows);
   void end_statement();

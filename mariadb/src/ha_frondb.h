@@ -268,7 +268,7 @@ class ha_frondb final : public handler {
   int tell_size(uint flag);
   void tell_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
-  int count_first(frondb_tree *tree, const frondb_slice *to, ha_rows *rows, bool *is_all);
+  int count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries);
   /** The statement has written so many rows more. */
   void count(int64_t rows);
   int begin_statement(THD *thd, thr_lock_type type);

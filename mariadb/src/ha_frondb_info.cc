@@ -22,12 +22,11 @@ constexpr uint BLOCK_BYTES = 16 << 10;
 /** Bytes that a row or an entry takes in another engine besides its fields: the optimizer's constants
     are made for such. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with fewer entries is counted, if it may have so few by its messages. */
-constexpr size_t COUNTED_MAX = 32;
-constexpr uint64_t COUNTED_MESSAGES_MAX = 256;
-constexpr size_t COUNTED_BYTES = 64 << 10;
-/** One with more messages is counted up to so many keys, without a look at rows. */
+/** A range with fewer keys is counted. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
+/** Entries that are read to count what the transaction itself has written, blocks being larger. */
+constexpr size_t OWN_MAX = 32;
+constexpr size_t OWN_BYTES = 64 << 10;
 /** Where more entries will be read the engine may look how many of the messages are live. */
 constexpr double LOOKED_AT_MIN = 1000;
 
@@ -164,46 +163,42 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
+  uint64_t least;
+  bool is_all;
+  if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &least, &is_all)) {
+    return ha_error(error);
+  }
+  if (is_all) {
+    if (int error = count_own(tree, to, &least)) return error;
+    *rows = std::max<ha_rows>(1, least);
+    return 0;
+  }
   frondb_message_counts part, whole;
   if (Error error = frondb_tree_messages(tree, slice(lo_), to, &part)) return ha_error(error);
-  ha_rows least = 1;
-  if (part.all <= COUNTED_MESSAGES_MAX) {
-    bool is_all;
-    if (int error = count_first(tree, to, &least, &is_all)) return error;
-    *rows = least = std::max<ha_rows>(1, least);
-    if (is_all) return 0;
-  } else if (part.base <= COUNTED_MESSAGES_MAX) {
-    // Many messages, few of them merged: of few rows that are written over and over, or new ones.
-    uint64_t count;
-    bool is_all;
-    if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &count, &is_all)) {
-      return ha_error(error);
-    }
-    *rows = least = std::max<ha_rows>(1, count);
-    if (is_all) return 0;
-  }
   if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
   double live = live_rows(part, whole, double(stats.records));
-  *rows = std::max<ha_rows>(least, ha_rows(live));
+  *rows = std::max<ha_rows>({1, least, ha_rows(live)});
   if (live < LOOKED_AT_MIN) return 0;
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
-  *rows = std::max<ha_rows>(least, estimate.entries);
+  *rows = std::max<ha_rows>({1, least, estimate.entries});
   return 0;
 }
 
-/** Counts the first entries of a range: blocks are larger than small ones. */
-int ha_frondb::count_first(frondb_tree *tree, const frondb_slice *to, ha_rows *rows, bool *is_all) {
+/** Makes of the committed entries of a short range those that the transaction sees: what it has inserted
+    or deleted counts for it, up to a limit. */
+int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
   // Who will read without locks sees what it has written itself; others must not fix a snapshot here.
-  Cursor cursor;
   bool is_plain = row_lock_ == FRONDB_LOCK_NONE && connection_ && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
-  Error failed = is_plain ? frondb_txn_cursor(connection_->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
-                                              cursor.out())
-                          : frondb_tree_cursor(tree, slice(lo_), to, nullptr, cursor.out());
-  if (failed) return ha_error(failed);
+  if (!is_plain || connection_->counts().empty()) return 0;
+  Cursor cursor;
+  if (Error error = frondb_txn_cursor(connection_->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
+                                      cursor.out())) {
+    return ha_error(error);
+  }
   frondb_rows read;
-  if (Error error = frondb_cursor_next_batch(cursor.get(), COUNTED_MAX, COUNTED_BYTES, &read)) return ha_error(error);
-  *rows = read.count;
-  *is_all = !frondb_cursor_is_valid(cursor.get());
+  if (Error error = frondb_cursor_next_batch(cursor.get(), OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
+  bool is_all = !frondb_cursor_is_valid(cursor.get());
+  *entries = is_all ? read.count : std::max<uint64_t>(*entries, read.count);
   return 0;
 }

@@ -264,7 +264,8 @@ pub extern "C" fn frondb_tree_estimate(
 
 /// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
 /// the end), and says whether those were all keys there. Deleted keys whose deletes still lie in the
-/// tree count as keys. Costs as much as a scan of these keys that does not look at their values.
+/// tree count as keys. Costs as much as a scan of these keys that does not look at their values. If it
+/// is known without a look that there are several times as many keys, 0 is counted and nothing read.
 ///
 /// Threads: any.
 ///

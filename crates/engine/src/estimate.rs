@@ -344,6 +344,13 @@ pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
     Ok(range_messages(version, range)?.all)
 }
 
+/// About how many messages of the range are consolidated: each has a key of its own.
+pub(crate) fn consolidated(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    let mut sum = Sum::default();
+    add(&version.trunk.root, lo, hi, &mut sum)?;
+    Ok(sum.base)
+}
+
 /// The same, with those of bases.
 pub(crate) fn range_messages(version: &Version, range: &Range) -> Result<RangeMessages> {
     let mut sum = Sum::default();

@@ -11,7 +11,7 @@ use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 use frondb_merge::Merger;
 use frondb_trunk::{Node, segment};
 
-use crate::estimate::{KeySpace, Range, ends, messages, share};
+use crate::estimate::{KeySpace, Range, consolidated, ends, messages, share};
 use crate::tree::Version;
 
 /// Samples of a long range, at quartiles of the messages.
@@ -22,6 +22,9 @@ const PROBE_MESSAGES: u64 = 256;
 
 /// Keys of a range that are counted one by one for an estimate, at most.
 pub(crate) const COUNTED_KEYS: u64 = 128;
+
+/// How many times as many keys as asked for counts must show, so that none are counted one by one.
+const KEYS_KNOWN_FACTOR: u64 = 4;
 
 /// Halvings of the key space in search of a quartile.
 const HALVINGS: usize = 20;
@@ -110,7 +113,8 @@ pub struct FirstEntries {
     pub is_all: bool,
 }
 
-/// Counts the entries among the first `max_keys` keys of `[lo, hi)`.
+/// Counts the entries among the first `max_keys` keys of `[lo, hi)`; none, and reads nothing, if counts
+/// tell that there are far more keys.
 pub(crate) fn count_first(
     version: &Version,
     snapshot: SeqNo,
@@ -118,6 +122,10 @@ pub(crate) fn count_first(
     hi: Option<&[u8]>,
     max_keys: u64,
 ) -> Result<FirstEntries> {
+    // Counts are of whole blocks.
+    if consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys {
+        return Ok(FirstEntries::default());
+    }
     let (mut keys, mut count) = (0, 0);
     let mut at = lo.to_vec();
     loop {
