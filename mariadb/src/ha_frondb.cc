@@ -270,6 +270,8 @@ int ha_frondb::reset() {
   at_ = 0;
   has_range_end_ = has_last_key_ = is_sql_handler_ = false;
   key_read_ = has_written_ = false;
-  connection_ = nullptr;
+  // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
+  // the server's own tables.
+  if (lock_type_ == TL_UNLOCK) connection_ = nullptr;
   return 0;
 }
