@@ -229,11 +229,13 @@ Error Dictionary::make_trees(const TableRecord &record,
   return {};
 }
 
+void Dictionary::forget_changes(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  changing_->last.erase(table);
+}
+
 void Dictionary::drop_trees(const TableRecord &record) {
-  {
-    std::lock_guard<std::mutex> guard(changing_->mutex);
-    changing_->last.erase(record.number);
-  }
+  forget_changes(record.number);
   for (const IndexRecord &index : record.indexes)
     // What cannot be dropped now, the next start drops: no record names it.
     Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
@@ -349,7 +351,11 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (Error error = forget(batch, record.number)) return error;
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
   may_crash_at("drop: record removed");
-  drop_trees(record);
+  forget_changes(record.number);
+  std::vector<std::string> names;
+  for (const IndexRecord &index : record.indexes) names.push_back(tree_name(record.number, index.number));
+  // A temporary table may be dropped within the transaction that has filled it.
+  retire(names);
   may_crash_at("drop: trees dropped");
   return {};
 }

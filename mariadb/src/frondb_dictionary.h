@@ -74,10 +74,11 @@ class Dictionary {
                const std::vector<frondb_tree_options *> &options);
   /** Changes what is kept of tables, all of them or none. Their trees are the caller's business. */
   Error alter(const std::vector<TableChange> &changes);
-  /** Drops trees that no record names; those that a transaction has written to when it has ended. */
+  /** Drops trees that no record names. Those that a transaction has written to which has not ended it cannot
+      commit without: the next call drops them, or the next start. */
   void retire(const std::vector<std::string> &names);
   Error rename(const std::string &from, const std::string &to, bool *found);
-  /** Removes the record, then drops the trees. */
+  /** Removes the record, then retires the trees. */
   Error drop(const std::string &key, bool *found);
   /** All tables of a database of the server, "db/". */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
@@ -105,6 +106,7 @@ class Dictionary {
   void note_change(uint64_t table);
   Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
   Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
+  void forget_changes(uint64_t table);
   void drop_trees(const TableRecord &record);
   Error forget(const Batch &batch, uint64_t table);
   Error put_record(const Batch &batch, const std::string &key, const TableRecord &record);

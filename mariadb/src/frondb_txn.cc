@@ -156,6 +156,7 @@ void Connection::end() {
   is_ordered_ = false;
   statement_ = 0;
   in_statement_ = locks_ = false;
+  if (std::exchange(has_dropped_, false)) dictionary().retire({});
 }
 
 int Connection::end_statement() {

@@ -63,6 +63,9 @@ class Connection {
   int commit(MYSQL_THD thd, bool all);
   int rollback(MYSQL_THD thd, bool all);
 
+  /** It has dropped a table, a temporary one if it is in a transaction, which may have written there. */
+  void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
+
   /** A wait for a lock ends at once; from any thread. */
   void cancel();
 
@@ -104,6 +107,8 @@ class Connection {
   /** Undoes the statement under way; 0 if none has written. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;
+  /** Trees are kept until the transaction ends. */
+  bool has_dropped_ = false;
   /** It may lock rows. */
   bool locks_ = false;
 

@@ -14,6 +14,7 @@
 #include "frondb_foreign.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
+#include "frondb_txn.h"
 
 using namespace fron;
 
@@ -213,6 +214,8 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
 int ha_frondb::delete_table(const char *path) {
   bool found;
   if (Error error = dictionary().drop(Dictionary::key_of_path(path), &found)) return ha_error(error);
+  THD *thd = ha_thd();
+  if (Connection *connection = thd ? Connection::find(thd) : nullptr) connection->has_dropped();
   return found ? 0 : ENOENT;
 }
 
