@@ -4,16 +4,21 @@
 //! |---|---|
 //! | [`tree`] | a copy of the suites, with our plugin, our overlay and our suite in it |
 //! | [`outcome`] | what mtr reports, as counts |
+//! | [`substitute`] | suites of InnoDB's tables, made suites of FronDB's |
 //! | [`differences`] | where FronDB is let differ from the expected result, and why |
+//! | [`exceptions`] | tests of suites for other engines that FronDB is let fail, and why |
 //!
 //! mtr finds an overlay of suite `storage_engine` below `plugin/frondb/storage_engine` and runs it by the
 //! name `storage_engine-frondb`.
 
 mod differences;
+mod exceptions;
 mod outcome;
+mod substitute;
 mod tree;
 
 pub(crate) use differences::check as check_differences;
+pub(super) use exceptions::Exceptions;
 pub(super) use outcome::Outcome;
 pub(super) use tree::Tree;
 
@@ -26,11 +31,11 @@ use crate::{Result, variables};
 
 /// Minutes after which a test is hung.
 const TEST_MINUTES: u32 = 10;
-/// Minutes after which a whole run is.
+/// Minutes after which a whole run is, if it has no bound of its own.
 const RUN_MINUTES: u32 = 180;
 
 /// One run of mtr.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     /// Suites, by mtr's names.
     pub(super) suites: Vec<String>,
@@ -38,12 +43,39 @@ pub(super) struct Run {
     pub(super) arguments: Vec<String>,
     /// Single tests; all of the suites if there are none.
     pub(super) tests: Vec<String>,
+    /// Minutes after which it is hung.
+    minutes: Option<u32>,
 }
 
 impl Run {
     /// Everything in these suites.
     pub(super) fn of(suites: &[&str]) -> Self {
         Self { suites: suites.iter().map(|&suite| suite.to_owned()).collect(), ..Self::default() }
+    }
+
+    /// It fails if it takes longer than that.
+    pub(super) fn within(mut self, minutes: u32) -> Self {
+        self.minutes = Some(minutes);
+        self
+    }
+
+    /// Without these tests.
+    pub(super) fn without(mut self, exceptions: &Exceptions) -> Result<Self> {
+        let list = exceptions.write_list()?;
+        self.arguments.push(format!("--skip-test-list={}", list.display()));
+        Ok(self)
+    }
+
+    /// With FronDB, or with InnoDB and no other than mtr's defaults.
+    pub(super) fn loading(mut self, engine: &str) -> Self {
+        // mtr leaves InnoDB off for tests that do not ask for it.
+        self.arguments.push("--mysqld=--loose-innodb".to_owned());
+        if engine != "innodb" {
+            let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
+            let options = plugin.into_iter().chain(["--ignore-db-dirs=#frondb"]);
+            self.arguments.extend(options.map(|option| format!("--mysqld={option}")));
+        }
+        self
     }
 
     /// Every table that names no engine is made in this one: for suites that know nothing of it.
@@ -55,21 +87,29 @@ impl Run {
         self.arguments.push(format!("--{how}={default}"));
         // mtr leaves partitions off for suites that do not ask for them, and some use them all the same.
         self.arguments.push("--mysqld=--loose-partition".to_owned());
-        if engine != "innodb" {
-            let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
-            let options = plugin.into_iter().chain(["--ignore-db-dirs=#frondb"]);
-            self.arguments.extend(options.map(|option| format!("--mysqld={option}")));
-        }
-        self
+        self.loading(engine)
     }
 }
 
 /// Installs the suites and makes the tree with our plugin in it.
 pub(super) fn tree() -> Result<Tree> {
+    Tree::make(&installed()?)
+}
+
+/// The same with FronDB for InnoDB in the text of these suites.
+pub(super) fn substituted_tree(suites: &[&str]) -> Result<Tree> {
+    let mut folders: Vec<String> = suites.iter().map(|suite| format!("suite/{suite}")).collect();
+    // They borrow tests from there.
+    folders.push("main".to_owned());
+    Tree::make_substituted(&installed()?, &folders)
+}
+
+/// Our plugin, built, with the suites installed.
+fn installed() -> Result<PathBuf> {
     let plugin = plugin::plugin()?;
     let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
     apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))?;
-    Tree::make(&plugin)
+    Ok(plugin)
 }
 
 /// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE substitutes.
@@ -97,7 +137,7 @@ pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
             .arg("--max-save-datadir=0")
             .arg(&format!("--parallel={workers}"))
             .arg(&format!("--testcase-timeout={TEST_MINUTES}"))
-            .arg(&format!("--suite-timeout={RUN_MINUTES}"))
+            .arg(&format!("--suite-timeout={}", run.minutes.unwrap_or(RUN_MINUTES)))
             .arg(&format!("--suite={}", run.suites.join(",")))
             .dir(tree.suites());
     for argument in run.arguments.iter().chain(&run.tests) {

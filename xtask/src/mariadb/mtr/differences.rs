@@ -6,8 +6,9 @@
 //!     test                         kind     what and why
 //! ```
 //!
-//! `server` is a difference that InnoDB shows byte for byte on the same server, whose expected results are
-//! older than it is; `engine` one of FronDB's own; `disabled` a test that does not run.
+//! `server` is a difference that every engine shows on a server that is newer than the expected results;
+//! `innodb` one that InnoDB shows byte for byte on the same server; `engine` one of FronDB's own; `disabled` a
+//! test that does not run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +18,8 @@ use crate::workspace::{files_below, read, root};
 
 const PAGE: &str = "mariadb/mysql-test/README.md";
 const OVERLAY: &str = "mariadb/mysql-test/storage_engine";
+
+const KINDS: [&str; 4] = ["server", "innodb", "engine", "disabled"];
 
 /// Tests and the kind of their difference.
 type Kinds = BTreeMap<String, String>;
@@ -38,7 +41,39 @@ pub(crate) fn check() -> Result<Vec<String>> {
             disabled(&file.text).map(|test| (format!("{suite}.{test}"), "disabled".to_owned())),
         );
     }
-    Ok(compare(&present, &documented()?))
+    let documented = documented()?;
+    let mut findings = compare(&present, &documented);
+    findings.extend(wrong_sums(&read(&root().join(PAGE))?, &documented));
+    Ok(findings)
+}
+
+/// What is wrong in the page's table of sums: `| tests | 121 |` and, below, how they end, those of a kind with
+/// its name in it.
+fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
+    let table = page.lines().skip_while(|line| !line.starts_with("| tests |"));
+    let rows: Vec<(&str, usize)> = table
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| {
+            let (what, number) = line.trim_matches('|').rsplit_once('|')?;
+            Some((what, number.trim().parse().ok()?))
+        })
+        .collect();
+    let Some(((_, total), parts)) = rows.split_first() else {
+        return vec![format!("{PAGE}: no table of sums")];
+    };
+    let mut findings = Vec::new();
+    for kind in KINDS {
+        let counted = documented.values().filter(|known| *known == kind).count();
+        let said = parts.iter().find(|(what, _)| what.contains(&format!("(`{kind}`)")));
+        if said.is_none_or(|&(_, number)| number != counted) {
+            findings.push(format!("{PAGE}: {counted} tests are of the kind `{kind}`"));
+        }
+    }
+    let sum: usize = parts.iter().map(|(_, number)| number).sum();
+    if sum != *total {
+        findings.push(format!("{PAGE}: the table of sums makes {sum} tests of {total}"));
+    }
+    findings
 }
 
 /// `storage_engine/trx.xa` of its file in the overlay.
@@ -73,7 +108,7 @@ fn compare(present: &Kinds, documented: &Kinds) -> Vec<String> {
     for (test, how) in present {
         let fits = match documented.get(test).map(String::as_str) {
             Some("disabled") => how == "disabled",
-            Some("server" | "engine") => how == "rdiff",
+            Some("server" | "innodb" | "engine") => how == "rdiff",
             _ => false,
         };
         if !fits {
@@ -88,6 +123,21 @@ fn compare(present: &Kinds, documented: &Kinds) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_are_those_of_the_rows() {
+        let kinds = Kinds::from([("storage_engine.a".to_owned(), "server".to_owned())]);
+        let page = |server: u32, exact: u32| {
+            format!(
+                "| tests | 5 |\n|---|---|\n| x (`disabled`) | 0 |\n| exact | {exact} |\n\
+                 | y (`server`) | {server} |\n| z (`innodb`) | 0 |\n| e (`engine`) | 0 |\n\n| tests | 7 |\n"
+            )
+        };
+        assert_eq!(wrong_sums(&page(1, 4), &kinds), Vec::<String>::new());
+        assert_eq!(wrong_sums(&page(2, 4), &kinds).len(), 2);
+        assert_eq!(wrong_sums(&page(1, 3), &kinds).len(), 1);
+        assert_eq!(wrong_sums("nothing", &kinds).len(), 1);
+    }
 
     #[test]
     fn every_difference_has_its_row_and_every_row_its_difference() {

@@ -8,12 +8,14 @@
 //!                       mysql-test          the copy
 //!                         plugin/frondb     mariadb/mysql-test, copied anew each time
 //!                     copied                the version of the server that it was made of
+//!   target/mariadb/mtr-substituted          the same, with FronDB for InnoDB in the text of some suites
 //! ```
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use super::substitute;
 use crate::Result;
 use crate::mariadb::{folder, plugin};
 use crate::step::Cmd;
@@ -29,7 +31,16 @@ pub(crate) struct Tree(PathBuf);
 impl Tree {
     /// Makes it, or brings it up to date.
     pub(super) fn make(ours: &Path) -> Result<Self> {
-        let tree = Self(folder().join("mtr"));
+        Self::of("mtr", ours, &[])
+    }
+
+    /// Another one, where these folders of suites make tables of FronDB wherever theirs are of InnoDB.
+    pub(super) fn make_substituted(ours: &Path, folders: &[String]) -> Result<Self> {
+        Self::of("mtr-substituted", ours, folders)
+    }
+
+    fn of(name: &str, ours: &Path, substituted: &[String]) -> Result<Self> {
+        let tree = Self(folder().join(name));
         let version = Cmd::new(&plugin::server()?.display().to_string(), "--version").output()?;
         let stamp = tree.0.join("copied");
         if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == version) {
@@ -39,6 +50,9 @@ impl Tree {
         }
         remove(&tree.0)?;
         tree.copy()?;
+        for suite in substituted {
+            substitute::folder(&tree.suites().join(suite))?;
+        }
         tree.link_plugins(ours)?;
         tree.overlay()?;
         fs::write(&stamp, version).map_err(at(&stamp))?;

@@ -1,0 +1,91 @@
+//! Tests of suites that were written for other engines, which FronDB is let fail: rows of
+//! mariadb/docs/suites.md, each with its reason.
+//!
+//! ```text
+//!   | rpl.rpl_xyz | needs foreign keys |
+//!     test          why
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use super::Outcome;
+use crate::Result;
+use crate::mariadb::folder;
+use crate::workspace::{read, root};
+
+const PAGE: &str = "mariadb/docs/suites.md";
+
+/// Tests with their reasons.
+#[derive(Debug)]
+pub(crate) struct Exceptions(BTreeMap<String, String>);
+
+impl Exceptions {
+    /// Those of a suite that the page has.
+    pub(crate) fn of(suites: &[&str]) -> Result<Self> {
+        Ok(Self(rows(&read(&root().join(PAGE))?, suites)))
+    }
+
+    /// A list for mtr of what it is to pass over.
+    pub(super) fn write_list(&self) -> Result<PathBuf> {
+        let path = folder().join("passed-over");
+        let lines = self.0.iter().map(|(test, why)| format!("{test} : {why}\n"));
+        let at = |error| format!("{}: {error}", path.display());
+        fs::write(&path, lines.collect::<String>()).map_err(at)?;
+        Ok(path)
+    }
+
+    /// Failed tests without a row, and rows of tests that passed.
+    pub(crate) fn findings(&self, outcome: &Outcome) -> Vec<String> {
+        let failed: BTreeSet<&str> = outcome.failed.iter().map(|test| without_how(test)).collect();
+        let passed = outcome.passed.iter().map(|test| without_how(test));
+        let passed: BTreeSet<&str> = passed.filter(|test| !failed.contains(test)).collect();
+        let news = failed.iter().filter(|test| !self.0.contains_key(**test));
+        let idle = self.0.keys().filter(|test| passed.contains(test.as_str()));
+        news.map(|test| format!("{test} failed, and {PAGE} has no reason"))
+            .chain(idle.map(|test| format!("{test} passed, and has a row in {PAGE}")))
+            .collect()
+    }
+}
+
+/// A test runs in several ways, `rpl.rpl_insert 'mix'`, and has one row.
+fn without_how(test: &str) -> &str {
+    test.split_once(' ').map_or(test, |(test, _)| test)
+}
+
+fn rows(page: &str, suites: &[&str]) -> BTreeMap<String, String> {
+    page.lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [_, test, why, _] = cells[..] else { return None };
+            let (suite, _) = test.split_once('.')?;
+            suites.contains(&suite).then(|| (test.to_owned(), why.to_owned()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_need_rows_and_rows_failures() {
+        let page = "| suite | FronDB | InnoDB |\n|---|---|---|\n| rpl | 1.5 | 2 |\n\n| test | why |\n|---|---|\n\
+                    | rpl.a | x |\n| rpl.b | y |\n| gcol.c | z |\n";
+        let exceptions = Exceptions(rows(page, &["rpl"]));
+        assert_eq!(exceptions.0.len(), 2);
+        let mut outcome = Outcome::default();
+        for line in [
+            "rpl.a 'row'   w1 [ fail ]",
+            "rpl.a 'mix'   w1 [ pass ]  1",
+            "rpl.b 'mix'   w1 [ pass ]  1",
+            "rpl.d 'mix'   w1 [ fail ]",
+        ] {
+            outcome.add_line(line);
+        }
+        let findings = exceptions.findings(&outcome);
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(findings[0].starts_with("rpl.d failed") && findings[1].starts_with("rpl.b passed"));
+    }
+}

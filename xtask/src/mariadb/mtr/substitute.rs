@@ -1,0 +1,103 @@
+//! Suites of InnoDB's tables, made suites of FronDB's: the engine's name is another in the text of tests and
+//! of results, so that a test asks FronDB for what InnoDB is known to answer.
+//!
+//! Both names have six letters, and each keeps its case. Names of files and variables that contain it, options
+//! and headings of combinations stay, but for how long a lock is waited for, which FronDB has, too.
+
+use std::fs;
+use std::path::Path;
+
+use crate::Result;
+
+const FROM: &[u8; 6] = b"innodb";
+const TO: &[u8; 6] = b"frondb";
+/// Kinds of files that name engines.
+const ENDS: [&str; 7] = ["test", "inc", "result", "rdiff", "combinations", "opt", "cnf"];
+
+/// Rewrites what is below a folder.
+pub(super) fn folder(path: &Path) -> Result {
+    let at = |error| format!("{}: {error}", path.display());
+    for entry in fs::read_dir(path).map_err(at)? {
+        let inner = entry.map_err(at)?.path();
+        if inner.is_dir() {
+            folder(&inner)?;
+        } else if inner.extension().is_some_and(|end| ENDS.iter().any(|known| end == *known)) {
+            file(&inner)?;
+        }
+    }
+    Ok(())
+}
+
+fn file(path: &Path) -> Result {
+    let at = |error| format!("{}: {error}", path.display());
+    let old = fs::read(path).map_err(at)?;
+    let new = text(&old);
+    if new == old { Ok(()) } else { fs::write(path, new).map_err(at) }
+}
+
+fn text(old: &[u8]) -> Vec<u8> {
+    let mut new = old.to_vec();
+    for line in new.split_mut(|&byte| byte == b'\n') {
+        if !stays(line) {
+            substitute(line);
+        }
+    }
+    new
+}
+
+/// Lines that name a file, and what InnoDB's own status says.
+fn stays(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    let statement = line.trim_start().trim_start_matches('-').trim_start();
+    statement.starts_with("source") || line.contains("transactions not purged")
+}
+
+fn substitute(line: &mut [u8]) {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    for start in 0..(line.len() + 1).saturating_sub(FROM.len()) {
+        let end = start + FROM.len();
+        let before = start.checked_sub(1).map(|at| line[at]);
+        let is_name = line[start..end].eq_ignore_ascii_case(FROM)
+            && !before.is_some_and(|byte| is_inner(byte) || matches!(byte, b'/' | b'[' | b'#'))
+            && !line.get(end).is_some_and(|&byte| is_inner(byte));
+        if is_name || is_shared_option(&line[start..]) {
+            for (letter, to) in line[start..end].iter_mut().zip(TO) {
+                *letter = if letter.is_ascii_uppercase() { to.to_ascii_uppercase() } else { *to };
+            }
+        }
+    }
+}
+
+/// `innodb_lock_wait_timeout`, or as an option.
+fn is_shared_option(rest: &[u8]) -> bool {
+    const OPTION: &[u8] = b"innodb_lock_wait_timeout";
+    let letters =
+        rest.iter().map(|&byte| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() });
+    letters.take(OPTION.len()).eq(OPTION.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_engine_change_and_nothing_else() {
+        for (old, new) in [
+            ("create table t (a int) engine=innodb;", "create table t (a int) engine=frondb;"),
+            (") ENGINE=InnoDB DEFAULT", ") ENGINE=FronDB DEFAULT"),
+            ("SET storage_engine = 'INNODB'", "SET storage_engine = 'FRONDB'"),
+            ("InnoDB", "FronDB"),
+            ("--source include/have_innodb.inc", "--source include/have_innodb.inc"),
+            ("source suite/versioning/innodb inc", "source suite/versioning/innodb inc"),
+            ("set global innodb_x=1, t1_innodb", "set global innodb_x=1, t1_innodb"),
+            ("--innodb\n[innodb]\ninnodb", "--innodb\n[innodb]\nfrondb"),
+            ("InnoDB\t\t0 transactions not purged", "InnoDB\t\t0 transactions not purged"),
+            ("--innodb-lock-wait-timeout=4 --innodb", "--frondb-lock-wait-timeout=4 --innodb"),
+            ("@@innodb_lock_wait_timeout", "@@frondb_lock_wait_timeout"),
+            ("innod", "innod"),
+        ] {
+            assert_eq!(String::from_utf8(text(old.as_bytes())).unwrap(), new);
+        }
+        assert_eq!(text(b"\xff innodb \xfe"), b"\xff frondb \xfe");
+    }
+}
