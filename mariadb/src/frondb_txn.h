@@ -18,6 +18,7 @@
 #include <my_global.h>
 #include <mysql/plugin.h>
 
+#include <memory>
 #include <mutex>
 
 #include "frondb_counts.h"
@@ -27,6 +28,8 @@
 struct handlerton;
 
 namespace fron {
+
+class Load;
 
 /** What a connection has with us. Used by its thread alone, or by one that works for it while it
     waits (commit_ordered()); but cancel() comes from any. */
@@ -49,6 +52,8 @@ class Connection {
   frondb_txn *txn() const { return txn_.get(); }
   /** The rows it has written and deleted. */
   TransactionCounts &counts() { return counts_; }
+  /** The load of the table that the statement makes, if it makes one. */
+  std::weak_ptr<Load> load;
   /** The index in which a row was a duplicate last. Of the connection and not of a handler: a row that moves
       to another partition is refused there, and the partition that it was in is asked. All ones: none. */
   unsigned duplicate_key = ~0u;

@@ -259,6 +259,7 @@ int ha_frondb::open(const char *path, int, uint) {
 }
 
 int ha_frondb::close() {
+  give_up_load();
   mrr_.dsmrr_close();
   cursor_.reset();
   buffer_.reset();
@@ -272,6 +273,7 @@ int ha_frondb::reset() {
   rows_ = {};
   at_ = 0;
   has_range_end_ = has_last_key_ = is_sql_handler_ = false;
+  give_up_load();
   key_read_ = has_written_ = false;
   // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
   // the server's own tables.

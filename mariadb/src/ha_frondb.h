@@ -37,6 +37,7 @@ namespace fron {
 
 class Connection;
 class IndexBuild;
+class Load;
 struct BuildKeys;
 
 /** An index as handlers use it. */
@@ -168,6 +169,8 @@ class ha_frondb final : public handler {
   bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
 
   int write_row(const uchar *record) override;
+  void start_bulk_insert(ha_rows rows, uint flags) override;
+  int end_bulk_insert() override;
   int update_row(const uchar *before, const uchar *after) override;
   int delete_row(const uchar *record) override;
 
@@ -279,6 +282,14 @@ class ha_frondb final : public handler {
 
   fron::Share *get_share(const char *path, int *error);
 
+  // Rows of a table that is being made.
+  bool can_load() const;
+  int begin_load();
+  int load_row(const uchar *record);
+  int end_load();
+  void give_up_load();
+  int show_duplicate(uint64_t number, std::string_view key);
+
   // Changing the table.
   int prepare_alter(TABLE *altered, Alter_inplace_info *info);
   int begin_build(TABLE *altered, const std::shared_ptr<fron::IndexBuild> &build, const std::vector<size_t> &places,
@@ -337,6 +348,10 @@ class ha_frondb final : public handler {
 
   std::string key_, value_, primary_, other_key_, other_value_, other_primary_;
   std::vector<uchar> image_;
+  /** Between BEGIN_COPY and its end; between start_bulk_insert() and its end. */
+  bool is_copy_ = false, is_bulk_ = false;
+  /** Where rows go in place of the table. */
+  std::shared_ptr<fron::Load> load_;
   /** Keys of the indexes that are being built, with this TABLE's fields. */
   std::unique_ptr<fron::BuildKeys> build_keys_;
 };

@@ -82,7 +82,9 @@ int ha_frondb::write_row(const uchar *record) {
     // The server has one error for all that may fail in there; a full disk has its own.
     if (int error = update_auto_increment())
       return error == HA_ERR_AUTOINC_READ_FAILED && reserve_error_ ? reserve_error_ : error;
-  int error = guarded([&] { return whole([&] { return insert_row(record); }); });
+  int error = guarded([&] {
+    return is_copy_ && (is_bulk_ || load_) ? load_row(record) : whole([&] { return insert_row(record); });
+  });
   if (error) return error;
   count(1);
   return keep_auto_increment_of(record);

@@ -2623,6 +2623,18 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_figures **report);
 
 /**
+ * Puts a key that was given twice into a buffer, and the number of its tree, as frondb_tree_id() has
+ * it, into `tree`; `found` says whether there is one. It is the least key of the first tree, in the
+ * order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
+ *
+ * Threads: any for the load, one at a time for the buffer.
+ */
+frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
+                                    uint64_t *tree,
+                                    frondb_buffer *key,
+                                    bool *found);
+
+/**
  * Tells `log` what happens in all databases of the process that nobody asked for: recoveries and how
  * far they are, damage found in the background, a full disk. NULL for nobody, as at first.
  * `free_user_data`, unless NULL, is called once, when `log` is not used any more: after another one

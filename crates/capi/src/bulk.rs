@@ -7,12 +7,13 @@ use frondb::{BulkLoad, BulkOptions, BulkWriter, Db, Duplicates, Tree};
 use frondb_core::sync::Mutex;
 
 use crate::batch::{durability, frondb_durability};
+use crate::buffer::{fill, frondb_buffer, to_fill};
 use crate::call::{call, free};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
-use crate::slice::{cleared, frondb_slice, out_handle};
+use crate::slice::{cleared, frondb_slice, out, out_handle};
 use crate::tree::frondb_tree;
 use crate::verify::frondb_progress;
 
@@ -177,5 +178,27 @@ pub extern "C" fn frondb_bulk_finish(
             ("sorted_runs", done.sorted_runs),
         ];
         figures::give(report, figures, None)
+    })
+}
+
+/// Puts a key that was given twice into a buffer, and the number of its tree, as frondb_tree_id() has
+/// it, into `tree`; `found` says whether there is one. It is the least key of the first tree, in the
+/// order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
+///
+/// Threads: any for the load, one at a time for the buffer.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_duplicate(
+    bulk: *mut frondb_bulk,
+    tree: Option<&mut MaybeUninit<u64>>,
+    key: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (tree, found) = (out(tree)?, out(found)?);
+        let (load, buffer) = (handle::shared::<BulkLoad>(bulk)?, to_fill(key)?);
+        let duplicate = load.duplicate();
+        tree.write(duplicate.as_ref().map_or(0, |of| u64::from(of.tree.get())));
+        found.write(fill(buffer, duplicate.map(|of| of.key.into_vec())));
+        Ok(())
     })
 }

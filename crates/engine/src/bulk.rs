@@ -24,7 +24,7 @@ use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo};
+use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
 use frondb_locks::{LockMode, LockWait, Locker};
 use frondb_run::{Spool, SpoolWriter};
 use frondb_space::{Extent, Space};
@@ -102,6 +102,15 @@ pub struct BulkReport {
     pub sorted_runs: u64,
 }
 
+/// A key that was given twice.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Duplicate {
+    /// The tree it was given for.
+    pub tree: TreeId,
+    /// The key.
+    pub key: Box<[u8]>,
+}
+
 /// A bulk load under way. Any thread may use it. Dropped before [`finish`](Self::finish) it leaves
 /// nothing.
 pub struct BulkLoad {
@@ -129,6 +138,8 @@ struct Gathered {
     trees: Vec<GatheredTree>,
     /// Entries that writers have given twice.
     duplicates: u64,
+    /// The least of them, in the tree that was made first.
+    duplicate: Option<Duplicate>,
     /// A writer failed, or was dropped with entries that it had not handed in.
     broken: Option<Error>,
     finished: bool,
@@ -279,10 +290,14 @@ impl BulkWriter {
 
     /// Sorts a buffer; large values of what was given twice go.
     fn sort(&mut self, at: usize) -> Result<()> {
-        let (_, buffer, values) = &mut self.trees[at];
-        let (duplicates, references) = buffer.sort();
-        self.shared.gathered.lock().duplicates += duplicates;
-        give_up(&self.shared.engine.shared().env.runs.space, values, &references)
+        let (tree, buffer, values) = &mut self.trees[at];
+        let left_out = buffer.sort();
+        {
+            let mut gathered = self.shared.gathered.lock();
+            gathered.duplicates += left_out.entries;
+            gathered.note_duplicate(tree.id, left_out.first);
+        }
+        give_up(&self.shared.engine.shared().env.runs.space, values, &left_out.references)
     }
 
     /// Hands in what it has. A writer that is dropped without this breaks its load.
@@ -322,6 +337,15 @@ impl Drop for BulkWriter {
 }
 
 impl Gathered {
+    /// Keeps the least, so that which one is told does not depend on how much memory there is.
+    fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
+        let Some(key) = key else { return };
+        let new = Duplicate { tree, key };
+        if self.duplicate.as_ref().is_none_or(|least| new < *least) {
+            self.duplicate = Some(new);
+        }
+    }
+
     fn tree(&mut self, tree: &Arc<TreeCore>) -> &mut GatheredTree {
         let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.tree, tree));
         let at = known.unwrap_or_else(|| {
@@ -400,6 +424,13 @@ impl BulkLoad {
     /// Makes every call of the load, those under way too, fail with `Cancelled`; from any thread.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
+    }
+
+    /// A key that was given twice, if any was: in the first of the trees, in the order in which they were
+    /// made, that has one, the least. Of a load that is finished; of one that failed with `Exists`, any.
+    #[must_use]
+    pub fn duplicate(&self) -> Option<Duplicate> {
+        self.shared.gathered.lock().duplicate.clone()
     }
 
     /// Merges what all writers have handed in, and commits it: all trees at once, as durable as the

@@ -51,7 +51,9 @@ mod verify;
 mod work;
 
 pub use batch::Batch;
-pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicates};
+pub use bulk::{
+    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
+};
 pub use cursor::{Cursor, CursorOptions};
 pub use engine::{Engine, TreeInfo};
 pub use env::Env;

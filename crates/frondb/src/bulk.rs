@@ -1,7 +1,7 @@
 //! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them at once.
 
 use frondb_core::Result;
-pub use frondb_engine::{BulkOptions, BulkProgress, BulkReport, Duplicates};
+pub use frondb_engine::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
 
 use crate::tree::Tree;
 
@@ -67,6 +67,13 @@ impl BulkLoad {
     /// Without effect once [`finish`](Self::finish) has committed.
     pub fn cancel(&self) {
         self.inner.cancel();
+    }
+
+    /// A key that was given twice, if any was: in the first of the trees, in the order in which they were
+    /// made, that has one, the least. Of a load that is finished; of one that failed with `Exists`, any.
+    #[must_use]
+    pub fn duplicate(&self) -> Option<Duplicate> {
+        self.inner.duplicate()
     }
 
     /// Merges what all writers have handed in and commits it, as durable as the options ask.

@@ -45,7 +45,9 @@ mod tree;
 mod verify;
 
 pub use batch::Batch;
-pub use bulk::{BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicates};
+pub use bulk::{
+    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
+};
 pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
 pub use frondb_block::Codec;

@@ -118,6 +118,60 @@ fn what_was_given_is_there_and_nothing_else() {
     }
 }
 
+/// Whether the two are met in memory, when runs are merged in passes, or at the end.
+#[test]
+fn a_key_that_was_given_twice_is_told() {
+    for (entries, distance) in [(100, 1), (20_000, 19_999), (400_000, 300_000)] {
+        let db = open(&Arc::new(MemoryDevice::new()));
+        let names = ["other", "twice"];
+        let [other, tree] = names.map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let key = |i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes();
+        for is_twice in [false, true] {
+            let load = db.bulk_load(small()).unwrap();
+            let mut writer = load.writer();
+            for i in 0..entries {
+                writer.put(&other, &key(i), b"").unwrap();
+                let of = if is_twice && i == entries - 1 { i - distance } else { i };
+                writer.put(&tree, &key(of), &[3; 40]).unwrap();
+            }
+            writer.finish().unwrap();
+            let report = load.finish(&mut |_| true).unwrap();
+            assert_eq!(report.duplicates, u64::from(is_twice));
+            assert_eq!(report.sorted_runs > 64, entries == 400_000);
+            let found = load.duplicate().map(|found| (found.tree, found.key.to_vec()));
+            let twice = key(entries - 1 - distance).to_vec();
+            assert_eq!(found, is_twice.then(|| (tree.id(), twice)));
+        }
+    }
+}
+
+/// Of many keys in two trees, however they are sorted.
+#[test]
+fn the_least_key_that_was_given_twice_is_told() {
+    for memory_bytes in [1, 64 << 20] {
+        let db = open(&Arc::new(MemoryDevice::new()));
+        let [first, second] =
+            ["b", "a"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let load = db.bulk_load(BulkOptions { memory_bytes, ..small() }).unwrap();
+        let mut writer = load.writer();
+        let mut twice = Model::new();
+        for i in 0..100_000_u32 {
+            let key = (i % 99_000).wrapping_mul(2_654_435_761).to_be_bytes();
+            writer.put(&second, &key, &[5; 30]).unwrap();
+            writer.put(&first, &key, &[5; 30]).unwrap();
+            if i >= 99_000 {
+                twice.insert(key.to_vec(), Vec::new());
+            }
+        }
+        writer.finish().unwrap();
+        let report = load.finish(&mut |_| true).unwrap();
+        assert_eq!((report.duplicates, report.sorted_runs > 4), (2000, memory_bytes == 1));
+        let found = load.duplicate().unwrap();
+        let least = twice.keys().next().unwrap();
+        assert_eq!((found.tree, found.key.to_vec()), (first.id(), least.clone()));
+    }
+}
+
 /// Base is written once: as many leaves as a tree of that size has, and nothing left to merge.
 #[test]
 fn an_empty_tree_gets_its_base_at_once() {
@@ -188,6 +242,7 @@ fn a_load_that_fails_leaves_nothing() {
     fill(&load, 20_000).unwrap();
     assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Exists);
     assert_eq!(db.stats().data_used_bytes, used, "given twice");
+    assert_eq!(load.duplicate().unwrap().tree, tree.id());
 
     let load = db.bulk_load(small()).unwrap();
     let _writer = load.writer();

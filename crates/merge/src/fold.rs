@@ -71,6 +71,7 @@ pub struct FoldMerge {
     /// Entries of the queue handed out; while it is not empty the last of those is current.
     queue_at: usize,
     dropped_refs: Vec<Box<[u8]>>,
+    first_dropped: Option<Box<[u8]>>,
     stats: FoldStats,
 }
 
@@ -91,6 +92,7 @@ impl FoldMerge {
             queue_key: Vec::new(),
             queue_at: 0,
             dropped_refs: Vec::new(),
+            first_dropped: None,
             stats: FoldStats::default(),
         })
     }
@@ -195,6 +197,12 @@ impl FoldMerge {
         std::mem::take(&mut self.dropped_refs)
     }
 
+    /// The key of the first message that was dropped as it was, not folded with others: where keys
+    /// must differ, one that two messages have.
+    pub fn take_first_dropped(&mut self) -> Option<Box<[u8]>> {
+        self.first_dropped.take()
+    }
+
     #[inline(always)]
     fn queued(&self) -> Option<&Queued> {
         self.queue.get(self.queue_at.wrapping_sub(1))
@@ -252,6 +260,9 @@ impl FoldMerge {
     /// Counts the merger's entry as dropped.
     #[inline(never)]
     fn drop_current(&mut self) {
+        if self.first_dropped.is_none() {
+            self.first_dropped = Some(self.merger.key().into());
+        }
         match self.merger.kind() {
             MessageKind::Put => self.stats.dropped_puts += 1,
             MessageKind::PutRef => {

@@ -16,6 +16,7 @@ struct Folded {
     messages: Vec<Message>,
     refs: Vec<Box<[u8]>>,
     stats: FoldStats,
+    first_dropped: Option<Box<[u8]>>,
 }
 
 fn fold(sources: Vec<Box<dyn Source>>, options: FoldOptions) -> Folded {
@@ -26,7 +27,8 @@ fn fold(sources: Vec<Box<dyn Source>>, options: FoldOptions) -> Folded {
         messages.push((merge.key().to_vec(), merge.seq(), merge.kind(), merge.value().to_vec()));
     }
     assert!(!merge.next().unwrap());
-    Folded { messages, refs: merge.take_dropped_refs(), stats: merge.stats() }
+    let (refs, first_dropped) = (merge.take_dropped_refs(), merge.take_first_dropped());
+    Folded { messages, refs, stats: merge.stats(), first_dropped }
 }
 
 fn snapshots(prng: &mut Prng, last: SeqNo) -> Arc<[SeqNo]> {
@@ -41,6 +43,16 @@ fn stripe(live: &[SeqNo], seq: SeqNo) -> usize {
     live.partition_point(|&snapshot| snapshot < seq)
 }
 
+/// The least key of which fewer messages came out than went in.
+fn first_missing<'a>(given: &'a [Message], folded: &Folded) -> Option<&'a [u8]> {
+    let mut left: BTreeMap<&[u8], i64> = BTreeMap::new();
+    given.iter().for_each(|(key, ..)| *left.entry(key).or_default() += 1);
+    for (key, ..) in &folded.messages {
+        *left.get_mut(&key[..]).unwrap() -= 1;
+    }
+    left.into_iter().find(|(_, left)| *left > 0).map(|(key, _)| key)
+}
+
 /// The order every source must have, and that every (key, SeqNo) comes once.
 fn assert_ordered(messages: &[Message]) {
     for pair in messages.windows(2) {
@@ -50,7 +62,7 @@ fn assert_ordered(messages: &[Message]) {
 
 #[test]
 fn live_snapshots_read_the_same_before_and_after() {
-    let mut prng = Prng::new(51);
+    let (mut prng, mut told) = (Prng::new(51), 0);
     for round in 0..1_500 {
         let history = History::random(&mut prng, 1 + round % 80);
         let live = snapshots(&mut prng, history.last);
@@ -76,6 +88,14 @@ fn live_snapshots_read_the_same_before_and_after() {
         let dropped =
             folded.stats.dropped_puts + folded.stats.dropped_deletes + folded.stats.dropped_updates;
         assert_eq!(dropped, newer.len() as u64 - folded.messages.len() as u64, "round {round}");
+        if newer.iter().all(|message| message.2 != MessageKind::Update) {
+            told += u32::from(folded.first_dropped.is_some());
+            assert_eq!(
+                folded.first_dropped.as_deref(),
+                first_missing(&newer, &folded),
+                "round {round}"
+            );
+        }
         for snapshot in live.iter().copied().chain([SeqNo::MAX]) {
             let expected: Vec<_> = history.read(snapshot).unwrap().into_iter().collect();
             let sources: Vec<Box<dyn Source>> = [&folded.messages, &older]
@@ -90,6 +110,7 @@ fn live_snapshots_read_the_same_before_and_after() {
             assert_eq!(found, expected, "round {round}, live {live:?}, at {snapshot}, cut {cut}");
         }
     }
+    assert!(told > 10, "too few folds without updates dropped anything: {told}");
 }
 
 #[test]

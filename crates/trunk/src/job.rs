@@ -123,6 +123,8 @@ pub struct JobResult {
     pub first_kept: Option<Key>,
     /// References to values whose last message was dropped.
     pub dropped_refs: Vec<Box<[u8]>>,
+    /// The key of the first message that was dropped for a newer one.
+    pub first_dropped: Option<Box<[u8]>>,
     /// Counters.
     pub stats: JobStats,
 }
@@ -350,7 +352,8 @@ impl Job {
         });
         let made = made.collect();
         let (first_kept, dropped_refs) = (self.first_kept, self.merge.take_dropped_refs());
-        Ok(JobResult { made, first_kept, dropped_refs, stats: self.stats })
+        let first_dropped = self.merge.take_first_dropped();
+        Ok(JobResult { made, first_kept, dropped_refs, first_dropped, stats: self.stats })
     }
 
     /// The end of a run's range: where the next piece of its target begins, or its target's end.

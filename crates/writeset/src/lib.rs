@@ -25,6 +25,6 @@ mod writes;
 pub use own::{OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
-pub use sort::{SortBuffer, SortedSource};
+pub use sort::{LeftOut, SortBuffer, SortedSource};
 pub use spill::{SpillEnv, TreeSpill};
 pub use writes::TreeWrites;

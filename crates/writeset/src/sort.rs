@@ -24,6 +24,17 @@ pub struct SortBuffer {
     slots: Vec<Slot>,
 }
 
+/// What sorting left out: all but the last of entries that have one key.
+#[derive(PartialEq, Eq, Debug, Default)]
+pub struct LeftOut {
+    /// How many.
+    pub entries: u64,
+    /// What those of them refer to that are large.
+    pub references: Vec<Box<[u8]>>,
+    /// The least of their keys.
+    pub first: Option<Box<[u8]>>,
+}
+
 /// Where an entry lies; ordered by key, then newest first.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -101,9 +112,8 @@ impl SortBuffer {
         self.slots.clear();
     }
 
-    /// Sorts by key, and leaves out all but the last of one that was given twice. Returns how many
-    /// were left out, and what those of them refer to that are large.
-    pub fn sort(&mut self) -> (u64, Vec<Box<[u8]>>) {
+    /// Sorts by key, and leaves out all but the last of one that was given twice.
+    pub fn sort(&mut self) -> LeftOut {
         let arena = &self.arena;
         let key = |slot: &Slot| &arena[slot.at as usize..slot.at as usize + usize::from(slot.key)];
         self.slots.sort_unstable_by(|a, b| {
@@ -111,16 +121,20 @@ impl SortBuffer {
             by_key.then_with(|| Reverse(a.at).cmp(&Reverse(b.at)))
         });
         let before = self.slots.len();
-        let mut references = Vec::new();
+        let mut left_out = LeftOut::default();
         self.slots.dedup_by(|slot, kept| {
             let is_same = slot.prefix == kept.prefix && key(slot) == key(kept);
+            if is_same && left_out.first.is_none() {
+                left_out.first = Some(key(slot).into());
+            }
             if is_same && slot.by_reference {
                 let value = slot.at as usize + usize::from(slot.key);
-                references.push(arena[value..value + slot.value as usize].into());
+                left_out.references.push(arena[value..value + slot.value as usize].into());
             }
             is_same
         });
-        ((before - self.slots.len()) as u64, references)
+        left_out.entries = (before - self.slots.len()) as u64;
+        left_out
     }
 
     /// Hands out the entries, which were sorted: key, kind and value.
@@ -214,7 +228,10 @@ mod tests {
         buffer.put(b"a long kex", b"reference", true);
         buffer.put(b"twice", b"referred to", true);
         buffer.put(b"twice", b"", false);
-        assert_eq!(buffer.sort(), (2, vec![Box::from(&b"referred to"[..])]));
+        let references = vec![Box::from(&b"referred to"[..])];
+        let left_out = LeftOut { entries: 2, references, first: Some(Box::from(&b"b"[..])) };
+        assert_eq!(buffer.sort(), left_out);
+        assert_eq!(buffer.sort(), LeftOut::default());
         let (mut source, mut chunk) = (SortBuffer::source(&buffer, SeqNo(7)), Chunk::new());
         assert!(source.next_chunk(&mut chunk).is_ok_and(|more| more));
         let entries = (0..chunk.len()).map(|i| (chunk.key(i), chunk.value(i), chunk.kinds[i]));

@@ -53,6 +53,7 @@ const CASES: &[Case] = &[
         places: &[
             "create: trees made",
             "create: recorded",
+            "load: finished",
             "rename: not recorded",
             "rename: recorded",
             "drop: record removed",
@@ -62,7 +63,12 @@ const CASES: &[Case] = &[
     Case {
         statement: "CREATE OR REPLACE TABLE t (a INT PRIMARY KEY, b INT, KEY ka (b)) ENGINE=FronDB \
                     SELECT seq AS a, 1 AS b FROM seq_1_to_10",
-        places: &["create: trees made", "create: recorded", "drop: record removed"],
+        places: &[
+            "create: trees made",
+            "create: recorded",
+            "load: finished",
+            "drop: record removed",
+        ],
     },
     Case { statement: "DROP DATABASE test", places: &["drop: record removed"] },
 ];

@@ -46,7 +46,9 @@ int main(int argc, char **argv) {
   frondb_txn *txn;
   pthread_t threads[2];
   unsigned char key[4];
-  uint64_t entries;
+  frondb_buffer *buffer;
+  uint64_t entries, id, of;
+  bool found;
   uint32_t next = 0;
   size_t k;
   int i, answer = 0;
@@ -82,9 +84,15 @@ int main(int argc, char **argv) {
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("y")));
   OK(frondb_bulk_writer_finish(writers[0]));
-  FAILS(FRONDB_EXISTS, frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tree_id(tree, &of));
+  OK(frondb_bulk_duplicate(bulk, &id, buffer, &found));
+  CHECK(found && id == of && key_number(frondb_buffer_value(buffer)) == 1);
+  FAILS(FRONDB_INVALID, frondb_bulk_duplicate(bulk, NULL, buffer, &found));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
+  OK(frondb_bulk_duplicate(bulk, &id, buffer, &found));
+  CHECK(!found && frondb_buffer_free(buffer) == FRONDB_OK);
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
   CHECK(frondb_bulk_writer_free(writers[0]) == FRONDB_OK);

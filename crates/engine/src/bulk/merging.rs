@@ -104,6 +104,7 @@ impl<'a> Merging<'a> {
         self.trees[i].spools.extend(spool);
         let counts = merge.stats();
         let twice = counts.entries_in - counts.entries_out;
+        self.note_duplicate(tree.id, merge.take_first_dropped());
         self.account(tree.id, &merge.take_dropped_refs(), twice)
     }
 
@@ -209,12 +210,17 @@ impl<'a> Merging<'a> {
         let result = job.finish()?;
         let runs: Vec<Arc<Run>> = result.made.iter().map(|made| Arc::clone(&made.run)).collect();
         let twice = result.stats.entries_in - result.stats.entries_out;
+        self.note_duplicate(tree.id, result.first_dropped);
         let written = self.account(tree.id, &result.dropped_refs, twice);
         if let Err(error) = written {
             runs.iter().for_each(|run| run.kill());
             return Err(error);
         }
         Ok(runs)
+    }
+
+    fn note_duplicate(&self, tree: TreeId, key: Option<Box<[u8]>>) {
+        self.shared.gathered.lock().note_duplicate(tree, key);
     }
 
     /// Counts what was given twice, and gives up the large values among it.
