@@ -97,6 +97,9 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
       bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
       if (is_write(type) && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
       if (type == TL_READ_NO_INSERT && !keeps) type = TL_READ;
+      // It stands behind TL_READ_NO_INSERT, so the server's table locks take it for a writer's; afterwards
+      // LOCK TABLES .. READ keeps nobody from writing.
+      if (type == TL_READ_SKIP_LOCKED) type = TL_READ;
       lock_.type = type;
     }
   }
