@@ -12,6 +12,8 @@
 #include <sql_class.h>
 #include <set_var.h>
 
+#include <algorithm>
+
 #include "frondb_sysvar.h"
 
 namespace fron {
@@ -30,11 +32,12 @@ uint64_t value(const sys_var *variable, MYSQL_THD thd) {
 uint64_t statement_lock_timeout_millis(MYSQL_THD thd) {
   static const sys_var *const of_server = variable(thd, "lock_wait_timeout");
   static const sys_var *const of_innodb = variable(thd, "innodb_lock_wait_timeout");
-  if (of_server && of_innodb) {
-    uint64_t seconds = value<unsigned long>(of_server, thd);
-    if (seconds == value<unsigned int>(of_innodb, thd)) return seconds * 1000;
-  }
-  return session_lock_timeout_millis(thd);
+  uint64_t of_session = session_lock_timeout_millis(thd);
+  if (!of_server) return of_session;
+  uint64_t seconds = value<unsigned long>(of_server, thd);
+  // Without InnoDB nothing tells a statement's wait from the session's: the shorter one is taken.
+  if (!of_innodb) return std::min(seconds * 1000, of_session);
+  return seconds == value<unsigned int>(of_innodb, thd) ? seconds * 1000 : of_session;
 }
 
 }  // namespace fron
