@@ -689,6 +689,36 @@ pub extern "C" fn frondb_txn_release_savepoint(
     })
 }
 
+/// Forgets a savepoint alone: those set after it stay, and what was written.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_release_savepoint().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_forget_savepoint(
+    txn: *mut frondb_txn,
+    savepoint: u64,
+) -> *mut frondb_error {
+    with(txn, |txn| {
+        let mut savepoints = txn.savepoints.lock();
+        let at = find_savepoint(&savepoints, savepoint)?;
+        txn.txn.forget_savepoint(savepoints[at].1)?;
+        savepoints.remove(at);
+        Ok(())
+    })
+}
+
+/// Forgets what the transaction has written to trees that were dropped since, so that it can commit
+/// the rest: with it a commit is FRONDB_NOT_FOUND.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended or is prepared; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_forget_dropped_trees(txn: *mut frondb_txn) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.forget_dropped_trees())
+}
+
 // --- The end ---
 
 /// Commits: all writes take effect together. Returns when they are as durable as it asks;

@@ -5,7 +5,7 @@ use frondb_core::{Error, RangeDelete, Result, SeqNo, TreeId};
 use frondb_run::Run;
 use frondb_space::Extent;
 
-use crate::savepoint::{Mark, SavepointId};
+use crate::savepoint::{Mark, SavepointId, TreeMark};
 use crate::spill::{SpillEnv, TreeSpill};
 use crate::writes::TreeWrites;
 
@@ -170,6 +170,16 @@ impl WriteSet {
         Ok(())
     }
 
+    /// Forgets the savepoint alone: those set after it stay.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not set (any more).
+    pub fn forget_savepoint(&mut self, id: SavepointId) -> Result<()> {
+        let at = self.mark_at(id)?;
+        self.marks.remove(at);
+        Ok(())
+    }
+
     fn mark_at(&self, id: SavepointId) -> Result<usize> {
         self.marks.binary_search_by_key(&id, |mark| mark.id).map_err(|_| {
             let message = "the savepoint was released, or rolled back with an earlier one";
@@ -248,6 +258,17 @@ impl WriteSet {
             values.collect::<Vec<_>>()
         };
         self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
+    }
+
+    /// Forgets what was written to a tree that is gone, and gives back what of it is on disk.
+    pub fn forget(&mut self, tree: TreeId, env: &SpillEnv) {
+        let Some(at) = self.position(tree) else { return };
+        self.trees[at].discard(env);
+        // Savepoints know trees by their places, so it keeps its own.
+        self.trees[at] = TreeWrites::new(tree);
+        for mark in self.marks.iter_mut().filter_map(|mark| mark.trees.get_mut(at)) {
+            *mark = TreeMark::default();
+        }
     }
 
     /// Forgets everything; what is on disk is somebody else's now.

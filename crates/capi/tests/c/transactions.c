@@ -406,6 +406,13 @@ static void savepoints(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_NOT_FOUND, frondb_txn_release_savepoint(txn, 0));
   CHECK(frondb_txn_free(other) == FRONDB_OK);
   OK(txn_put(txn, tree, "s3", "kept"));
+  OK(frondb_txn_set_savepoint(txn, &second));
+  OK(txn_put(txn, tree, "s2", "lost"));
+  OK(frondb_txn_forget_savepoint(txn, first));
+  FAILS(FRONDB_NOT_FOUND, frondb_txn_forget_savepoint(txn, first));
+  OK(frondb_txn_roll_back_to(txn, second));
+  CHECK(!txn_has(txn, tree, "s2", "lost") && txn_has(txn, tree, "s3", "kept"));
+  OK(frondb_txn_set_savepoint(txn, &first));
   OK(frondb_txn_release_savepoint(txn, first));
   FAILS(FRONDB_NOT_FOUND, frondb_txn_roll_back_to(txn, first));
   OK(frondb_txn_set_savepoint(txn, &first));
@@ -413,6 +420,21 @@ static void savepoints(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_INVALID, frondb_txn_roll_back_to(txn, first));
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
   CHECK(has(tree, "s1", "kept") && has(tree, "s3", "kept") && !has(tree, "s2", "lost"));
+}
+
+static void dropped_trees(frondb_db *db, frondb_tree *tree) {
+  frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ, 1000);
+  frondb_tree *gone;
+  OK(frondb_db_create_tree(db, "gone", NULL, &gone));
+  OK(txn_put(txn, gone, "d1", "lost"));
+  OK(txn_put(txn, tree, "d1", "kept"));
+  OK(frondb_db_drop_tree(db, "gone"));
+  FAILS(FRONDB_NOT_FOUND, frondb_txn_commit(txn));
+  OK(frondb_txn_forget_dropped_trees(txn));
+  OK(frondb_txn_commit(txn));
+  FAILS(FRONDB_INVALID, frondb_txn_forget_dropped_trees(txn));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_tree_free(gone) == FRONDB_OK);
+  CHECK(has(tree, "d1", "kept"));
 }
 
 struct hook {
@@ -507,6 +529,7 @@ int main(int argc, char **argv) {
   statements(db, tree);
   list(db, tree);
   savepoints(db, tree);
+  dropped_trees(db, tree);
   commits_in_order(db, tree);
   db = two_phases(db, tree, argv[1]);
   close_all(db);
