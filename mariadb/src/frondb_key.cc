@@ -82,12 +82,12 @@ void append_padded(std::string_view weights, std::string_view space, std::string
   }
 }
 
-/** Weights of one level or of the only one. */
-void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
+/** Weights of one level or of the only one; `pads`: they compare as if spaces followed. */
+void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, bool pads, std::string *to) {
   thread_local std::string weights;
   weights.clear();
   append_weights(cs, text, flags, &weights);
-  std::string space = cs->state & MY_CS_NOPAD ? std::string() : space_weights(cs, flags);
+  std::string space = pads ? space_weights(cs, flags) : std::string();
   // A level on which spaces weigh nothing has nothing to pad with.
   if (space.empty())
     append_escaped(weights, to);
@@ -95,30 +95,33 @@ void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, std::stri
     append_padded(weights, space, to);
 }
 
-/** What strnxfrm makes of a text with room for `chars` weights a level, where it makes one of a character. */
+/** What strnxfrm makes of a text with room for `chars` weights a level, where it makes one of a character; none
+    of some. */
 void append_full_length(CHARSET_INFO *cs, std::string_view text, uint chars, std::string *to) {
-  size_t at = to->size();
-  size_t room = cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen));
-  to->resize(at + room);
-  size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, chars,
+  thread_local std::string weights;
+  weights.resize(cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen)));
+  size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(weights.data()), weights.size(), chars,
                           reinterpret_cast<const uchar *>(text.data()), text.size(), MY_STRXFRM_PAD_WITH_SPACE);
-  to->resize(at + n);
+  append_escaped({weights.data(), n}, to);
 }
 
 }  // namespace
 
-void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std::string *to) {
+void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to) {
   if (cs->number == BINARY_CHARSET) {
     append_escaped(text, to);
     return;
   }
-  if (!(cs->state & MY_CS_NOPAD)) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  bool pads = !(cs->state & MY_CS_NOPAD);
+  if (pads) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
   if (cs->levels_for_order <= 1) {
-    append_level(cs, text, 0, to);
+    append_level(cs, text, 0, pads, to);
   } else if (cs->uca) {
-    // Texts compare level by level, each to its own end; the collation says which levels it has.
+    // Texts compare level by level, each to its own end; the collation says which levels it has. Of texts without
+    // padding only the first is without: a letter with an accent has more weights behind it than one without. The
+    // server forgets that for CHAR.
     for (uint level = 0; cs->levels_for_order >> level; level++)
-      if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, to);
+      if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {
     append_full_length(cs, text, chars_max, to);
   }
@@ -224,10 +227,14 @@ void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
       std::string_view text(chars, part.length);
       if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
       CHARSET_INFO *cs = field->charset();
+      // CHAR(n) is n characters. Its image has room for the longest, and more spaces the shorter those are that it has;
+      // where spaces count, each is one too many.
+      if (!part.has_length && cs->state & MY_CS_NOPAD)
+        text = text.substr(0, cs->charpos(text.data(), text.data() + text.size(), part.length / cs->mbmaxlen));
       if (!part.has_length && cs->number == BINARY_CHARSET)
         to->append(text);  // BINARY(n): as long as all others, and its zeros count.
       else
-        append_string(cs, text, part.length / cs->mbmaxlen, to);
+        append_string(cs, text, part.length / cs->mbmaxlen, !part.has_length, to);
       return;
     }
   }

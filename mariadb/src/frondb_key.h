@@ -32,8 +32,8 @@ typedef struct st_key KEY;
 namespace fron {
 
 /** Appends a string in the order of its collation. Columns of it have up to `chars_max` characters:
-    the old collations of several levels take room for all of them. */
-void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, std::string *to);
+    the old collations of several levels take room for all of them. `is_char`: it is a CHAR's. */
+void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to);
 
 /** How the keys of one index are encoded. Immutable once made; any thread may use it, with a
     record's fields of its own. */

@@ -238,6 +238,12 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   return end_statement();
 }
 
+int Connection::forget_dropped_tables() {
+  // One that is prepared goes on until it is decided; the tables of others cannot be dropped before.
+  if (!txn_ || prepared_) return 0;
+  return ha_error(frondb_txn_forget_dropped_trees(txn_.get()));
+}
+
 // --- Savepoints ---
 
 int Connection::set_savepoint(uint64_t *savepoint) {
@@ -257,6 +263,11 @@ int Connection::roll_back_to(uint64_t savepoint) {
 int Connection::release(uint64_t savepoint) {
   if (!savepoint || !txn_) return 0;
   return ha_error(frondb_txn_release_savepoint(txn_.get(), savepoint));
+}
+
+int Connection::replace(uint64_t savepoint) {
+  if (!savepoint || !txn_) return 0;
+  return ha_error(frondb_txn_forget_savepoint(txn_.get(), savepoint));
 }
 
 }  // namespace fron

@@ -61,7 +61,10 @@ int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
 
 int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
-  return connection ? connection->release(static_cast<Savepoint *>(place)->number) : 0;
+  if (!connection) return 0;
+  uint64_t number = static_cast<Savepoint *>(place)->number;
+  // SAVEPOINT with a name that is there takes it from an older one, and leaves those between the two.
+  return thd_sql_command(thd) == SQLCOM_SAVEPOINT ? connection->replace(number) : connection->release(number);
 }
 
 /** Locks of rows stay after a rollback to a savepoint, so their tables must. */

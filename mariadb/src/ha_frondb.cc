@@ -82,6 +82,8 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
   };
   // What the keys themselves say need not be there twice.
   cover(key);
+  index->is_enough = !table->part_info || std::all_of(key->key_part, key->key_part + key->user_defined_key_parts,
+                                                      [](const KEY_PART_INFO &part) { return is_whole(part); });
   if (primary) cover(primary);
   for (uint field : index->codec.decodable()) covered.erase(field);
   if (primary) {

@@ -50,6 +50,9 @@ struct Index {
   bool is_unique = false;
   /** Entries hold the whole row in place of the fields covered. */
   bool is_clustering = false;
+  /** An entry is enough for whoever reads by the index alone. Not where partitions are merged in its order: the
+      server compares all parts of the key, and one that is shortened is in no entry. */
+  bool is_enough = true;
 };
 
 /** What all handlers of a table share. Made at the first open; only the counters change. */

@@ -145,9 +145,10 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   std::string_view covered;
   if (!split_entry(key, value, &primary, &covered)) return damaged();
   current_.assign(view(primary));
-  bool is_clustering = share_->indexes[cursor_tree_].is_clustering;
+  const Index &index = share_->indexes[cursor_tree_];
+  bool is_alone = key_read_ && share_->is_primary_covered && index.is_enough;
   // Who wants the row for himself locks it where everybody looks: in the primary tree.
-  bool is_enough = row_lock_ == FRONDB_LOCK_NONE && (is_clustering || (key_read_ && share_->is_primary_covered));
+  bool is_enough = row_lock_ == FRONDB_LOCK_NONE && (index.is_clustering || is_alone);
   bool checks = record == table->record[0] && (has_condition() || has_filter());
   // Who reads by an index alone computes no generated fields, so they come from the entry also where
   // the row is read.
