@@ -32,12 +32,25 @@ pub(crate) fn plugin() -> Result<PathBuf> {
         .arg(&define("MARIADB_SOURCE", &source))
         .arg(&define("FRONDB_LIB_DIR", &target_folder().join("release")))
         .run()?;
+    make(&build, "ha_frondb")?;
+    Ok(build.join("ha_frondb.so"))
+}
+
+/// Builds the tests that need no server, where the plugin was built; the path of their program.
+pub(super) fn codecs() -> Result<PathBuf> {
+    let build = folder().join("build");
+    make(&build, "codecs")?;
+    Ok(build.join("codecs"))
+}
+
+fn make(build: &Path, target: &str) -> Result {
     Cmd::new("cmake", "--build")
         .arg(&build.display().to_string())
         .arg("--parallel")
         .arg("2")
-        .run()?;
-    Ok(build.join("ha_frondb.so"))
+        .arg("--target")
+        .arg(target)
+        .run()
 }
 
 fn install() -> Result {

@@ -14,6 +14,9 @@ const SUITES: [&str; 4] =
 /// (docs/decisions/0017-mariadb-plugin.md, what is open).
 const STATEMENTS: &str = "1000";
 
+/// A seed and a number of tables for the codecs' tests; `target/mariadb/build/codecs` takes others.
+const CODEC_ROUNDS: &str = "1 100000";
+
 /// `cargo xtask test-mariadb`.
 pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
@@ -29,6 +32,10 @@ pub(crate) fn steps(summary: &mut Summary) {
         Ok(())
     });
     let Some(plugin) = built else { return };
+    summary.step("plugin: codecs", || {
+        let program = plugin::codecs()?;
+        Cmd::new(&program.display().to_string(), CODEC_ROUNDS).run()
+    });
     summary.tests("plugin: servers", || {
         let arguments = "test --quiet --no-fail-fast --package frondb-mariadb-harness -- --ignored";
         Cmd::new("cargo", arguments)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Tables for tests of the codecs: fields of the server, made by its own classes, over records of memory.
+   There is no server: fields are made as it makes them from a definition, and their values are bytes as it stores
+   them. */
+
+#ifndef FRONDB_TEST_COLUMNS_H
+#define FRONDB_TEST_COLUMNS_H
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <field.h>
+#include <table.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "random.h"
+
+/** Collations of the server, all that it has. */
+const std::vector<CHARSET_INFO *> &all_collations();
+
+/** A table of random columns, with rows one at a time in its records. */
+class Columns {
+ public:
+  explicit Columns(Random &random);
+  ~Columns();
+  Columns(const Columns &) = delete;
+  Columns &operator=(const Columns &) = delete;
+
+  /** Makes a key of some columns; none has a column twice. */
+  KEY *make_key(uint parts_max);
+  /** Puts a random row into a record of the table. */
+  void fill(uchar *record);
+
+  TABLE *table() { return &table_; }
+  uchar *record(uint i) { return table_.record[i]; }
+  uint bytes() const { return share_.reclength; }
+  /** The type of a field, for messages. */
+  std::string describe(uint i) const;
+
+ private:
+  enum class Type {
+    Tiny, Short, Medium, Long, Longlong, Float, Double, Decimal, Year, Date, Time, DateTime, Timestamp, Bit,
+    Char, Varchar, Blob, Enum, Set, Count
+  };
+  Field *make(Type type, uchar *at, uchar *null_byte, uchar null_bit);
+  void fill_field(uint i, uchar *at, uchar *record);
+  std::string text(CHARSET_INFO *cs, uint chars, bool is_char);
+
+  Random &random_;
+  TABLE_SHARE share_{};
+  TABLE table_{};
+  std::vector<Type> types_;
+  std::vector<Field *> fields_;
+  std::vector<uchar> records_;
+  std::vector<KEY_PART_INFO> parts_;
+  KEY key_{};
+  LEX_CSTRING name_ = {STRING_WITH_LEN("c")};
+  MEM_ROOT root_;
+  /** What blobs of records point to. */
+  std::deque<std::string> blobs_;
+};
+
+#endif
