@@ -13,7 +13,8 @@
 //! |---|---|
 //! | [`catalog`] | types and collations, drawn evenly |
 //! | [`table`], [`values`] | random tables and literals for them |
-//! | [`statement`] | kinds of statements and their weights; [`define`], [`change`], [`read`] write them |
+//! | [`kind`] | kinds of statements and their weights |
+//! | [`source`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
 //! | [`audit`] | looks at whole tables |
 //! | [`pair`], [`compare`] | both engines, and what must be alike |
 //! | [`shrink`] | few statements out of many |
@@ -23,9 +24,12 @@ mod catalog;
 mod change;
 mod compare;
 mod define;
+mod kind;
 mod pair;
 mod read;
+mod session;
 mod shrink;
+mod source;
 mod statement;
 mod table;
 mod values;
@@ -38,9 +42,13 @@ use std::path::Path;
 use crate::error::{Error, Result, harness};
 use crate::server::Server;
 use catalog::Catalog;
+use kind::Kind;
 use pair::{Met, Pair};
-use statement::{KINDS, Kind, Source, Step};
+use source::Source;
+use statement::Step;
 
+/// How often every kind of statement, type and collation is to come in a run of 20,000 statements.
+pub const LEAST: u64 = 50;
 /// After so many statements all tables are looked at.
 const AUDIT_EVERY: u64 = 100;
 /// A run begins anew after so many, so that what led to a failure is short.
@@ -57,7 +65,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, source: &Source, step: &Step, met: &Met) {
+    fn add(&mut self, source: &mut Source, step: &Step, met: &Met) {
         if let Met::Refused(code) = met {
             *self.errors.entry(*code).or_default() += 1;
             return;
@@ -68,6 +76,7 @@ impl Counts {
                 *self.types.entry(column.ty.name.clone()).or_default() += 1;
                 if let Some(collation) = &column.ty.collation {
                     *self.collations.entry(collation.clone()).or_default() += 1;
+                    source.catalog.meets(collation);
                 }
             }
         }
@@ -116,10 +125,8 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
     for collation in catalog.collations() {
         counts.collations.insert(collation.to_owned(), 0);
     }
-    for (kind, name, _) in KINDS {
-        if kind != Kind::Audit {
-            counts.kinds.insert(name, 0);
-        }
+    for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::Audit) {
+        counts.kinds.insert(kind.name(), 0);
     }
     let mut source = Source::new(seed, catalog);
     let mut left = statements;
@@ -153,7 +160,7 @@ fn round_of(
         let met = pair.run(&step)?;
         match &met {
             Met::Different(what) => return Ok(Some(what.clone())),
-            Met::Same => source.apply(step.effect.clone()),
+            Met::Same => source.apply(&step),
             Met::Refused(_) => {}
         }
         source.align_counters(&step, matches!(met, Met::Refused(_)));

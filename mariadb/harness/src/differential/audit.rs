@@ -1,6 +1,7 @@
 //! Looks at a whole table: its definition, its rows, and each of its keys from end to end.
 
-use super::statement::{Kind, Step};
+use super::kind::Kind;
+use super::statement::Step;
 use super::table::Table;
 
 /// The statements that look.

@@ -3,9 +3,12 @@
 //! The one that was used least so far comes next, so that a run of some thousand statements meets all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 
+use super::LEAST;
+use super::values::{PIECES, hex};
 use crate::client::Client;
 use crate::error::{Error, Result};
 
@@ -100,13 +103,19 @@ pub(super) struct Type {
     pub(super) sql: String,
     pub(super) family: Family,
     pub(super) collation: Option<String>,
+    /// What its texts are made of, most often: what its character set has.
+    pub(super) pieces: Arc<[&'static str]>,
 }
 
 impl Type {
     /// An ordinary number, which every table has one of.
     pub(super) fn integer() -> Self {
         let family = Family::Integer { bits: 32, unsigned: false };
-        Self { name: "int".into(), sql: "INT".into(), family, collation: None }
+        Self::new("int", "INT".into(), family)
+    }
+
+    fn new(name: &str, sql: String, family: Family) -> Self {
+        Self { name: name.to_owned(), sql, family, collation: None, pieces: PIECES.into() }
     }
 }
 
@@ -116,8 +125,12 @@ pub(super) struct Catalog {
     types: Vec<Type>,
     /// Collation and its character set.
     collations: Vec<(String, String)>,
-    /// Uses so far, by name of type or collation.
-    pub(super) drawn: BTreeMap<String, u64>,
+    /// Of a character set, the pieces of texts that it has.
+    pieces: BTreeMap<String, Arc<[&'static str]>>,
+    /// How often each was drawn so far, by name of type or collation.
+    drawn: BTreeMap<String, u64>,
+    /// In how many statements that succeeded each collation was.
+    met: BTreeMap<String, u64>,
 }
 
 impl Catalog {
@@ -142,10 +155,28 @@ impl Catalog {
         let plain = TYPES.map(|(name, sql, family)| (name, sql.to_owned(), family));
         let shapes = GEOMETRIES.map(|name| (name, name.to_uppercase(), Family::Geometry));
         let types = plain.into_iter().chain(shapes);
-        let types = types
-            .map(|(name, sql, family)| Type { name: name.to_owned(), sql, family, collation: None })
-            .collect();
-        Ok(Self { types, collations, drawn: BTreeMap::new() })
+        let types = types.map(|(name, sql, family)| Type::new(name, sql, family)).collect();
+        let mut pieces = BTreeMap::new();
+        for (_, charset) in &collations {
+            if !pieces.contains_key(charset) {
+                pieces.insert(charset.clone(), pieces_of(client, charset)?);
+            }
+        }
+        Ok(Self { types, collations, pieces, drawn: BTreeMap::new(), met: BTreeMap::new() })
+    }
+
+    /// A statement that succeeded had a column with this collation.
+    pub(super) fn meets(&mut self, collation: &str) {
+        *self.met.entry(collation.to_owned()).or_default() += 1;
+    }
+
+    /// How often the one of these that was met least was met.
+    pub(super) fn least_met<'a>(&self, collations: impl Iterator<Item = &'a str>) -> u64 {
+        collations.map(|name| self.met(name)).min().unwrap_or(u64::MAX)
+    }
+
+    fn met(&self, collation: &str) -> u64 {
+        self.met.get(collation).copied().unwrap_or(0)
     }
 
     /// Names of all types.
@@ -170,22 +201,43 @@ impl Catalog {
             .cloned()
             .unwrap_or_else(Type::integer);
         *self.drawn.entry(ty.name.clone()).or_default() += 1;
-        if ty.family.has_collation() {
-            let least = self.collations.iter().map(|(name, _)| drawn(&self.drawn, name)).min();
-            let mut least: Vec<&(String, String)> = self
-                .collations
-                .iter()
-                .filter(|(name, _)| Some(drawn(&self.drawn, name)) == least)
-                .collect();
-            random.shuffle(&mut least);
-            if let Some((name, charset)) = least.first() {
-                *self.drawn.entry(name.clone()).or_default() += 1;
-                ty.sql = format!("{} CHARACTER SET {charset} COLLATE {name}", ty.sql);
-                ty.collation = Some(name.clone());
+        if ty.family.has_collation()
+            && let Some((name, charset)) = self.draw_collation(random)
+        {
+            ty.sql = format!("{} CHARACTER SET {charset} COLLATE {name}", ty.sql);
+            if let Some(pieces) = self.pieces.get(&charset) {
+                ty.pieces = Arc::clone(pieces);
             }
+            ty.collation = Some(name);
         }
         ty
     }
+
+    /// One of those that were drawn least, first of those that were not met often enough.
+    fn draw_collation(&mut self, random: &mut Prng) -> Option<(String, String)> {
+        let rank =
+            |name: &str| (self.met(name) >= LEAST, self.drawn.get(name).copied().unwrap_or(0));
+        let least = self.collations.iter().map(|(name, _)| rank(name)).min();
+        let least: Vec<&(String, String)> =
+            self.collations.iter().filter(|(name, _)| Some(rank(name)) == least).collect();
+        let (name, charset) = random.pick(&least).copied()?.clone();
+        *self.drawn.entry(name.clone()).or_default() += 1;
+        Some((name, charset))
+    }
+}
+
+/// The pieces of texts that a character set has.
+fn pieces_of(client: &mut Client, charset: &str) -> Result<Arc<[&'static str]>> {
+    let columns = PIECES.map(|piece| {
+        let text = format!("_utf8mb4 0x{}", hex(piece.as_bytes()));
+        format!(
+            "CONVERT(CONVERT({text} USING {charset}) USING utf8mb4) = {text} COLLATE utf8mb4_bin"
+        )
+    });
+    let reply = client.query(&format!("SELECT {}", columns.join(",")))?;
+    let row = reply.rows.first().into_iter().flatten();
+    let has = row.map(|value| value.as_deref() == Some(b"1".as_slice()));
+    Ok(PIECES.iter().zip(has).filter(|(_, has)| *has).map(|(piece, _)| *piece).collect())
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -6,8 +6,9 @@
 use frondb_core::prng::Prng;
 
 use super::catalog::Family;
+use super::kind::Kind;
 use super::read::condition;
-use super::statement::{Kind, Step};
+use super::statement::Step;
 use super::table::{Column, Table};
 use super::values::literal;
 
@@ -19,9 +20,13 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Insert => one(format!("INSERT INTO {}", rows(random, table))),
         Kind::InsertIgnore => one(format!("INSERT IGNORE INTO {}", rows(random, table))),
         Kind::InsertReturning => one(format!("INSERT INTO {} RETURNING c0", rows(random, table))),
+        // InnoDB does not bring back what a REPLACE that fails has taken from a temporary table.
+        Kind::Replace if table.temporary => None,
         Kind::Replace => one(format!("REPLACE INTO {}", rows(random, table))),
         Kind::InsertUpdate => {
-            let (rows, set) = (rows(random, table), set(random, table, |_| true)?);
+            // InnoDB takes a negative number that is set here for the largest of AUTO_INCREMENT.
+            let may = |column: &Column| !(table.is_auto() && column.name == "c0");
+            let (rows, set) = (rows(random, table), set(random, table, may)?);
             one(format!("INSERT INTO {rows} ON DUPLICATE KEY UPDATE {set}"))
         }
         Kind::InsertSelect => insert_select(random, table, other),
@@ -86,11 +91,10 @@ fn rows(random: &mut Prng, table: &Table) -> String {
         let row: Vec<String> = columns
             .iter()
             .map(|column| {
-                let has_default = column.tail.contains("DEFAULT");
-                if has_default && random.chance(1, 4) {
+                if column.has_default() && random.chance(1, 4) {
                     "DEFAULT".into()
                 } else {
-                    value(random, column)
+                    value(random, column, column.nullable)
                 }
             })
             .collect();
@@ -99,7 +103,7 @@ fn rows(random: &mut Prng, table: &Table) -> String {
     format!("{} ({}) VALUES {}", table.name, names.join(","), rows.join(","))
 }
 
-fn value(random: &mut Prng, column: &Column) -> String {
+fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     match (column.ty.name.as_str(), column.ty.family) {
         // Three of four geometry types take one shape only.
         ("point", _) => format!("POINT({}, {})", random.below(9), random.below(9)),
@@ -107,7 +111,7 @@ fn value(random: &mut Prng, column: &Column) -> String {
         ("polygon", _) => {
             format!("ST_GeomFromText('POLYGON((0 0,{} 9,9 1,0 0))')", random.below(9))
         }
-        (_, family) => literal(random, family, column.nullable),
+        _ => literal(random, &column.ty, nullable),
     }
 }
 
@@ -121,11 +125,13 @@ fn set(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Optio
         .take(1 + random.index(2))
         .map(|column| {
             let name = &column.name;
+            // The server finds a NULL changed to NULL where InnoDB has the default's bytes behind it.
+            let nullable = column.nullable && !column.has_default();
             match column.ty.family {
-                Family::Integer { .. } if random.chance(1, 2) => {
+                Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {
                     format!("{name} = {name} + {}", random.below(3))
                 }
-                _ => format!("{name} = {}", value(random, column)),
+                _ => format!("{name} = {}", value(random, column, nullable)),
             }
         })
         .collect();
@@ -147,7 +153,7 @@ fn insert_select(random: &mut Prng, table: &Table, other: &Table) -> Option<Step
             let same = other.columns.iter().find(|of| of.ty.name == column.ty.name);
             match same {
                 Some(of) if random.chance(3, 4) => of.name.clone(),
-                _ => value(random, column),
+                _ => value(random, column, column.nullable),
             }
         })
         .collect();

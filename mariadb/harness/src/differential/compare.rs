@@ -1,6 +1,7 @@
 //! What must be alike in the outcomes of a statement, and what need not be, with the reason.
 
-use super::statement::{Kind, Step};
+use super::kind::{Class, Kind};
+use super::statement::Step;
 use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 
@@ -71,25 +72,7 @@ fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
 }
 
 fn alters(kind: Kind) -> bool {
-    use Kind::{
-        AddColumn, AddIndex, AddPrimary, AddUnique, DropColumn, DropIndex, DropPrimary,
-        ModifyColumn, Partition, Rebuild, RenameColumn, SetAutoIncrement,
-    };
-    [
-        AddColumn,
-        DropColumn,
-        ModifyColumn,
-        RenameColumn,
-        AddIndex,
-        AddUnique,
-        DropIndex,
-        AddPrimary,
-        DropPrimary,
-        Rebuild,
-        Partition,
-        SetAutoIncrement,
-    ]
-    .contains(&kind)
+    kind.class() == Class::Alter
 }
 
 /// Rows as they are compared: sorted, unless the statement gave their order.
@@ -109,15 +92,16 @@ fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
     rows
 }
 
-/// A definition without what must differ: the engine; and the counter, which engines keep in their way
-/// when a statement fails.
+/// Options that differ in definitions: the engine and what it alone knows; the counter, which engines keep in
+/// their way when a statement fails.
+const DIFFERENT: [&str; 5] =
+    ["ENGINE=", "AUTO_INCREMENT=", "`BLOCK_SIZE`=", "`FANOUT`=", "`COMPRESSION`="];
+
+/// A definition without them.
 fn definition(text: &mut Vec<u8>) {
-    let shown = String::from_utf8_lossy(text);
-    let words = shown.split(' ').filter(|word| {
-        !word.starts_with("ENGINE=")
-            && !word.starts_with("AUTO_INCREMENT=")
-            && *word != "ENGINE"
-            && *word != "="
+    let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
+    let words = shown.split_whitespace().filter(|word| {
+        !DIFFERENT.iter().any(|option| word.starts_with(option)) && !["ENGINE", "="].contains(word)
     });
     let words: Vec<&str> = words.map(|word| if is_engine(word) { "" } else { word }).collect();
     *text = words.join(" ").into_bytes();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::compare::{difference, is_lost};
 use super::statement::Step;
+use super::table::CLUSTERING;
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::server::Server;
@@ -39,10 +40,9 @@ impl Pair {
 
     /// Runs a statement on both sides at once.
     pub(super) fn run(&mut self, step: &Step) -> Result<Met> {
-        for side in &mut self.sides {
-            side.send(&step.sql)?;
-        }
         let [ours, theirs] = &mut self.sides;
+        ours.send(&step.sql)?;
+        theirs.send(&step.sql.replace(CLUSTERING, ""))?;
         let (ours, theirs) = (ours.receive(), theirs.receive());
         for (outcome, name) in [&ours, &theirs].into_iter().zip(SIDES) {
             if is_lost(outcome) {

@@ -3,7 +3,8 @@
 use frondb_core::prng::Prng;
 
 use super::catalog::Family;
-use super::statement::{Kind, Step};
+use super::kind::Kind;
+use super::statement::Step;
 use super::table::{Column, Key, Table};
 use super::values::literal;
 
@@ -77,10 +78,10 @@ fn equals(random: &mut Prng, table: &Table) -> Option<String> {
     let key = key(random, table)?;
     let parts = key.parts.iter().map(|part| {
         let column = table.columns.iter().find(|column| column.name == part.column)?;
-        if table.is_cut(column) {
+        if table.depends_on_plan(column) {
             return Some(format!("{} IS NOT NULL", column.name));
         }
-        let value = literal(random, column.ty.family, column.nullable);
+        let value = literal(random, &column.ty, column.nullable);
         let operator = if value == "NULL" { "<=>" } else { "=" };
         Some(format!("{} {operator} {value}", column.name))
     });
@@ -97,11 +98,11 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     let column = if random.chance(2, 3) { key_column(random, table).unwrap_or(any) } else { any };
     let name = format!("{prefix}{}", column.name);
     let family = column.ty.family;
-    if family == Family::Geometry || table.is_cut(column) || random.chance(1, 12) {
+    if family == Family::Geometry || table.depends_on_plan(column) || random.chance(1, 12) {
         let not = if random.chance(1, 2) { "NOT " } else { "" };
         return format!("{name} IS {not}NULL");
     }
-    let (a, b) = (literal(random, family, false), literal(random, family, false));
+    let (a, b) = (literal(random, &column.ty, false), literal(random, &column.ty, false));
     match random.below(8) {
         0 => format!("{name} = {a}"),
         1 => format!("{name} < {a}"),

@@ -79,7 +79,8 @@ fn differs(server: &mut Server, steps: &[Step]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::differential::statement::{Effect, Kind};
+    use crate::differential::kind::Kind;
+    use crate::differential::statement::Effect;
 
     #[test]
     fn related_statements_follow_tables_through_their_names() {

@@ -8,6 +8,9 @@ use super::values::literal;
 /// Characters that no text here is longer than, and that fit the key of a TINYTEXT.
 const WHOLE_TEXT: u32 = 60;
 
+/// Columns with a collation that a table begins with: there are more than a thousand collations.
+const COLLATED: u32 = 9;
+
 /// A column. The first of a table is a number and takes part in joins.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
@@ -20,6 +23,10 @@ pub(super) struct Column {
 }
 
 impl Column {
+    pub(super) fn has_default(&self) -> bool {
+        self.tail.contains("DEFAULT")
+    }
+
     /// Its text in CREATE and ALTER TABLE.
     pub(super) fn sql(&self) -> String {
         // A generated column takes no NOT NULL.
@@ -27,6 +34,9 @@ impl Column {
         format!("{} {}{null}{}", self.name, self.ty.sql, self.tail)
     }
 }
+
+/// An option of a key that InnoDB does not know.
+pub(super) const CLUSTERING: &str = " CLUSTERING=YES";
 
 /// A part of a key.
 #[derive(Debug, Clone)]
@@ -45,6 +55,8 @@ pub(super) struct Key {
     pub(super) parts: Vec<Part>,
     /// Whether it is whole columns only.
     pub(super) whole: bool,
+    /// Whether its entries are to have whole rows, in FronDB.
+    pub(super) clustering: bool,
 }
 
 impl Key {
@@ -53,8 +65,11 @@ impl Key {
         let parts = parts.join(",");
         match (self.name.as_str(), self.unique) {
             ("PRIMARY", _) => format!("PRIMARY KEY ({parts})"),
-            (name, true) => format!("UNIQUE KEY {name} ({parts})"),
-            (name, false) => format!("KEY {name} ({parts})"),
+            (name, unique) => {
+                let kind = if unique { "UNIQUE KEY" } else { "KEY" };
+                let option = if self.clustering { CLUSTERING } else { "" };
+                format!("{kind} {name} ({parts}){option}")
+            }
         }
     }
 
@@ -93,7 +108,7 @@ impl Table {
             let column = table.draw_column(random, catalog, |_| true);
             table.columns.push(column);
         }
-        for _ in 0..4 {
+        for _ in 0..COLLATED {
             let column = table.draw_column(random, catalog, Family::has_collation);
             table.columns.push(column);
         }
@@ -116,6 +131,9 @@ impl Table {
             && !temporary
             && !table.columns.iter().any(|column| column.ty.family == Family::Geometry)
             && random.chance(1, 5);
+        if table.partitioned {
+            table.keys.iter_mut().for_each(|key| key.clustering = false);
+        }
         table
     }
 
@@ -132,7 +150,13 @@ impl Table {
             first.tail = " AUTO_INCREMENT".into();
             first.nullable = false;
             let part = Part { column: "c0".into(), cuts_text: false, sql: "c0".into() };
-            let key = Key { name: "PRIMARY".into(), unique: true, parts: vec![part], whole: true };
+            let key = Key {
+                name: "PRIMARY".into(),
+                unique: true,
+                parts: vec![part],
+                whole: true,
+                clustering: false,
+            };
             self.keys.push(key);
         }
         self.columns.push(first);
@@ -154,7 +178,7 @@ impl Table {
         let nullable = random.chance(2, 3) || ty.family == Family::Geometry;
         let no_default = [Family::Geometry, Family::Json].contains(&ty.family);
         let tail = if random.chance(1, 4) && !no_default {
-            format!(" DEFAULT {}", literal(random, ty.family, nullable))
+            format!(" DEFAULT {}", literal(random, &ty, nullable))
         } else {
             String::new()
         };
@@ -211,7 +235,9 @@ impl Table {
             }
             parts.push(Part { column: column.name.clone(), cuts_text, sql });
         }
-        Key { name, unique, parts, whole }
+        // The server looks up options of a partitioned table's keys among those of its partitioning.
+        let clustering = !primary && !self.partitioned && random.chance(1, 6);
+        Key { name, unique, parts, whole, clustering }
     }
 
     /// The primary key.
@@ -234,11 +260,19 @@ impl Table {
         self.keys.iter().any(|key| key.unique && key.parts.iter().any(|part| holds(&part.column)))
     }
 
-    /// Whether a key has a part only of this text. By such a key the server finds less than it should where a
-    /// letter weighs as much as two (`<= 'ss'` misses eszett), with any engine; which plan it takes differs.
-    pub(super) fn is_cut(&self, column: &Column) -> bool {
+    /// Whether a search by a key finds other texts of this column than one without, with any engine; which of them the
+    /// server takes differs. A key that has a part only of the text misses some where a letter weighs as much as two
+    /// (`<= 'ss'` misses eszett). In keys CHAR has all its spaces, and elsewhere none: without padding they count.
+    pub(super) fn depends_on_plan(&self, column: &Column) -> bool {
+        let counts_spaces = column.ty.name == "char"
+            && column.ty.collation.iter().any(|name| name.contains("nopad"));
         let mut parts = self.keys.iter().flat_map(|key| &key.parts);
-        parts.any(|part| part.cuts_text && part.column == column.name)
+        parts.any(|part| (part.cuts_text || counts_spaces) && part.column == column.name)
+    }
+
+    /// The collations of its columns.
+    pub(super) fn collations(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter_map(|column| column.ty.collation.as_deref())
     }
 
     pub(super) fn is_auto(&self) -> bool {

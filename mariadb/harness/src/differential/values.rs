@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use frondb_core::prng::Prng;
 
-use super::catalog::Family;
+use super::catalog::{Family, Type};
 
 /// What texts are made of.
-const PIECES: [&str; 40] = [
+pub(super) const PIECES: [&str; 40] = [
     "a",
     "A",
     "b",
@@ -53,11 +53,11 @@ const PIECES: [&str; 40] = [
 ];
 
 /// A literal, or NULL if that is allowed.
-pub(super) fn literal(random: &mut Prng, family: Family, nullable: bool) -> String {
+pub(super) fn literal(random: &mut Prng, ty: &Type, nullable: bool) -> String {
     if nullable && random.chance(1, 8) {
         return "NULL".to_owned();
     }
-    match family {
+    match ty.family {
         Family::Integer { bits, unsigned } => integer(random, bits, unsigned),
         Family::Decimal => format!("{}.{:03}", signed(random, 40), random.below(1000)),
         Family::Float => {
@@ -82,7 +82,7 @@ pub(super) fn literal(random: &mut Prng, family: Family, nullable: bool) -> Stri
             random.below(2) * 123
         ),
         Family::Year => format!("{}", 1990 + random.below(40)),
-        Family::Text { long } => text(random, if long { 30 } else { 5 }),
+        Family::Text { long } => text(random, ty, if long { 30 } else { 5 }),
         Family::Bytes { long } => bytes(random, if long { 300 } else { 6 }),
         Family::Enum => one_of(random, &["'a'", "'b'", "'c d'", "''"]),
         Family::Set => one_of(random, &["'x'", "'y,x'", "'z,w'", "''", "'x,y,z,w'", "'w'"]),
@@ -126,11 +126,11 @@ fn date(random: &mut Prng) -> String {
 }
 
 /// A text of some pieces, as the bytes of its UTF-8.
-pub(super) fn text(random: &mut Prng, pieces: u64) -> String {
-    let mut text = String::new();
-    for _ in 0..random.below(pieces) {
-        text.push_str(PIECES[random.index(PIECES.len())]);
-    }
+fn text(random: &mut Prng, ty: &Type, pieces: u64) -> String {
+    // What the character set does not have is an error, or a question mark.
+    let from = if random.chance(1, 30) { &PIECES } else { &*ty.pieces };
+    let count = random.below(pieces);
+    let text: String = (0..count).filter_map(|_| random.pick(from).copied()).collect();
     if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
         return format!("'{text}'");
     }
@@ -147,7 +147,7 @@ fn bytes(random: &mut Prng, longest: u64) -> String {
     if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut all, byte| {
         // Writing to a String cannot fail.
         let _ = write!(all, "{byte:02X}");

@@ -1,0 +1,140 @@
+//! The kinds of statements, and how often each comes.
+
+use frondb_core::prng::Prng;
+
+/// What a kind does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Makes tables and removes them; ends a transaction, most often.
+    Define,
+    /// ALTER TABLE.
+    Alter,
+    Change,
+    Read,
+    Transaction,
+    Session,
+    Audit,
+}
+
+/// Declares the kinds: class, name in the counts, weight.
+macro_rules! kinds {
+    ($($class:ident { $($(#[$doc:meta])* $kind:ident $name:literal $weight:literal,)* })*) => {
+        /// What a statement is, for the counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Kind {
+            $($($(#[$doc])* $kind,)*)*
+        }
+
+        impl Kind {
+            pub(super) const ALL: &[Self] = &[$($(Self::$kind,)*)*];
+
+            pub(super) fn name(self) -> &'static str {
+                match self { $($(Self::$kind => $name,)*)* }
+            }
+
+            pub(super) fn class(self) -> Class {
+                match self { $($(Self::$kind => Class::$class,)*)* }
+            }
+
+            fn weight(self) -> u64 {
+                match self { $($(Self::$kind => $weight,)*)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Define {
+        CreateTable "CREATE TABLE" 60,
+        CreateLike "CREATE TABLE LIKE" 24,
+        CreateSelect "CREATE TABLE SELECT" 24,
+        DropTable "DROP TABLE" 30,
+        Truncate "TRUNCATE" 8,
+        RenameTable "RENAME TABLE" 8,
+    }
+    Alter {
+        AddColumn "ADD COLUMN" 12,
+        DropColumn "DROP COLUMN" 12,
+        ModifyColumn "MODIFY COLUMN" 14,
+        RenameColumn "RENAME COLUMN" 10,
+        AddIndex "ADD INDEX" 14,
+        AddUnique "ADD UNIQUE" 24,
+        DropIndex "DROP INDEX" 12,
+        AddPrimary "ADD PRIMARY KEY" 60,
+        DropPrimary "DROP PRIMARY KEY" 12,
+        Rebuild "ALTER TABLE FORCE" 8,
+        Partition "PARTITION BY" 50,
+        SetAutoIncrement "AUTO_INCREMENT =" 10,
+    }
+    Change {
+        Insert "INSERT" 160,
+        InsertIgnore "INSERT IGNORE" 40,
+        InsertUpdate "INSERT ON DUPLICATE KEY UPDATE" 50,
+        InsertSelect "INSERT SELECT" 40,
+        InsertReturning "INSERT RETURNING" 30,
+        Replace "REPLACE" 50,
+        Update "UPDATE" 60,
+        UpdateOrdered "UPDATE ORDER BY LIMIT" 40,
+        UpdateIgnore "UPDATE IGNORE" 30,
+        UpdateJoin "UPDATE of a join" 20,
+        Delete "DELETE" 30,
+        DeleteOrdered "DELETE ORDER BY LIMIT" 20,
+        DeleteJoin "DELETE of a join" 10,
+        DeleteReturning "DELETE RETURNING" 12,
+    }
+    Read {
+        Point "SELECT by key" 50,
+        Range "SELECT of a range" 60,
+        Ordered "SELECT ORDER BY key LIMIT" 50,
+        Reverse "SELECT ORDER BY key DESC LIMIT" 50,
+        Covering "SELECT of a key alone" 50,
+        Either "SELECT by two keys with OR" 30,
+        Group "SELECT GROUP BY" 30,
+        Distinct "SELECT DISTINCT" 20,
+        Extremes "SELECT MIN, MAX" 30,
+        Join "SELECT of a join" 20,
+        Subquery "SELECT IN (SELECT)" 20,
+        ForUpdate "SELECT FOR UPDATE" 20,
+        InShareMode "SELECT LOCK IN SHARE MODE" 20,
+        Checksum "CHECKSUM TABLE" 10,
+    }
+    Transaction {
+        Begin "BEGIN" 50,
+        Snapshot "START TRANSACTION WITH CONSISTENT SNAPSHOT" 10,
+        Commit "COMMIT" 40,
+        Rollback "ROLLBACK" 30,
+        Savepoint "SAVEPOINT" 60,
+        RollbackTo "ROLLBACK TO SAVEPOINT" 40,
+        Release "RELEASE SAVEPOINT" 30,
+    }
+    Session {
+        Isolation "SET TRANSACTION ISOLATION LEVEL" 8,
+        Autocommit "SET autocommit" 10,
+        SqlMode "SET sql_mode" 8,
+        Plans "SET optimizer_switch" 16,
+        Options "SET frondb_default_*" 10,
+    }
+    Audit {
+        /// A look at a whole table, between the others.
+        Audit "(audit)" 0,
+    }
+}
+
+impl Kind {
+    /// Draws one by its weight.
+    pub(super) fn draw(random: &mut Prng) -> Self {
+        let mut left = random.below(Self::ALL.iter().map(|kind| kind.weight()).sum());
+        for &kind in Self::ALL {
+            if left < kind.weight() {
+                return kind;
+            }
+            left -= kind.weight();
+        }
+        Self::Commit
+    }
+
+    /// Whether it ends a transaction by itself.
+    pub(super) fn defines(self) -> bool {
+        matches!(self.class(), Class::Define | Class::Alter)
+    }
+}

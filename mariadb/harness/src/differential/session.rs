@@ -1,0 +1,116 @@
+//! Statements about transactions and the session.
+
+use frondb_core::prng::Prng;
+
+use super::kind::{Class, Kind};
+use super::statement::Step;
+
+/// What the test knows of the connection's transaction. It need not be exact: what does not fit is an error on
+/// both sides.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    is_open: bool,
+    /// Numbers of savepoints that are set, the oldest first.
+    savepoints: Vec<u64>,
+}
+
+impl Transaction {
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Takes in what a statement that succeeded has done.
+    pub(super) fn apply(&mut self, step: &Step) {
+        let number = step.sql.rsplit('s').next().and_then(|number| number.parse().ok());
+        match (step.kind, number) {
+            (Kind::Begin | Kind::Snapshot, _) => {
+                *self = Self { is_open: true, savepoints: Vec::new() }
+            }
+            (Kind::Savepoint, Some(number)) => {
+                self.savepoints.retain(|&set| set != number);
+                self.savepoints.push(number);
+            }
+            (Kind::RollbackTo, Some(number)) => self.cut(number, 1),
+            (Kind::Release, Some(number)) => self.cut(number, 0),
+            (Kind::Commit | Kind::Rollback, _) => *self = Self::default(),
+            (kind, _) if kind.defines() => *self = Self::default(),
+            _ => {}
+        }
+    }
+
+    /// Forgets the savepoints behind this one, of which `kept` stay.
+    fn cut(&mut self, number: u64, kept: usize) {
+        if let Some(at) = self.savepoints.iter().position(|&set| set == number) {
+            self.savepoints.truncate(at + kept);
+        }
+    }
+
+    /// Most often one that is set.
+    fn savepoint(&self, random: &mut Prng) -> Option<u64> {
+        if random.chance(1, 20) {
+            return Some(random.below(SAVEPOINTS));
+        }
+        random.pick(&self.savepoints).copied()
+    }
+}
+
+/// Names that savepoints have.
+const SAVEPOINTS: u64 = 3;
+
+const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+const MODES: [&str; 4] =
+    ["", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES,NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"];
+
+/// Ways to read that the optimizer has; those that are not its default are not seen otherwise.
+const PLANS: [&str; 8] = [
+    "default",
+    "mrr=on,mrr_cost_based=off",
+    "mrr=on,mrr_cost_based=off,mrr_sort_keys=on",
+    "index_condition_pushdown=off",
+    "rowid_filter=off",
+    "index_merge_sort_intersection=on",
+    "index_merge=off",
+    "materialization=off,semijoin=off",
+];
+
+/// Of tables that are made from now on; FronDB's alone.
+const OPTIONS: [&str; 7] = [
+    "block_size = 1024",
+    "block_size = 65536",
+    "block_size = DEFAULT",
+    "fanout = 2",
+    "fanout = DEFAULT",
+    "compression = 'none'",
+    "compression = 'zstd'",
+];
+
+/// A statement of this kind; none if the kind is another or does not fit.
+pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> Option<Step> {
+    if !matches!(kind.class(), Class::Transaction | Class::Session) {
+        return None;
+    }
+    let sql = match kind {
+        Kind::Begin => "BEGIN".to_owned(),
+        Kind::Snapshot => "START TRANSACTION WITH CONSISTENT SNAPSHOT".to_owned(),
+        Kind::Commit => "COMMIT".to_owned(),
+        Kind::Rollback => "ROLLBACK".to_owned(),
+        Kind::Savepoint if !transaction.is_open() && random.chance(3, 4) => return None,
+        Kind::Savepoint => format!("SAVEPOINT s{}", random.below(SAVEPOINTS)),
+        Kind::RollbackTo => format!("ROLLBACK TO SAVEPOINT s{}", transaction.savepoint(random)?),
+        Kind::Release => format!("RELEASE SAVEPOINT s{}", transaction.savepoint(random)?),
+        Kind::Isolation => {
+            format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", one_of(random, &LEVELS))
+        }
+        Kind::Autocommit => format!("SET autocommit={}", u8::from(random.chance(3, 4))),
+        Kind::SqlMode => format!("SET sql_mode='{}'", one_of(random, &MODES)),
+        Kind::Plans => format!("SET optimizer_switch='{}'", one_of(random, &PLANS)),
+        Kind::Options => format!("SET frondb_default_{}", one_of(random, &OPTIONS)),
+        _ => return None,
+    };
+    Some(Step::new(kind, &[], sql))
+}
+
+fn one_of(random: &mut Prng, texts: &[&'static str]) -> &'static str {
+    random.pick(texts).copied().unwrap_or_default()
+}
