@@ -34,6 +34,9 @@ const TEST_MINUTES: u32 = 10;
 /// Minutes after which a whole run is, if it has no bound of its own.
 const RUN_MINUTES: u32 = 180;
 
+/// Suites that name InnoDB: FronDB takes its place in their text.
+pub(super) const NAMED: [&str; 5] = ["parts", "gcol", "vcol", "versioning", "rpl"];
+
 /// One run of mtr.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
@@ -67,7 +70,7 @@ impl Run {
     }
 
     /// With FronDB, or with InnoDB and no other than mtr's defaults.
-    pub(super) fn loading(mut self, engine: &str) -> Self {
+    fn loading(mut self, engine: &str) -> Self {
         // mtr leaves InnoDB off for tests that do not ask for it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
@@ -96,9 +99,9 @@ pub(super) fn tree() -> Result<Tree> {
     Tree::make(&installed()?)
 }
 
-/// The same with FronDB for InnoDB in the text of these suites.
-pub(super) fn substituted_tree(suites: &[&str]) -> Result<Tree> {
-    let mut folders: Vec<String> = suites.iter().map(|suite| format!("suite/{suite}")).collect();
+/// The same with FronDB for InnoDB in the text of suites that name it.
+fn substituted_tree() -> Result<Tree> {
+    let mut folders: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
     // They borrow tests from there.
     folders.push("main".to_owned());
     Tree::make_substituted(&installed()?, &folders)
@@ -112,20 +115,34 @@ fn installed() -> Result<PathBuf> {
     Ok(plugin)
 }
 
-/// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE substitutes.
+/// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE is for suites that know nothing
+/// of FronDB.
 pub(crate) fn command(args: &[String]) -> Result {
     let mut run = Run::default();
+    let mut engine = None;
     for (name, value) in variables(args, &["SUITES", "TESTS", "ENGINE"])? {
         let words = || value.split([' ', ',']).map(str::to_owned);
         match name {
             "SUITES" => run.suites.extend(words()),
             "TESTS" => run.tests.extend(words()),
-            _ => run = run.substituting(value),
+            _ => engine = Some(value),
         }
     }
-    let outcome = run_in(&tree()?, run)?;
+    let outcome = match engine {
+        Some(engine) => run_as(engine, run)?,
+        None => run_in(&tree()?, run)?,
+    };
     println!("{outcome}");
     outcome.demand_all()
+}
+
+/// Runs suites that know nothing of FronDB with this engine, "frondb" or "innodb".
+pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
+    if !run.suites.iter().all(|suite| NAMED.contains(&suite.as_str())) {
+        return run_in(&tree()?, run.substituting(engine));
+    }
+    let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
+    run_in(&tree, run.loading(engine))
 }
 
 /// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.

@@ -54,24 +54,14 @@ pub(crate) fn steps(summary: &mut Summary) {
 /// Suites that take any engine as the default one. All of them must pass, but for a few that have a reason.
 const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
 const STRICT_MINUTES: u32 = 25;
-/// Suites that name InnoDB, to be run with FronDB in its place.
-const NAMED: [&str; 5] = ["parts", "gcol", "vcol", "versioning", "rpl"];
 
 /// `cargo xtask test-mariadb-full`: suites that know nothing of FronDB, with it and with InnoDB. Hours.
 pub(crate) fn full() -> Result {
-    let plain = mtr::tree()?;
-    let substituted = mtr::substituted_tree(&NAMED)?;
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
-    for suite in STRICT.into_iter().chain(NAMED) {
-        let run = Run::of(&[suite]);
-        let [ours, theirs] = if STRICT.contains(&suite) {
-            let with = |engine| mtr::run_in(&plain, run.clone().substituting(engine));
-            [with("frondb")?, with("innodb")?]
-        } else {
-            let with = |tree, engine| mtr::run_in(tree, run.clone().loading(engine));
-            [with(&substituted, "frondb")?, with(&plain, "innodb")?]
-        };
+    for suite in STRICT.into_iter().chain(mtr::NAMED) {
+        let ours = mtr::run_as("frondb", Run::of(&[suite]))?;
+        let theirs = mtr::run_as("innodb", Run::of(&[suite]))?;
         table.push_str(&format!("| {suite} | {ours} | {theirs} |\n"));
         findings.extend(Exceptions::of(&[suite])?.findings(&ours));
     }
