@@ -43,10 +43,8 @@ handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
 int drop_table(handlerton *, const char *path) {
   bool found;
   if (Error error = dictionary().drop(Dictionary::key_of_path(path), &found)) return ha_error(error);
-  // A temporary table goes in the middle of a transaction that may have written to it.
   THD *thd = _current_thd();
-  Connection *connection = thd ? Connection::find(thd) : nullptr;
-  if (int error = connection ? connection->forget_dropped_tables() : 0) return error;
+  if (Connection *connection = thd ? Connection::find(thd) : nullptr) connection->has_dropped();
   return found ? 0 : ENOENT;
 }
 

@@ -238,12 +238,6 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   return end_statement();
 }
 
-int Connection::forget_dropped_tables() {
-  // One that is prepared goes on until it is decided; the tables of others cannot be dropped before.
-  if (!txn_ || prepared_) return 0;
-  return ha_error(frondb_txn_forget_dropped_trees(txn_.get()));
-}
-
 // --- Savepoints ---
 
 int Connection::set_savepoint(uint64_t *savepoint) {

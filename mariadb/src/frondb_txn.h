@@ -74,9 +74,6 @@ class Connection {
   /** A wait for a lock ends at once; from any thread. */
   void cancel();
 
-  /** What the transaction has written to tables that were dropped since is gone with them. */
-  int forget_dropped_tables();
-
   int set_savepoint(uint64_t *savepoint);
   int roll_back_to(uint64_t savepoint);
   /** With those set after it. */

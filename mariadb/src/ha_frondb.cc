@@ -213,13 +213,7 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   return 0;
 }
 
-int ha_frondb::delete_table(const char *path) {
-  bool found;
-  if (Error error = dictionary().drop(Dictionary::key_of_path(path), &found)) return ha_error(error);
-  THD *thd = ha_thd();
-  if (Connection *connection = thd ? Connection::find(thd) : nullptr) connection->has_dropped();
-  return found ? 0 : ENOENT;
-}
+int ha_frondb::delete_table(const char *path) { return hton()->drop_table(hton(), path); }
 
 int ha_frondb::rename_table(const char *from, const char *to) {
   bool found;

@@ -2195,16 +2195,6 @@ frondb_error *frondb_txn_release_savepoint(frondb_txn *txn,
 frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
 
 /**
- * Forgets what the transaction has written to trees that were dropped since, so that it can commit
- * the rest: with it a commit is FRONDB_NOT_FOUND.
- *
- * Threads: any; calls take turns.
- *
- * Errors: FRONDB_INVALID if the transaction has ended or is prepared; FRONDB_CLOSED.
- */
-frondb_error *frondb_txn_forget_dropped_trees(frondb_txn *txn);
-
-/**
  * Commits: all writes take effect together. Returns when they are as durable as it asks;
  * others see them, and get the locks, before the wait for the disk.
  *

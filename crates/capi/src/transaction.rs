@@ -708,17 +708,6 @@ pub extern "C" fn frondb_txn_forget_savepoint(
     })
 }
 
-/// Forgets what the transaction has written to trees that were dropped since, so that it can commit
-/// the rest: with it a commit is FRONDB_NOT_FOUND.
-///
-/// Threads: any; calls take turns.
-///
-/// Errors: FRONDB_INVALID if the transaction has ended or is prepared; FRONDB_CLOSED.
-#[unsafe(no_mangle)]
-pub extern "C" fn frondb_txn_forget_dropped_trees(txn: *mut frondb_txn) -> *mut frondb_error {
-    with(txn, |txn| txn.txn.forget_dropped_trees())
-}
-
 // --- The end ---
 
 /// Commits: all writes take effect together. Returns when they are as durable as it asks;

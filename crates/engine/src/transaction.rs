@@ -323,26 +323,6 @@ impl Transaction {
         self.core.check_savepoint(savepoint)?;
         state.writes.forget_savepoint(savepoint.id)
     }
-
-    /// Forgets what it has written to trees that were dropped since: a commit would fail for them.
-    ///
-    /// # Errors
-    /// `Invalid` if the transaction has ended or is prepared; `Closed`.
-    pub fn forget_dropped_trees(&self) -> Result<()> {
-        let mut state = self.core.active()?;
-        let _call = self.core.engine.begin_call()?;
-        let State { writes, trees, card, .. } = &mut *state;
-        let env = &self.core.engine.shared().env;
-        trees.retain(|tree| {
-            let is_dropped = tree.is_dropped();
-            if is_dropped {
-                writes.forget(tree.id, &env.spill);
-            }
-            !is_dropped
-        });
-        card.set_messages(writes.written());
-        Ok(())
-    }
 }
 
 impl Core {

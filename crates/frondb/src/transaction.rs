@@ -357,14 +357,6 @@ impl Transaction {
         self.inner.forget_savepoint(savepoint)
     }
 
-    /// Forgets what it has written to trees that were dropped since, so that it can commit the rest.
-    ///
-    /// # Errors
-    /// `Invalid` if the transaction has ended or is prepared; `Closed`.
-    pub fn forget_dropped_trees(&self) -> Result<()> {
-        self.inner.forget_dropped_trees()
-    }
-
     // --- The end ---
 
     /// Commits: all writes take effect together. Returns when they are as durable as it asks;

@@ -5,7 +5,7 @@ use frondb_core::{Error, RangeDelete, Result, SeqNo, TreeId};
 use frondb_run::Run;
 use frondb_space::Extent;
 
-use crate::savepoint::{Mark, SavepointId, TreeMark};
+use crate::savepoint::{Mark, SavepointId};
 use crate::spill::{SpillEnv, TreeSpill};
 use crate::writes::TreeWrites;
 
@@ -258,17 +258,6 @@ impl WriteSet {
             values.collect::<Vec<_>>()
         };
         self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
-    }
-
-    /// Forgets what was written to a tree that is gone, and gives back what of it is on disk.
-    pub fn forget(&mut self, tree: TreeId, env: &SpillEnv) {
-        let Some(at) = self.position(tree) else { return };
-        self.trees[at].discard(env);
-        // Savepoints know trees by their places, so it keeps its own.
-        self.trees[at] = TreeWrites::new(tree);
-        for mark in self.marks.iter_mut().filter_map(|mark| mark.trees.get_mut(at)) {
-            *mark = TreeMark::default();
-        }
     }
 
     /// Forgets everything; what is on disk is somebody else's now.

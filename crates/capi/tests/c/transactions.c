@@ -422,21 +422,6 @@ static void savepoints(frondb_db *db, frondb_tree *tree) {
   CHECK(has(tree, "s1", "kept") && has(tree, "s3", "kept") && !has(tree, "s2", "lost"));
 }
 
-static void dropped_trees(frondb_db *db, frondb_tree *tree) {
-  frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ, 1000);
-  frondb_tree *gone;
-  OK(frondb_db_create_tree(db, "gone", NULL, &gone));
-  OK(txn_put(txn, gone, "d1", "lost"));
-  OK(txn_put(txn, tree, "d1", "kept"));
-  OK(frondb_db_drop_tree(db, "gone"));
-  FAILS(FRONDB_NOT_FOUND, frondb_txn_commit(txn));
-  OK(frondb_txn_forget_dropped_trees(txn));
-  OK(frondb_txn_commit(txn));
-  FAILS(FRONDB_INVALID, frondb_txn_forget_dropped_trees(txn));
-  CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_tree_free(gone) == FRONDB_OK);
-  CHECK(has(tree, "d1", "kept"));
-}
-
 struct hook {
   uint64_t calls, transaction, order, freed;
 };
@@ -529,7 +514,6 @@ int main(int argc, char **argv) {
   statements(db, tree);
   list(db, tree);
   savepoints(db, tree);
-  dropped_trees(db, tree);
   commits_in_order(db, tree);
   db = two_phases(db, tree, argv[1]);
   close_all(db);
