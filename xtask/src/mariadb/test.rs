@@ -10,9 +10,9 @@ use crate::step::{Cmd, Counts, Summary};
 const SUITES: [&str; 4] =
     ["storage_engine-frondb", "storage_engine/trx-frondb", "storage_engine/parts-frondb", "frondb"];
 
-/// Statements of the random stream: as far as FronDB and InnoDB agree. Its own default is 20,000
-/// (docs/decisions/0017-mariadb-plugin.md, what is open).
-const STATEMENTS: &str = "1000";
+/// Statements of the random stream: not yet its own 20,000, of which it demands that every collation came often
+/// enough (docs/decisions/0017-mariadb-plugin.md, what is open).
+const STATEMENTS: &str = "19000";
 
 /// A seed and a number of tables for the codecs' tests; `target/mariadb/build/codecs` takes others.
 const CODEC_ROUNDS: &str = "1 100000";

@@ -234,7 +234,7 @@ fn pieces_of(client: &mut Client, charset: &str) -> Result<Arc<[&'static str]>> 
             "CONVERT(CONVERT({text} USING {charset}) USING utf8mb4) = {text} COLLATE utf8mb4_bin"
         )
     });
-    let reply = client.query(&format!("SELECT {}", columns.join(",")))?;
+    let reply = client.query(format!("SELECT {}", columns.join(",")))?;
     let row = reply.rows.first().into_iter().flatten();
     let has = row.map(|value| value.as_deref() == Some(b"1".as_slice()));
     Ok(PIECES.iter().zip(has).filter(|(_, has)| *has).map(|(piece, _)| *piece).collect())

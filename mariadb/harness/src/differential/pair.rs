@@ -42,7 +42,7 @@ impl Pair {
     pub(super) fn run(&mut self, step: &Step) -> Result<Met> {
         let [ours, theirs] = &mut self.sides;
         ours.send(&step.sql)?;
-        theirs.send(&step.sql.replace(CLUSTERING, ""))?;
+        theirs.send(step.sql.replace(CLUSTERING, ""))?;
         let (ours, theirs) = (ours.receive(), theirs.receive());
         for (outcome, name) in [&ours, &theirs].into_iter().zip(SIDES) {
             if is_lost(outcome) {
