@@ -155,15 +155,19 @@ fn round_of(
     statements: u64,
 ) -> Result<Option<String>> {
     for number in 1..=statements {
-        let step = source.next();
+        let mut step = source.next();
         log.push(step.clone());
         let met = pair.run(&step)?;
+        step.refused = matches!(met, Met::Refused(_));
+        if let Some(last) = log.last_mut() {
+            last.refused = step.refused;
+        }
         match &met {
             Met::Different(what) => return Ok(Some(what.clone())),
             Met::Same => source.apply(&step),
             Met::Refused(_) => {}
         }
-        source.align_counters(&step, matches!(met, Met::Refused(_)));
+        source.align_counters(&step);
         counts.add(source, &step, &met);
         if number % AUDIT_EVERY == 0 || number == statements {
             for look in source.tables.iter().flat_map(audit::steps) {

@@ -175,6 +175,11 @@ impl Catalog {
         collations.map(|name| self.met(name)).min().unwrap_or(u64::MAX)
     }
 
+    /// Whether any collation was not met often enough.
+    pub(super) fn wants_more(&self) -> bool {
+        self.least_met(self.collations()) < LEAST
+    }
+
     fn met(&self, collation: &str) -> u64 {
         self.met.get(collation).copied().unwrap_or(0)
     }

@@ -97,7 +97,7 @@ fn alter(source: &mut Source, kind: Kind, table: &Table) -> Option<Step> {
 fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<String> {
     let random = &mut source.random;
     if kind == Kind::AddColumn {
-        if new.columns.len() > 14 {
+        if new.columns.len() > 16 {
             return None;
         }
         let column = if random.chance(1, 5) {

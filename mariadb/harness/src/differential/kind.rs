@@ -46,14 +46,14 @@ macro_rules! kinds {
 kinds! {
     Define {
         CreateTable "CREATE TABLE" 60,
-        CreateLike "CREATE TABLE LIKE" 24,
-        CreateSelect "CREATE TABLE SELECT" 24,
-        DropTable "DROP TABLE" 30,
-        Truncate "TRUNCATE" 8,
+        CreateLike "CREATE TABLE LIKE" 40,
+        CreateSelect "CREATE TABLE SELECT" 40,
+        DropTable "DROP TABLE" 60,
+        Truncate "TRUNCATE" 10,
         RenameTable "RENAME TABLE" 8,
     }
     Alter {
-        AddColumn "ADD COLUMN" 12,
+        AddColumn "ADD COLUMN" 24,
         DropColumn "DROP COLUMN" 12,
         ModifyColumn "MODIFY COLUMN" 14,
         RenameColumn "RENAME COLUMN" 10,
@@ -61,9 +61,9 @@ kinds! {
         AddUnique "ADD UNIQUE" 24,
         DropIndex "DROP INDEX" 12,
         AddPrimary "ADD PRIMARY KEY" 60,
-        DropPrimary "DROP PRIMARY KEY" 12,
-        Rebuild "ALTER TABLE FORCE" 8,
-        Partition "PARTITION BY" 50,
+        DropPrimary "DROP PRIMARY KEY" 16,
+        Rebuild "ALTER TABLE FORCE" 12,
+        Partition "PARTITION BY" 100,
         SetAutoIncrement "AUTO_INCREMENT =" 10,
     }
     Change {
@@ -78,7 +78,7 @@ kinds! {
         UpdateIgnore "UPDATE IGNORE" 30,
         UpdateJoin "UPDATE of a join" 20,
         Delete "DELETE" 30,
-        DeleteOrdered "DELETE ORDER BY LIMIT" 20,
+        DeleteOrdered "DELETE ORDER BY LIMIT" 30,
         DeleteJoin "DELETE of a join" 10,
         DeleteReturning "DELETE RETURNING" 12,
     }
@@ -104,8 +104,8 @@ kinds! {
         Commit "COMMIT" 40,
         Rollback "ROLLBACK" 30,
         Savepoint "SAVEPOINT" 60,
-        RollbackTo "ROLLBACK TO SAVEPOINT" 40,
-        Release "RELEASE SAVEPOINT" 30,
+        RollbackTo "ROLLBACK TO SAVEPOINT" 130,
+        Release "RELEASE SAVEPOINT" 130,
     }
     Session {
         Isolation "SET TRANSACTION ISOLATION LEVEL" 8,

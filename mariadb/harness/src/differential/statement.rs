@@ -22,12 +22,24 @@ pub(super) struct Step {
     pub(super) effect: Effect,
     /// Whether the order of its rows is given by the statement.
     pub(super) ordered: bool,
+    /// Whether it brings in line what the one before it left different, and so goes where that one goes.
+    pub(super) follows: bool,
+    /// Whether it failed, on both sides.
+    pub(super) refused: bool,
 }
 
 impl Step {
     pub(super) fn new(kind: Kind, tables: &[&Table], sql: String) -> Self {
         let tables = tables.iter().map(|table| table.name.clone()).collect();
-        Self { kind, sql, tables, effect: Effect::None, ordered: false }
+        Self {
+            kind,
+            sql,
+            tables,
+            effect: Effect::None,
+            ordered: false,
+            follows: false,
+            refused: false,
+        }
     }
 
     pub(super) fn with(mut self, effect: Effect) -> Self {
