@@ -82,8 +82,8 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
   };
   // What the keys themselves say need not be there twice.
   cover(key);
-  index->is_enough = !table->part_info || std::all_of(key->key_part, key->key_part + key->user_defined_key_parts,
-                                                      [](const KEY_PART_INFO &part) { return is_whole(part); });
+  index->has_all_parts = index->is_clustering || std::all_of(key->key_part, key->key_part + key->ext_key_parts, is_whole);
+  index->is_enough = !table->part_info || index->has_all_parts;
   if (primary) cover(primary);
   for (uint field : index->codec.decodable()) covered.erase(field);
   if (primary) {

@@ -50,8 +50,10 @@ struct Index {
   bool is_unique = false;
   /** Entries hold the whole row in place of the fields covered. */
   bool is_clustering = false;
+  /** An entry has all parts of the key; one that is shortened is in no entry. */
+  bool has_all_parts = true;
   /** An entry is enough for whoever reads by the index alone. Not where partitions are merged in its order: the
-      server compares all parts of the key, and one that is shortened is in no entry. */
+      server compares all parts of the key. */
   bool is_enough = true;
 };
 

@@ -174,8 +174,13 @@ bool ha_frondb::decode_entry(frondb_slice key, frondb_slice primary, std::string
 /** Whether the fields of an entry, in the server's record, are wanted. */
 int ha_frondb::check_entry() {
   check_result_t result = CHECK_POS;
+  // The server looks first whether the range ends here, by all parts of the key; what the record has for one that
+  // is in no entry is of some other row.
+  key_range *end = end_range;
+  if (!share_->indexes[cursor_tree_].has_all_parts) end_range = nullptr;
   if (has_condition()) result = handler_index_cond_check(this);
   if (result == CHECK_POS && has_filter()) result = handler_rowid_filter_check(this);
+  end_range = end;
   switch (result) {
     case CHECK_POS: return 0;
     case CHECK_NEG: return SKIPPED;

@@ -10,7 +10,8 @@ using namespace fron;
 Item *ha_frondb::idx_cond_push(uint index, Item *condition) {
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
-  in_range_check_pushed_down = true;
+  // Where an entry cannot say whether the range ends, its row does.
+  in_range_check_pushed_down = share_->indexes[tree_of(index)].has_all_parts;
   return nullptr;
 }
 
