@@ -34,7 +34,11 @@ fn outcome(outcome: &Result<Reply>) -> String {
 
 fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
     let names = |reply: &Reply| reply.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    if names(ours) != names(theirs) {
+    // A DELETE that the optimizer finds to be of no row has no result at all, RETURNING or not; whether it looks
+    // depends on what a scan of the table costs.
+    let is_of_nothing =
+        step.kind == Kind::DeleteReturning && ours.rows.is_empty() && theirs.rows.is_empty();
+    if !is_of_nothing && names(ours) != names(theirs) {
         return Some(format!(
             "FronDB: columns {:?}\nInnoDB: columns {:?}",
             names(ours),
@@ -156,6 +160,21 @@ mod tests {
         assert_eq!(difference(&set, &error(1062), &error(1062)), None);
         assert!(difference(&set, &error(1062), &error(1022)).is_some());
         assert!(difference(&set, &error(1062), &reply(&[], 0)).is_some());
+    }
+
+    #[test]
+    fn a_delete_of_no_row_may_have_no_result() {
+        let named = |mut reply: Reply| {
+            reply.columns = vec![crate::reply::Column { name: "c0".into(), kind: 3 }];
+            Ok(reply)
+        };
+        let delete = step(Kind::DeleteReturning, "DELETE FROM t RETURNING c0");
+        assert_eq!(difference(&delete, &reply(&[], 0), &named(Reply::default())), None);
+        let row = vec![vec![Some(b"1".to_vec())]];
+        let of_one = Reply { rows: row, ..Reply::default() };
+        assert!(difference(&delete, &reply(&[], 0), &named(of_one)).is_some());
+        let select = step(Kind::Range, "SELECT c0 FROM t");
+        assert!(difference(&select, &reply(&[], 0), &named(Reply::default())).is_some());
     }
 
     #[test]
