@@ -23,6 +23,9 @@ class Field;
 
 namespace fron {
 
+/** Bytes of the longest value that the engine takes (frondb.h): of a row as it is stored, BLOBs included. */
+constexpr size_t ROW_BYTES_MAX = 64 << 20;
+
 /** Fields of a table by their numbers, ascending. */
 using Fields = std::vector<uint>;
 

@@ -229,6 +229,7 @@ class ha_frondb final : public handler {
   /** Statements that run at a time share the numbers out in whatever order. */
   bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
   bool get_error_message(int error, String *text) override;
+  void print_error(int error, myf flags) override;
   void update_create_info(HA_CREATE_INFO *info) override;
 
  private:

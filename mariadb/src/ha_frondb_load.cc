@@ -69,6 +69,7 @@ int ha_frondb::load_row(const uchar *record) {
   primary_.clear();
   value_.clear();
   pack_row(table, record, &value_);
+  if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   if (share_->has_hidden_key) {
     uint64_t number;
     if (int error = share_->next_hidden(&number)) return error;
@@ -80,6 +81,7 @@ int ha_frondb::load_row(const uchar *record) {
   for (uint k = 0; k < table->s->keys; k++) {
     if (is_primary(k)) continue;
     entry(k, record, primary_, &key_, &value_);
+    if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
     if (Error error = load_->put(share_->indexes[tree_of(k)].tree.get(), key_, value_)) return ha_error(error);
   }
   return 0;

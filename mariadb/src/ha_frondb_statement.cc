@@ -127,6 +127,13 @@ int ha_frondb::extra(enum ha_extra_function operation) {
   return 0;
 }
 
+void ha_frondb::print_error(int error, myf flags) {
+  // The server has a number for it, and no text.
+  if (error != HA_ERR_TO_BIG_ROW) return handler::print_error(error, flags);
+  my_printf_error(ER_TOO_BIG_ROWSIZE, "Row size too large. The maximum row size of FronDB, BLOBs included, is %llu bytes",
+                  flags, ulonglong(ROW_BYTES_MAX));
+}
+
 bool ha_frondb::get_error_message(int error, String *text) {
   message(error, text);
   return error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT;

@@ -62,6 +62,7 @@ bool ha_frondb::entry(uint index, const uchar *record, const std::string &primar
 int ha_frondb::insert_into(uint index, const std::string &key, const std::string &value, bool check) {
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_txn *txn = connection_->txn();
+  if (value.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   if (!check) return ha_error(frondb_txn_put(txn, tree, slice(key), slice(value)));
   int error = ha_error(frondb_txn_insert(txn, tree, slice(key), slice(value)));
   if (error == HA_ERR_FOUND_DUPP_KEY) connection_->duplicate_key = index;
@@ -110,6 +111,7 @@ int ha_frondb::insert_row(const uchar *record) {
   primary_.clear();
   value_.clear();
   pack_row(table, record, &value_);
+  if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   if (share_->has_hidden_key) {
     uint64_t number;
     if (int error = share_->next_hidden(&number)) return error;
@@ -138,6 +140,7 @@ int ha_frondb::change_row(const uchar *before, const uchar *after) {
   primary_key(after, &primary_);
   value_.clear();
   pack_row(table, after, &value_);
+  if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   frondb_tree *rows = share_->indexes[0].tree.get();
   int error = 0;
   if (primary_ != other_primary_) {
