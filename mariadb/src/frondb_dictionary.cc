@@ -19,6 +19,8 @@ constexpr const char *TABLES = "mariadb/tables";
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr char STATISTICS = 's';
 constexpr char RECORD_VERSION = 2;
+/** With slots: an older build must not misread rows of such a table. */
+constexpr char RECORD_VERSION_SLOTS = 3;
 
 void put_u64(uint64_t value, std::string *to) {
   for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
@@ -53,6 +55,18 @@ class Decoder {
   unsigned char uchar_at(int i) const { return static_cast<unsigned char>(left_[size_t(i)]); }
   std::string_view left_;
 };
+
+bool decode_slots(Decoder *in, Layout *layout) {
+  uint64_t count;
+  if (!in->u64(&count)) return false;
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t field, prefix, bytes;
+    // The length of a blob stands in four bytes.
+    if (!in->u64(&field) || !in->u64(&prefix) || !in->u64(&bytes) || prefix > 4) return false;
+    layout->push_back({uint32_t(field), uint32_t(prefix), uint32_t(bytes)});
+  }
+  return true;
+}
 
 /** Opens a tree, made if it is not there. */
 Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
@@ -113,7 +127,7 @@ std::string number_key(uint64_t number) {
 }  // namespace
 
 std::string TableRecord::encode() const {
-  std::string bytes(1, RECORD_VERSION);
+  std::string bytes(1, form.layout.empty() ? RECORD_VERSION : RECORD_VERSION_SLOTS);
   put_u64(number, &bytes);
   put_text(definition, &bytes);
   put_u64(next_index, &bytes);
@@ -122,12 +136,16 @@ std::string TableRecord::encode() const {
     put_u64(index.number, &bytes);
     put_text(index.name, &bytes);
   }
-  put_text(defaults, &bytes);
+  put_text(form.defaults, &bytes);
+  if (form.layout.empty()) return bytes;
+  put_u64(form.layout.size(), &bytes);
+  for (const Slot &slot : form.layout)
+    for (uint32_t value : {slot.field, slot.prefix, slot.bytes}) put_u64(value, &bytes);
   return bytes;
 }
 
 bool TableRecord::decode(std::string_view bytes) {
-  if (bytes.empty() || bytes[0] != RECORD_VERSION) return false;
+  if (bytes.empty() || (bytes[0] != RECORD_VERSION && bytes[0] != RECORD_VERSION_SLOTS)) return false;
   Decoder in(bytes.substr(1));
   uint64_t next, count;
   if (!in.u64(&number) || !in.text(&definition) || !in.u64(&next) || !in.u64(&count)) return false;
@@ -139,7 +157,10 @@ bool TableRecord::decode(std::string_view bytes) {
     if (!in.u64(&index) || !in.text(&name)) return false;
     indexes.push_back({uint32_t(index), name});
   }
-  return in.text(&defaults) && in.at_end() && !indexes.empty();
+  if (!in.text(&form.defaults)) return false;
+  form.layout.clear();
+  if (bytes[0] == RECORD_VERSION_SLOTS && !decode_slots(&in, &form.layout)) return false;
+  return in.at_end() && !indexes.empty();
 }
 
 std::string Dictionary::key_of_path(const char *path) {

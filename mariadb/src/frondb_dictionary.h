@@ -4,7 +4,7 @@
 
      key    database/table, as the server's path has it (partitions: database/table#P#p0)
      value  version, number of the table, version of its definition, indexes: number and name each,
-            defaults of columns that were added
+            defaults of columns that were added, slots of rows if they are not the columns in their order
 
    The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
    A record is written after its trees are made and removed before they are dropped: a crash in between
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "frondb_api.h"
+#include "frondb_layout.h"
 
 namespace fron {
 
@@ -43,8 +44,7 @@ struct TableRecord {
   /** The primary one first; its name is empty where it is hidden. */
   std::vector<IndexRecord> indexes;
   uint32_t next_index = 0;
-  /** Of fields that were added to rows that are there; see unpack_row(). Empty if none were. */
-  std::string defaults;
+  RowForm form;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

@@ -38,7 +38,56 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
+/** Where the bytes of a slot end whose column is gone; null if they are damaged. */
+const uchar *pass(const Slot &slot, const uchar *at, const uchar *end) {
+  if (size_t(end - at) < slot.prefix) return nullptr;
+  size_t bytes = slot.bytes;
+  if (slot.prefix) bytes = 0;
+  for (uint i = 0; i < slot.prefix; i++) bytes |= size_t(at[i]) << 8 * i;
+  at += slot.prefix;
+  return size_t(end - at) < bytes ? nullptr : at + bytes;
+}
+
+/** Number of a slot's field. */
+class FieldOf {
+ public:
+  explicit FieldOf(const Layout &layout) : layout_(layout) {}
+  uint operator()(size_t i) const { return layout_.empty() ? uint(i) : layout_[i].field; }
+
+ private:
+  const Layout &layout_;
+};
+
+size_t slots_of(const TABLE *table, const Layout &layout) {
+  return layout.empty() ? table->s->fields : layout.size();
+}
+
 }  // namespace
+
+bool is_layout_of(const Layout &layout, size_t fields) {
+  std::vector<bool> used(fields);
+  size_t found = 0;
+  for (const Slot &slot : layout) {
+    if (slot.field == Slot::GONE) continue;
+    if (slot.field >= fields || used[slot.field]) return false;
+    used[slot.field] = true;
+    found++;
+  }
+  return layout.empty() || found == fields;
+}
+
+void describe_bytes(const Field *field, Slot *slot) {
+  slot->prefix = slot->bytes = 0;
+  if (!field->stored_in_db()) return;
+  // Types of plugins are bytes, whatever they call themselves.
+  if (field->flags & BLOB_FLAG)
+    slot->prefix = static_cast<const Field_blob *>(field)->pack_length_no_ptr();
+  else if (field->real_type() == MYSQL_TYPE_VARCHAR ||
+           (field->real_type() == MYSQL_TYPE_STRING && field->type_handler()->is_traditional_scalar_type()))
+    slot->prefix = field->field_length > 255 ? 2 : 1;
+  else
+    slot->bytes = field->pack_length();
+}
 
 AtRecord::AtRecord(Field *field, my_ptrdiff_t offset) : field_(field), offset_(offset) {
   if (offset_) field_->move_field_offset(offset_);
@@ -73,7 +122,12 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
   size_t bits = to->size();
   to->append((count + 7) / 8, 0);
   for (size_t i = 0; i < count; i++) {
-    Field *field = table->field[number_of(i)];
+    uint number = number_of(i);
+    if (number == Slot::GONE) {
+      (*to)[bits + i / 8] |= char(1 << i % 8);
+      continue;
+    }
+    Field *field = table->field[number];
     if (is_row && !field->stored_in_db()) continue;
     AtRecord moved(field, offset);
     if (field->is_real_null()) {
@@ -87,19 +141,25 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
   }
 }
 
-/** The opposite; null where the bytes are damaged, else where they end. */
+/** The opposite; null where the bytes are damaged, else where they end. `layout` is for fields that are gone. */
 template <typename NumberOf>
-const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *at,
+const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const uchar *at,
                     const uchar *end, uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
   const uchar *bits = at;
   at += (count + 7) / 8;
   for (size_t i = 0; i < count && at; i++) {
-    Field *field = table->field[number_of(i)];
-    if (is_row && !field->stored_in_db()) continue;
+    uint number = number_of(i);
+    bool is_null = bits[i / 8] >> i % 8 & 1;
+    if (number == Slot::GONE) {
+      if (!is_null) at = pass((*layout)[i], at, end);
+      continue;
+    }
+    Field *field = table->field[number];
+    if (layout && !field->stored_in_db()) continue;
     AtRecord moved(field, offset);
-    if (bits[i / 8] >> i % 8 & 1) {
+    if (is_null) {
       if (!field->real_maybe_null()) return nullptr;
       field->set_null();
       field->reset();
@@ -111,34 +171,38 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, bool i
   return at;
 }
 
-void pack_row(const TABLE *table, const uchar *record, std::string *to) {
-  append_varint(table->s->fields, to);
-  pack(table, table->s->fields, [](size_t i) { return i; }, true, record, to);
+void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to) {
+  size_t slots = slots_of(table, layout);
+  append_varint(uint(slots), to);
+  pack(table, slots, FieldOf(layout), true, record, to);
 }
 
-/** The fields that a row has; how many in `fields`. */
-static bool unpack_some(const TABLE *table, std::string_view row, uchar *record, uint *fields) {
+/** The fields that a row has; how many slots in `slots`. */
+static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record, uint *slots) {
   auto at = reinterpret_cast<const uchar *>(row.data());
   const uchar *end = at + row.size();
-  if (!read_varint(&at, end, fields) || *fields > table->s->fields) return false;
-  return unpack(table, *fields, [](size_t i) { return i; }, true, at, end, record) == end;
+  if (!read_varint(&at, end, slots) || *slots > slots_of(table, layout)) return false;
+  return unpack(table, *slots, FieldOf(layout), &layout, at, end, record) == end;
 }
 
-bool unpack_row(const TABLE *table, std::string_view defaults, std::string_view row, uchar *record) {
+bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record) {
   auto at = reinterpret_cast<const uchar *>(row.data());
-  uint fields;
-  if (!read_varint(&at, at + row.size(), &fields)) return false;
-  if (fields < table->s->fields)
-    if (!unpack_some(table, defaults, record, &fields) || fields < table->s->fields) return false;
-  return unpack_some(table, row, record, &fields);
+  uint slots;
+  size_t all = slots_of(table, form.layout);
+  if (!read_varint(&at, at + row.size(), &slots)) return false;
+  if (slots < all)
+    if (!unpack_some(table, form.layout, form.defaults, record, &slots) || slots < all) return false;
+  return unpack_some(table, form.layout, row, record, &slots);
 }
 
-bool pack_defaults(TABLE *table, std::string_view defaults, std::string *to) {
-  uint fields;
+bool pack_defaults(TABLE *table, RowForm *form) {
+  uint slots;
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
-  if (!defaults.empty() && !unpack_some(table, defaults, table->record[0], &fields)) return false;
-  to->clear();
-  pack_row(table, table->record[0], to);
+  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], &slots)) return false;
+  // Blobs of the record point into the old ones.
+  std::string made;
+  pack_row(table, form->layout, table->record[0], &made);
+  form->defaults.swap(made);
   return true;
 }
 
@@ -150,7 +214,7 @@ bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view by
                    uchar *record) {
   auto at = reinterpret_cast<const uchar *>(bytes.data());
   const uchar *end = at + bytes.size();
-  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, at, end, record) == end;
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, at, end, record) == end;
 }
 
 }  // namespace fron

@@ -4,10 +4,10 @@
 
      | fields (varint) | NULL bits | field | field | ...
 
-   Fields stand in the table's order, each as Field::pack() writes it; those that are NULL, and
-   generated ones that are not stored, take no room. The count of fields comes first: a row that was
-   written before columns were added behind ends early, and they have the defaults of that time, which
-   the dictionary keeps. */
+   Fields stand in the order of the table's slots (frondb_layout.h), each as Field::pack() writes it; those that
+   are NULL, and generated ones that are not stored, take no room. Slots whose column is gone are NULL in rows
+   that are written now. The count of slots comes first: a row that was written before columns were added
+   ends early, and they have the defaults of that time, which the dictionary keeps. */
 
 #ifndef FRONDB_ROW_H
 #define FRONDB_ROW_H
@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "frondb_layout.h"
+
 struct TABLE;
 class Field;
 
@@ -26,19 +28,22 @@ namespace fron {
 /** Bytes of the longest value that the engine takes (frondb.h): of a row as it is stored, BLOBs included. */
 constexpr size_t ROW_BYTES_MAX = 64 << 20;
 
-/** Fields of a table by their numbers, ascending. */
+/** Fields of a table by their numbers, in the order of their slots. */
 using Fields = std::vector<uint>;
 
 /** Appends the row in `record`. */
-void pack_row(const TABLE *table, const uchar *record, std::string *to);
+void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to);
 
-/** Fills `record` from a row. Blobs point into `row`, or into `defaults`: a row of all fields, for those
-    that were added after `row` was written; empty if none were. False if it is damaged. */
-bool unpack_row(const TABLE *table, std::string_view defaults, std::string_view row, uchar *record);
+/** Fills `record` from a row. Blobs point into `row`, or into the form's defaults: of fields that were added
+    after `row` was written. False if it is damaged. */
+bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record);
 
-/** Makes the `defaults` of a table whose definition has new fields behind: as before for those that there
-    were, as the definition says for the new ones. Uses record[0]. False if `defaults` is damaged. */
-bool pack_defaults(TABLE *table, std::string_view defaults, std::string *to);
+/** Makes the defaults of a table whose layout has new slots behind: as before for those that there were, as the
+    definition says for the new ones. Uses record[0]. False if the old ones are damaged. */
+bool pack_defaults(TABLE *table, RowForm *form);
+
+/** Fills in how the bytes of a field in rows are passed over without it. */
+void describe_bytes(const Field *field, Slot *slot);
 
 /** The same for some of the fields: what an index entry has for reads of the index alone. */
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);

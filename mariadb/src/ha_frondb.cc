@@ -44,6 +44,8 @@ int Share::open(const TABLE *table, const std::string &of) {
   size_t expected = table->s->keys + (has_hidden_key ? 1 : 0);
   if (record.indexes.size() != expected)
     return ha_internal("FronDB's dictionary has other indexes than the table's definition");
+  if (!is_layout_of(record.form.layout, table->s->fields))
+    return ha_internal("FronDB's dictionary has other columns than the table's definition");
   indexes.resize(expected);
   for (size_t i = 0; i < expected; i++) {
     std::string name = Dictionary::tree_name(record.number, record.indexes[i].number);
@@ -91,7 +93,11 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
     KeyCodec of_primary(primary);
     for (uint field : of_primary.decodable()) covered.erase(field);
   }
-  index->covered.assign(covered.begin(), covered.end());
+  // Columns may be moved, entries stay as they are.
+  index->covered.clear();
+  for (const Slot &slot : record.form.layout)
+    if (covered.count(slot.field)) index->covered.push_back(slot.field);
+  if (record.form.layout.empty()) index->covered.assign(covered.begin(), covered.end());
 }
 
 int Share::next_hidden(uint64_t *number) {

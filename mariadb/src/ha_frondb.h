@@ -169,6 +169,7 @@ class ha_frondb final : public handler {
   int truncate() override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) override;
+  bool can_convert_nocopy(const Field &field, const Column_definition &wanted) const override;
   bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;

@@ -123,7 +123,7 @@ int ha_frondb::check_entries(THD *thd) {
                     [&](const frondb_entry &row) {
     count++;
     current_.assign(view(row.key));
-    if (!unpack_row(table, share_->record.defaults, view(row.value), table->record[0])) {
+    if (!unpack_row(table, share_->record.form, view(row.value), table->record[0])) {
       complain(thd, share_->name.c_str(), "a row cannot be decoded");
       return HA_ADMIN_CORRUPT;
     }

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "frondb_build.h"
+#include "frondb_columns.h"
 #include "frondb_crash.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
@@ -29,7 +30,6 @@ constexpr alter_table_operations OF_DEFINITION =
     ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
     ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
     ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED;
-constexpr alter_table_operations OF_ADDED_COLUMN = ALTER_ADD_STORED_BASE_COLUMN | ALTER_ADD_VIRTUAL_COLUMN;
 constexpr alter_table_operations OF_DROPPED_INDEX =
     ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations OF_ADDED_INDEX =
@@ -85,23 +85,6 @@ bool same_records(const TABLE *a, const TABLE *b) {
   return true;
 }
 
-/** Whether the new definition has the fields of the old one, and behind them others whose value in rows that are
-    there is the definition's default. */
-bool only_adds_columns(const TABLE *table, const TABLE *altered) {
-  for (uint i = 0; i < table->s->fields; i++) {
-    const Field *x = table->field[i], *y = altered->field[i];
-    if (my_strcasecmp(system_charset_info, x->field_name.str, y->field_name.str) || x->real_type() != y->real_type() ||
-        x->pack_length() != y->pack_length() || x->charset() != y->charset() || x->stored_in_db() != y->stored_in_db())
-      return false;
-  }
-  for (uint i = table->s->fields; i < altered->s->fields; i++) {
-    const Field *added = altered->field[i];
-    // Not the time of the statement, a counter, an expression.
-    if (added->stored_in_db() && (added->default_value || added->unireg_check != Field::NONE)) return false;
-  }
-  return altered->s->fields > table->s->fields;
-}
-
 /** Whether the rows are kept by the same key. */
 bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info) {
   if (has_hidden_key(table) != has_hidden_key(altered)) return false;
@@ -128,13 +111,14 @@ bool can_build(const TABLE *altered, const Alter_inplace_info *info) {
 enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) {
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
-  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_ADDED_COLUMN))
+  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS))
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   if (altered->versioned() || table->versioned() || create->sequence) return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  bool adds_columns = wanted & OF_ADDED_COLUMN;
-  if (adds_columns && (wanted & OF_ADDED_INDEX || info->error_if_not_empty || !only_adds_columns(table, altered)))
+  bool changes_columns = wanted & OF_COLUMNS;
+  if (changes_columns && (wanted & OF_ADDED_INDEX || info->error_if_not_empty ||
+                          !keeps_rows(table, altered, info, share_->record.form.layout)))
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (!adds_columns && !same_records(table, altered)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  if (!changes_columns && !same_records(table, altered)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   if (!same_primary(table, altered, info)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   // Trees are written anew as the new options say.
   if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -148,6 +132,10 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
   if ((info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) || !can_build(altered, info))
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+}
+
+bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &wanted) const {
+  return is_widened(field, wanted);
 }
 
 // --- Prepare ---
@@ -165,8 +153,7 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   TableRecord &record = alteration->change.record;
   record.definition.assign(reinterpret_cast<const char *>(altered->s->tabledef_version.str),
                            altered->s->tabledef_version.length);
-  if (info->handler_flags & OF_ADDED_COLUMN && !pack_defaults(altered, share_->record.defaults, &record.defaults))
-    return damaged();
+  if (info->handler_flags & OF_COLUMNS && !change_form(table, altered, info, &record.form)) return damaged();
   std::vector<IndexRecord> before;
   before.swap(record.indexes);
   std::vector<bool> stays(before.size());

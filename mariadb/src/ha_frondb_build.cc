@@ -107,7 +107,7 @@ bool ha_frondb::built_entry(const IndexBuild &build, size_t i, const uchar *reco
   index.codec.encode(info, image_.data(), info->key_length, key);
   append_head(primary.size(), is_unique, value);
   (is_unique ? value : key)->append(primary);
-  if (index.is_clustering) pack_row(table, record, value);
+  if (index.is_clustering) pack_row(table, share_->record.form.layout, record, value);
   else pack_fields(table, index.covered, record, value);
   return is_unique;
 }
@@ -170,7 +170,7 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writ
     if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
     for (size_t i = 0; i < rows.count; i++) {
-      if (!unpack_row(table, share_->record.defaults, view(rows.entries[i].value), table->record[0])) return damaged();
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
       primary_.assign(view(rows.entries[i].key));
       for (size_t k = 0; k < build.indexes.size(); k++) {
         built_entry(build, k, table->record[0], primary_, &key_, &value_);
@@ -242,7 +242,7 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
     if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return ha_internal("duplicate keys were found and then not found");
     for (size_t i = 0; i < rows.count; i++) {
-      if (!unpack_row(table, share_->record.defaults, view(rows.entries[i].value), table->record[0])) return damaged();
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
       primary_.assign(view(rows.entries[i].key));
       for (size_t k = 0; k < build.indexes.size(); k++) {
         if (!built_entry(build, k, table->record[0], primary_, &key_, &value_)) continue;
@@ -262,7 +262,7 @@ int ha_frondb::report_duplicate(TABLE *altered, uint number, std::string_view pr
   bool found;
   Error error =
       frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), at, buffer_.get(), &found);
-  if (!error && found && unpack_row(altered, share_->record.defaults, view(frondb_buffer_value(buffer_.get())), altered->record[0]))
+  if (!error && found && unpack_row(altered, share_->record.form, view(frondb_buffer_value(buffer_.get())), altered->record[0]))
     print_keydup_error(altered, key, MYF(0));
   else
     my_error(ER_DUP_UNKNOWN_IN_INDEX, MYF(0), key->name.str);

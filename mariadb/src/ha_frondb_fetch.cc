@@ -163,7 +163,7 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
     because they do not come back from keys. False if it is damaged. */
 bool ha_frondb::decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record) {
   const Index &index = share_->indexes[cursor_tree_];
-  if (index.is_clustering && !unpack_row(table, share_->record.defaults, covered, record)) return false;
+  if (index.is_clustering && !unpack_row(table, share_->record.form, covered, record)) return false;
   if (!index.is_clustering && !unpack_fields(table, index.covered, covered, record)) return false;
   if (!index.codec.decode(table, &table->key_info[active_index], view(key), record)) return false;
   if (share_->has_hidden_key) return true;
@@ -197,5 +197,5 @@ int ha_frondb::read_row(uchar *record) {
 }
 
 int ha_frondb::decode_row(std::string_view row, uchar *record) {
-  return unpack_row(table, share_->record.defaults, row, record) ? 0 : damaged();
+  return unpack_row(table, share_->record.form, row, record) ? 0 : damaged();
 }

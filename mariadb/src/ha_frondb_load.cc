@@ -68,7 +68,7 @@ int ha_frondb::load_row(const uchar *record) {
     if (int error = begin_load()) return error;
   primary_.clear();
   value_.clear();
-  pack_row(table, record, &value_);
+  pack_row(table, share_->record.form.layout, record, &value_);
   if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   if (share_->has_hidden_key) {
     uint64_t number;

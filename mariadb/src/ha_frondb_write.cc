@@ -52,7 +52,7 @@ bool ha_frondb::entry(uint index, const uchar *record, const std::string &primar
   bool is_unique = !encode_key(index, record, key) && in.is_unique;
   append_head(primary.size(), is_unique, value);
   (is_unique ? value : key)->append(primary);
-  if (in.is_clustering) pack_row(table, record, value);
+  if (in.is_clustering) pack_row(table, share_->record.form.layout, record, value);
   else pack_fields(table, in.covered, record, value);
   return is_unique;
 }
@@ -110,7 +110,7 @@ int ha_frondb::whole(Work work) {
 int ha_frondb::insert_row(const uchar *record) {
   primary_.clear();
   value_.clear();
-  pack_row(table, record, &value_);
+  pack_row(table, share_->record.form.layout, record, &value_);
   if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   if (share_->has_hidden_key) {
     uint64_t number;
@@ -139,7 +139,7 @@ int ha_frondb::change_row(const uchar *before, const uchar *after) {
   primary_key(before, &other_primary_);
   primary_key(after, &primary_);
   value_.clear();
-  pack_row(table, after, &value_);
+  pack_row(table, share_->record.form.layout, after, &value_);
   if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
   frondb_tree *rows = share_->indexes[0].tree.get();
   int error = 0;

@@ -126,17 +126,48 @@ class Round {
   bool check_row() {
     TABLE *table = columns_.table();
     std::string row;
-    fron::pack_row(table, columns_.record(0), &row);
+    fron::pack_row(table, {}, columns_.record(0), &row);
     memset(columns_.record(1), 0xA5, columns_.bytes());
-    if (!fron::unpack_row(table, {}, row, columns_.record(1))) return failed("a row is not decoded");
+    if (!fron::unpack_row(table, fron::RowForm(), row, columns_.record(1))) return failed("a row is not decoded");
     for (uint i = 0; i < table->s->fields; i++)
       if (!is_same(i)) return failed(("another value of " + columns_.describe(i)).c_str());
     std::string again;
-    fron::pack_row(table, columns_.record(1), &again);
+    fron::pack_row(table, {}, columns_.record(1), &again);
     if (again != row) return failed("another row when it is packed again");
     for (size_t length = 0; length < row.size(); length++)
-      if (fron::unpack_row(table, {}, std::string_view(row).substr(0, length), columns_.record(1)))
+      if (fron::unpack_row(table, fron::RowForm(), std::string_view(row).substr(0, length), columns_.record(1)))
         return failed("a row that was cut off is decoded");
+    return check_layout(row);
+  }
+
+  /** A row with a field passed over, and one whose slots stand the other way round. */
+  bool check_layout(std::string_view plain) {
+    TABLE *table = columns_.table();
+    uint fields = table->s->fields, gone = uint(random_.below(fields));
+    fron::RowForm form;
+    for (uint i = 0; i < fields; i++) form.layout.push_back({i, 0, 0});
+    if (!fron::is_layout_of(form.layout, fields)) return failed("a layout that is refused");
+    form.layout[gone].field = fron::Slot::GONE;
+    fron::describe_bytes(table->field[gone], &form.layout[gone]);
+    if (fron::is_layout_of(form.layout, fields)) return failed("a layout without a column is taken");
+    std::string without, moved;
+    fron::pack_row(table, form.layout, columns_.record(0), &without);
+    for (std::string_view row : {plain, std::string_view(without)}) {
+      memset(columns_.record(1), 0xA5, columns_.bytes());
+      if (!fron::unpack_row(table, form, row, columns_.record(1)))
+        return failed(("not passed over: " + columns_.describe(gone)).c_str());
+      for (uint i = 0; i < fields; i++)
+        if (i != gone && !is_same(i)) return failed(("beside one passed over: " + columns_.describe(i)).c_str());
+      for (size_t length = 0; length < row.size(); length++)
+        if (fron::unpack_row(table, form, row.substr(0, length), columns_.record(1)))
+          return failed("a row that was cut off is decoded without a field");
+    }
+    for (uint i = 0; i < fields; i++) form.layout[i] = {fields - 1 - i, 0, 0};
+    fron::pack_row(table, form.layout, columns_.record(0), &moved);
+    memset(columns_.record(1), 0xA5, columns_.bytes());
+    if (!fron::unpack_row(table, form, moved, columns_.record(1))) return failed("a moved row is not decoded");
+    for (uint i = 0; i < fields; i++)
+      if (!is_same(i)) return failed(("another value, moved, of " + columns_.describe(i)).c_str());
     return true;
   }
 

@@ -40,6 +40,14 @@ const CASES: &[Case] = &[
         places: &["build: begun", "build: loaded", "alter: not recorded", "alter: recorded"],
     },
     Case {
+        statement: "ALTER TABLE t ADD c INT DEFAULT 7 FIRST, MODIFY b INT AFTER c, ALGORITHM=INSTANT",
+        places: &["alter: not recorded", "alter: recorded"],
+    },
+    Case {
+        statement: "ALTER TABLE p DROP b, ADD b BIGINT NOT NULL DEFAULT 7 FIRST, ALGORITHM=INSTANT",
+        places: &["alter: not recorded", "alter: recorded"],
+    },
+    Case {
         statement: "ALTER TABLE t RENAME KEY ka TO kc, RENAME TO renamed, ALGORITHM=INSTANT",
         places: &[
             "alter: not recorded",
@@ -123,6 +131,14 @@ fn check(client: &mut Client, case: &str) -> usize {
         }
         let whole = [0, 10, ROWS];
         assert!(whole.contains(&rows), "{case}: {name} has {rows} rows");
+        if rows == ROWS {
+            // Rows are read by the definition that they go with: `b` is as written, or added with 7.
+            let sum = ROWS * (ROWS + 1) / 2;
+            let a = client.number(&format!("SELECT sum(a) FROM {name}")).unwrap();
+            let b = client.number(&format!("SELECT sum(b) FROM {name}")).unwrap();
+            assert_eq!(a, sum, "{case}: sum of {name}.a");
+            assert!([sum, 7 * ROWS].contains(&b), "{case}: sum of {name}.b is {b}");
+        }
         let partitions = client
             .number(&format!(
                 "SELECT greatest(1, count(partition_name)) FROM information_schema.partitions \
