@@ -42,6 +42,14 @@ void Session::has(frondb_txn *txn) {
   transaction_.store(number, std::memory_order_relaxed);
 }
 
+void Session::waits() {
+  char query[QUERY_BYTES];
+  size_t bytes = thd_query_safe(thd_, query, sizeof query);
+  std::lock_guard<std::mutex> guard(registry_lock);
+  waited_ = transaction();
+  waited_query_.assign(query, bytes);
+}
+
 void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYSQL_THD owner)) {
   std::lock_guard<std::mutex> guard(registry_lock);
   for (const Session *session : registry())
@@ -60,6 +68,14 @@ std::map<uint64_t, Owner> owners() {
     size_t bytes = thd_query_safe(session->thd(), query, sizeof query);
     found[transaction] = {thd_get_thread_id(session->thd()), std::string(query, bytes)};
   }
+  return found;
+}
+
+std::map<uint64_t, Owner> waiters() {
+  std::map<uint64_t, Owner> found;
+  std::lock_guard<std::mutex> guard(registry_lock);
+  for (const Session *session : registry())
+    if (session->waited_) found[session->waited_] = {thd_get_thread_id(session->thd()), session->waited_query_};
   return found;
 }
 

@@ -29,12 +29,21 @@ class Session {
   /** The connection has this transaction now; null for none. By the connection's thread. */
   void has(frondb_txn *txn);
 
+  /** The connection's transaction begins to wait for a lock: what for is kept, for a deadlock is found by another,
+      and when that one looks this statement may be over. By the connection's thread. */
+  void waits();
+
   MYSQL_THD thd() const { return thd_; }
   uint64_t transaction() const { return transaction_.load(std::memory_order_relaxed); }
 
  private:
   MYSQL_THD thd_;
   std::atomic<uint64_t> transaction_{0};
+  /** Of the last wait: guarded by the registry's lock. */
+  uint64_t waited_ = 0;
+  std::string waited_query_;
+
+  friend std::map<uint64_t, struct Owner> waiters();
 };
 
 /** Who has a transaction, and what the connection does just now. */
@@ -49,6 +58,9 @@ void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYS
 
 /** The owners by the numbers of their transactions. */
 std::map<uint64_t, Owner> owners();
+
+/** By the numbers of their transactions: who waited, of each connection the last time, and with which statement. */
+std::map<uint64_t, Owner> waiters();
 
 }  // namespace fron
 

@@ -195,7 +195,9 @@ void note_deadlock_of_this_thread() {
   // A status page without the statements, at worst.
   if (Error error = last_deadlock(&names, &info, &waits, &found)) return;
   if (!found) return;
-  std::map<uint64_t, Owner> all = owners(), of_it;
+  std::map<uint64_t, Owner> all = waiters(), of_it;
+  // The one that closed the circle has not waited: it is this one, and runs its statement still.
+  all.merge(owners());
   for (const LockRow &wait : waits) {
     auto owner = all.find(wait.transaction);
     if (owner != all.end()) of_it.insert(*owner);

@@ -4,10 +4,8 @@
 
 #include "frondb_transactions.h"
 
-#include <algorithm>
-
 #include "frondb_hton.h"
-#include "frondb_key_text.h"
+#include "frondb_xa.h"
 
 namespace fron {
 namespace {
@@ -22,11 +20,6 @@ const char *isolation_name(frondb_isolation isolation) {
     case FRONDB_SERIALIZABLE: return "SERIALIZABLE";
     default: return "UNKNOWN";
   }
-}
-
-std::string xid_text(std::string_view xid) {
-  bool is_text = std::all_of(xid.begin(), xid.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
-  return is_text ? std::string(xid) : hexadecimal(xid);
 }
 
 }  // namespace
@@ -47,7 +40,7 @@ Error transactions(std::vector<TransactionRow> *rows) {
     row.locks = info.locks;
     row.waits = info.waits;
     row.waited_seconds = double(info.waited_nanos) / 1e9;
-    if (is_prepared) row.xid = xid_text(view(info.xid));
+    if (is_prepared) row.xid = xid_text(info.xid);
     rows->push_back(std::move(row));
   }
   return {};

@@ -71,6 +71,8 @@ class Connection {
   /** It has dropped a table, a temporary one if it is in a transaction, which may have written there. */
   void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
 
+  /** A wait for a lock begins. */
+  void waits() { session_.waits(); }
   /** A wait for a lock ends at once; from any thread. */
   void cancel();
 

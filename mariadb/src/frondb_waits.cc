@@ -7,7 +7,10 @@
 #include <my_global.h>
 #include <sql_class.h>
 
+#include <new>
+
 #include "frondb_session.h"
+#include "frondb_txn.h"
 
 // Of the server, which declares them in no header.
 extern "C" int thd_need_wait_reports(const MYSQL_THD thd);
@@ -16,10 +19,23 @@ extern "C" int thd_rpl_deadlock_check(MYSQL_THD thd, MYSQL_THD other_thd);
 namespace fron {
 namespace {
 
+/** For the page of the last deadlock. */
+void keep_statement(MYSQL_THD waiter) {
+  Connection *connection = Connection::find(waiter);
+  if (!connection) return;
+  try {
+    connection->waits();
+  } catch (const std::bad_alloc &) {
+    // The page does without.
+  }
+}
+
 /** Called by the thread that is about to wait. */
 void report(void *, uint64_t, const uint64_t *holders, size_t count) {
   THD *waiter = _current_thd();
-  if (!waiter || !thd_need_wait_reports(waiter)) return;
+  if (!waiter) return;
+  keep_statement(waiter);
+  if (!thd_need_wait_reports(waiter)) return;
   // Notes that it waited: a replica does not try such a transaction ahead of its turn.
   thd_rpl_deadlock_check(waiter, nullptr);
   for_each_owner(holders, count, [](MYSQL_THD holder) { thd_rpl_deadlock_check(_current_thd(), holder); });

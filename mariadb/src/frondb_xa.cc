@@ -18,6 +18,7 @@
 
 #include "frondb_error.h"
 #include "frondb_hton.h"
+#include "frondb_key_text.h"
 
 namespace fron {
 namespace {
@@ -39,6 +40,17 @@ bool decode(frondb_slice name, XID *xid) {
   if (length > sizeof xid->data || length != size_t(xid->gtrid_length + xid->bqual_length)) return false;
   memcpy(xid->data, name.data + HEAD_BYTES, length);
   return true;
+}
+
+/** A part of a name between quotes. What may mean something else in another character set is in hexadecimal. */
+std::string quoted(std::string_view part, bool is_text) {
+  if (is_text) return "'" + std::string(part) + "'";
+  std::string text = "X'";
+  for (char c : part) {
+    text += "0123456789abcdef"[uchar(c) >> 4];
+    text += "0123456789abcdef"[uchar(c) & 15];
+  }
+  return text + "'";
 }
 
 /** Commits or rolls back by name, durable when it returns. */
@@ -174,6 +186,19 @@ XidName::XidName(const st_mysql_xid &xid) {
   size_t length = std::min(size_t(xid.gtrid_length + xid.bqual_length), sizeof bytes_ - HEAD_BYTES);
   memcpy(bytes_ + HEAD_BYTES, xid.data, length);
   length_ = HEAD_BYTES + length;
+}
+
+std::string xid_text(frondb_slice name) {
+  XID xid;
+  if (!decode(name, &xid)) return hexadecimal(view(name));
+  std::string_view bytes(xid.data, size_t(xid.gtrid_length + xid.bqual_length));
+  bool is_text = std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    bool is_letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return is_letter || c == ' ' || c == '-' || c == '_';
+  });
+  std::string text = quoted(bytes.substr(0, size_t(xid.gtrid_length)), is_text);
+  if (xid.bqual_length > 0 || xid.formatID != 1) text += "," + quoted(bytes.substr(size_t(xid.gtrid_length)), is_text);
+  return xid.formatID == 1 ? text : text + "," + std::to_string(xid.formatID);
 }
 
 bool XidName::is_of_server() const {

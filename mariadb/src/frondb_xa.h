@@ -10,6 +10,8 @@
 #ifndef FRONDB_XA_H
 #define FRONDB_XA_H
 
+#include <string>
+
 #include "frondb_api.h"
 
 struct handlerton;
@@ -33,6 +35,10 @@ class XidName {
   uint8_t bytes_[10 + 128];
   size_t length_ = 0;
 };
+
+/** A name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT takes it; all of its bytes in hexadecimal if it is
+    none of the server's. */
+std::string xid_text(frondb_slice name);
 
 /** Carries a decision out later, which failed now. */
 void owe(const XidName &xid, bool is_commit);
