@@ -110,6 +110,18 @@ int raise_at_commit(int number) {
   return number;
 }
 
+int raise_bare(int number, const char *doing) {
+  if (number == HA_ERR_DISK_FULL)
+    my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: %M)", MYF(ME_ERROR_LOG), doing, number);
+  else if (number == HA_ERR_LOCK_DEADLOCK)
+    my_error(ER_LOCK_DEADLOCK, MYF(0));
+  else if (number == HA_ERR_OUT_OF_MEM)
+    my_error(ER_OUT_OF_RESOURCES, MYF(0));
+  else if (number == HA_ERR_FRONDB)
+    my_printf_error(ER_GET_ERRMSG, "Got error %d '%s' from FronDB", MYF(0), number, last_sentence);
+  return number;
+}
+
 bool message(int number, String *to) {
   if (number != HA_ERR_FRONDB) return false;
   to->append(last_sentence, strlen(last_sentence));

@@ -51,7 +51,8 @@ int rollback(handlerton *, MYSQL_THD thd, bool all) {
 
 int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
-  return connection ? connection->set_savepoint(&static_cast<Savepoint *>(place)->number) : 0;
+  if (!connection) return 0;
+  return raise_bare(connection->set_savepoint(&static_cast<Savepoint *>(place)->number), "setting a savepoint");
 }
 
 int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
@@ -64,7 +65,8 @@ int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   if (!connection) return 0;
   uint64_t number = static_cast<Savepoint *>(place)->number;
   // SAVEPOINT with a name that is there takes it from an older one, and leaves those between the two.
-  return thd_sql_command(thd) == SQLCOM_SAVEPOINT ? connection->replace(number) : connection->release(number);
+  bool is_replaced = thd_sql_command(thd) == SQLCOM_SAVEPOINT;
+  return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
 }
 
 /** Locks of rows stay after a rollback to a savepoint, so their tables must. */
