@@ -127,7 +127,9 @@ void Share::keep_if_due() {
 
 void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
-  if (rows->changes() != kept_changes_) keep();
+  // What was kept may have had rows that were rolled back later, which is no change of its own.
+  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows();
+  if (!is_kept) keep();
 }
 
 void Share::give_statistics(TABLE *table) {
