@@ -84,7 +84,8 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
   };
   // What the keys themselves say need not be there twice.
   cover(key);
-  index->has_all_parts = index->is_clustering || std::all_of(key->key_part, key->key_part + key->ext_key_parts, is_whole);
+  KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
+  index->has_all_parts = index->is_clustering || std::all_of(key->key_part, parts_end, is_whole);
   index->is_enough = !table->part_info || index->has_all_parts;
   if (primary) cover(primary);
   for (uint field : index->codec.decodable()) covered.erase(field);
