@@ -79,11 +79,10 @@ bool is_layout_of(const Layout &layout, size_t fields) {
 void describe_bytes(const Field *field, Slot *slot) {
   slot->prefix = slot->bytes = 0;
   if (!field->stored_in_db()) return;
-  // Types of plugins are bytes, whatever they call themselves.
   if (field->flags & BLOB_FLAG)
     slot->prefix = static_cast<const Field_blob *>(field)->pack_length_no_ptr();
-  else if (field->real_type() == MYSQL_TYPE_VARCHAR ||
-           (field->real_type() == MYSQL_TYPE_STRING && field->type_handler()->is_traditional_scalar_type()))
+  // INET6, INET4 and UUID are packed as CHAR is.
+  else if (field->real_type() == MYSQL_TYPE_VARCHAR || field->real_type() == MYSQL_TYPE_STRING)
     slot->prefix = field->field_length > 255 ? 2 : 1;
   else
     slot->bytes = field->pack_length();
