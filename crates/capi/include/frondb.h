@@ -2637,6 +2637,8 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
  * order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
  *
  * Threads: any for the load, one at a time for the buffer.
+ *
+ * Errors: FRONDB_INVALID for a bad handle or a place that is NULL.
  */
 frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
                                     uint64_t *tree,

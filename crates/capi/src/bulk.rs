@@ -186,6 +186,8 @@ pub extern "C" fn frondb_bulk_finish(
 /// order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
 ///
 /// Threads: any for the load, one at a time for the buffer.
+///
+/// Errors: FRONDB_INVALID for a bad handle or a place that is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_duplicate(
     bulk: *mut frondb_bulk,
