@@ -22,7 +22,7 @@ constexpr uint BLOCK_BYTES = 16 << 10;
 /** Bytes that a row or an entry takes in another engine besides its fields: the optimizer's constants
     are made for such. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with fewer keys is counted. */
+/** A range with fewer keys is counted, or some of its keys where they are written all the time. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
 /** Entries that are read to count what the transaction itself has written, blocks being larger. */
 constexpr size_t OWN_MAX = 32;
@@ -163,25 +163,26 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
-  uint64_t least;
-  bool is_all;
-  if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &least, &is_all)) {
-    return ha_error(error);
+  frondb_first_entries first;
+  if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
+  if (first.is_all) {
+    if (int error = count_own(tree, to, &first.count)) return error;
+    *rows = std::max<ha_rows>(1, first.count);
+    return 0;
   }
-  if (is_all) {
-    if (int error = count_own(tree, to, &least)) return error;
-    *rows = std::max<ha_rows>(1, least);
+  if (first.is_estimate) {
+    *rows = std::max<ha_rows>(1, first.count);
     return 0;
   }
   frondb_message_counts part, whole;
   if (Error error = frondb_tree_messages(tree, slice(lo_), to, &part)) return ha_error(error);
   if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
   double live = live_rows(part, whole, double(stats.records));
-  *rows = std::max<ha_rows>({1, least, ha_rows(live)});
+  *rows = std::max<ha_rows>({1, first.count, ha_rows(live)});
   if (live < LOOKED_AT_MIN) return 0;
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
-  *rows = std::max<ha_rows>({1, least, estimate.entries});
+  *rows = std::max<ha_rows>({1, first.count, estimate.entries});
   return 0;
 }
 

@@ -292,6 +292,25 @@ typedef struct {
 } frondb_estimate;
 
 /**
+ * Entries at the beginning of a key range.
+ */
+typedef struct {
+  /**
+   * How many there are among the keys that were looked at, or what `is_estimate` says.
+   */
+  uint64_t count;
+  /**
+   * Whether those are all keys of the range.
+   */
+  bool is_all;
+  /**
+   * Whether `count` is about how many entries the range has: its keys have many messages, and only
+   * the first were looked at.
+   */
+  bool is_estimate;
+} frondb_first_entries;
+
+/**
  * How many messages a key range has.
  */
 typedef struct {
@@ -1492,9 +1511,10 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
 
 /**
  * Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
- * the end), and says whether those were all keys there. Deleted keys whose deletes still lie in the
- * tree count as keys. Costs as much as a scan of these keys that does not look at their values. If it
- * is known without a look that there are several times as many keys, 0 is counted and nothing read.
+ * the end). Deleted keys whose deletes still lie in the tree count as keys. Costs as much as a scan of
+ * these keys that does not look at their values. Where keys have many messages in memory, an eighth as
+ * many are looked at, and the entries of the range estimated. If it is known without a look that there
+ * are several times as many keys, 0 is counted and nothing read.
  *
  * Threads: any.
  *
@@ -1504,8 +1524,7 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
                                       frondb_slice lo,
                                       const frondb_slice *hi,
                                       uint64_t max_keys,
-                                      uint64_t *count,
-                                      bool *is_all);
+                                      frondb_first_entries *first);
 
 /**
  * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By

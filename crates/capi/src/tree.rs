@@ -262,10 +262,24 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
+/// Entries at the beginning of a key range.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct frondb_first_entries {
+    /// How many there are among the keys that were looked at, or what `is_estimate` says.
+    count: u64,
+    /// Whether those are all keys of the range.
+    is_all: bool,
+    /// Whether `count` is about how many entries the range has: its keys have many messages, and only
+    /// the first were looked at.
+    is_estimate: bool,
+}
+
 /// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
-/// the end), and says whether those were all keys there. Deleted keys whose deletes still lie in the
-/// tree count as keys. Costs as much as a scan of these keys that does not look at their values. If it
-/// is known without a look that there are several times as many keys, 0 is counted and nothing read.
+/// the end). Deleted keys whose deletes still lie in the tree count as keys. Costs as much as a scan of
+/// these keys that does not look at their values. Where keys have many messages in memory, an eighth as
+/// many are looked at, and the entries of the range estimated. If it is known without a look that there
+/// are several times as many keys, 0 is counted and nothing read.
 ///
 /// Threads: any.
 ///
@@ -276,14 +290,13 @@ pub extern "C" fn frondb_tree_count_first(
     lo: frondb_slice,
     hi: Option<&frondb_slice>,
     max_keys: u64,
-    count: Option<&mut MaybeUninit<u64>>,
-    is_all: Option<&mut MaybeUninit<bool>>,
+    first: Option<&mut MaybeUninit<frondb_first_entries>>,
 ) -> *mut frondb_error {
     call(|| {
-        let (count, is_all, tree) = (out(count)?, out(is_all)?, handle::shared::<Tree>(tree)?);
-        let first = tree.count_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
-        count.write(first.count);
-        is_all.write(first.is_all);
+        let (place, tree) = (out(first)?, handle::shared::<Tree>(tree)?);
+        let found = tree.count_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
+        let (count, is_all, is_estimate) = (found.count, found.is_all, found.is_estimate);
+        place.write(frondb_first_entries { count, is_all, is_estimate });
         Ok(())
     })
 }

@@ -29,7 +29,7 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_trunk::Node;
 
-use crate::sample::{COUNTED_KEYS, Sample, count_first, probe, quartiles};
+use crate::sample::{COUNTED_KEYS, Sample, count_short, probe, quartiles};
 use crate::tree::Version;
 
 /// An estimate of what a key range holds.
@@ -75,8 +75,10 @@ pub(crate) fn estimate(
         // Off by half at most, and samples are not much better.
         u64::midpoint(puts, least.min(puts))
     } else {
-        let first = count_first(version, snapshot, lo, hi, COUNTED_KEYS)?;
-        if first.is_all { first.count } else { sampled(version, snapshot, &range, sum)? }
+        match count_short(version, snapshot, lo, hi, COUNTED_KEYS)? {
+            Some(count) => count,
+            None => sampled(version, snapshot, &range, sum)?,
+        }
     };
     Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
 }

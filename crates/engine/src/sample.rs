@@ -1,8 +1,9 @@
 //! Samples of a tree's messages: what an estimate (`estimate.rs`) cannot know from counts.
 //!
 //! At quartiles of a long range all messages are looked at, to learn which share of them is obsolete. In
-//! a short one the entries are counted: a scan of what keys show costs little even where they are
-//! written all the time. Either reads a block or two of each source.
+//! a short one the entries are counted, or, where keys are written all the time and so lie in every array
+//! of a memtable, the first of them, which stand for the others. Either reads a block or two of each
+//! source.
 
 use std::ops::Bound;
 
@@ -25,6 +26,13 @@ pub(crate) const COUNTED_KEYS: u64 = 128;
 
 /// How many times as many keys as asked for counts must show, so that none are counted one by one.
 const KEYS_KNOWN_FACTOR: u64 = 4;
+
+/// Messages in memory for each key asked for, with more of which keys are not all looked at.
+const HOT_FACTOR: u64 = 2;
+
+/// Of so many keys one is looked at then. The last of these only ends the others: of 128 keys there are
+/// sixteen, which is what a memtable hands out at first.
+const HOT_SHARE: u64 = 8;
 
 /// Halvings of the key space in search of a quartile.
 const HALVINGS: usize = 20;
@@ -107,14 +115,18 @@ pub(crate) fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct FirstEntries {
-    /// How many there are among the keys that were looked at.
+    /// How many there are among the keys that were looked at, or what `is_estimate` says.
     pub count: u64,
     /// Whether those are all keys of the range.
     pub is_all: bool,
+    /// Whether `count` is about how many entries the range has: its keys have many messages, and only
+    /// the first were looked at.
+    pub is_estimate: bool,
 }
 
 /// Counts the entries among the first `max_keys` keys of `[lo, hi)`; none, and reads nothing, if counts
-/// tell that there are far more keys.
+/// tell that there are far more keys. Where keys have many messages in memory it looks at an eighth as
+/// many and estimates.
 pub(crate) fn count_first(
     version: &Version,
     snapshot: SeqNo,
@@ -122,10 +134,64 @@ pub(crate) fn count_first(
     hi: Option<&[u8]>,
     max_keys: u64,
 ) -> Result<FirstEntries> {
-    // Counts are of whole blocks.
-    if consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys {
+    if has_far_more(version, lo, hi, max_keys)? {
         return Ok(FirstEntries::default());
     }
+    let in_memory = messages_in_memory(version, snapshot, lo, hi);
+    let is_hot = in_memory > HOT_FACTOR * max_keys;
+    let keys = if is_hot { max_keys.div_ceil(HOT_SHARE) - 1 } else { max_keys };
+    let (first, next) = count_keys(version, snapshot, lo, hi, keys)?;
+    let Some(next) = next else { return Ok(first) };
+    let seen = messages_in_memory(version, snapshot, lo, Some(&next));
+    if seen < keys {
+        // What lies in memory says little about the others.
+        return Ok(first);
+    }
+    // As if the others had as many messages each.
+    Ok(FirstEntries {
+        count: share(first.count, in_memory, seen),
+        is_all: false,
+        is_estimate: true,
+    })
+}
+
+/// How many entries `[lo, hi)` has, if its keys are no more than `max_keys`.
+pub(crate) fn count_short(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    max_keys: u64,
+) -> Result<Option<u64>> {
+    if has_far_more(version, lo, hi, max_keys)? {
+        return Ok(None);
+    }
+    let (first, _) = count_keys(version, snapshot, lo, hi, max_keys)?;
+    Ok(first.is_all.then_some(first.count))
+}
+
+/// Whether counts tell that the range has several times as many keys. They are of whole blocks.
+fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
+    Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys)
+}
+
+/// What a reader may have to go over in memtables.
+fn messages_in_memory(version: &Version, at: SeqNo, lo: &[u8], hi: Option<&[u8]>) -> u64 {
+    let (from, to) = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
+    let memtables = version.slots().map(|slot| &slot.memtable);
+    let cursors =
+        memtables.map(|memtable| memtable.visible_cursor(Direction::Forward, from, to, at));
+    cursors.map(|cursor| cursor.messages()).sum()
+}
+
+/// Counts the entries among the first `max_keys` keys, and says which key comes next.
+fn count_keys(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    max_keys: u64,
+) -> Result<(FirstEntries, Option<Vec<u8>>)> {
     let (mut keys, mut count) = (0, 0);
     let mut at = lo.to_vec();
     loop {
@@ -140,7 +206,8 @@ pub(crate) fn count_first(
             }
             seen = true;
             if keys == max_keys {
-                return Ok(FirstEntries { count, is_all: false });
+                let first = FirstEntries { count, ..FirstEntries::default() };
+                return Ok((first, Some(merge.key().to_vec())));
             }
             keys += 1;
             let hidden = seq < gone.newest_covering(merge.key(), snapshot)
@@ -150,7 +217,7 @@ pub(crate) fn count_first(
         match end {
             // The next leaf.
             Some(end) if Some(&*end) != hi => at = end,
-            _ => return Ok(FirstEntries { count, is_all: true }),
+            _ => return Ok((FirstEntries { count, is_all: true, is_estimate: false }, None)),
         }
     }
 }
@@ -195,7 +262,7 @@ fn ahead(
         gone.extend(slot.memtable.range_deletes().iter().cloned());
         let memtable = &slot.memtable;
         sources.push(Box::new(match only_visible {
-            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot),
+            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot).key_by_key(),
             false => memtable.cursor(Direction::Forward, from, to, snapshot),
         }));
         for run in slot.runs() {

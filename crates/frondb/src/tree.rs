@@ -208,8 +208,9 @@ impl Tree {
     /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (`None`: to the end), and says
     /// whether those were all keys there. Deleted keys whose deletes still lie in the tree count as
     /// keys. For an optimizer that wants to know whether a range is short: costs as much as a scan
-    /// of these keys that does not look at their values. If it is known without a look that there are
-    /// several times as many keys, none is counted and nothing read.
+    /// of these keys that does not look at their values. Where keys have many messages in memory, an
+    /// eighth as many are looked at, and the entries of the range estimated from them. If it is known
+    /// without a look that there are several times as many keys, none is counted and nothing read.
     ///
     /// # Errors
     /// As [`get`](Self::get).

@@ -2,7 +2,7 @@
 //! flushed runs, or merged.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
+use frondb::{Batch, Db, Durability, FirstEntries, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
 const N: u64 = 10_000;
@@ -60,6 +60,17 @@ fn assert_close(tree: &Tree, what: &str) {
         // Ends of ranges are rounded to blocks.
         let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
         assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
+    }
+    for i in 0..20 {
+        let (lo, hi) = (key(i * N / 20), key(i * N / 20 + 100));
+        let (truth, found) = (truth(tree, &lo, Some(&hi)), tree.count_first(&lo, Some(&hi), 128));
+        let FirstEntries { count, is_all, is_estimate, .. } = found.unwrap();
+        let is_true = match (is_all, is_estimate) {
+            (true, _) => count == truth,
+            (false, true) => count >= truth / 2 && count <= truth * 2,
+            (false, false) => count <= truth,
+        };
+        assert!(is_true, "{what} {i}: {count} of all {is_all}, really {truth}");
     }
 }
 

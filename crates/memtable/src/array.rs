@@ -11,7 +11,7 @@
 //! disjoint from those of every other array of the memtable.
 
 use std::cmp::Ordering;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 use frondb_core::SeqNo;
 use frondb_core::mem::Buf;
@@ -177,10 +177,22 @@ impl SortedArray {
         near.start + rank_below(&self.slots()[near], chunks, probe)
     }
 
-    /// How many slots have a smaller key or the same one.
-    pub(crate) fn rank_through(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
-        let near = self.near(probe.digest.bits);
-        near.start + rank_through(&self.slots()[near], chunks, probe)
+    /// The slots between two edges.
+    pub(crate) fn between(&self, chunks: &Chunks, edges: &Edges<'_>) -> Range<usize> {
+        let start = edges.start.as_ref().map_or(0, |edge| self.rank(chunks, edge));
+        let Some(edge) = &edges.end else { return start..self.len };
+        // Of a short range the end is near, and what it needs in the processor's cache.
+        let near = &self.slots()[start..self.len.min(start + SAMPLE_SLOTS)];
+        let end = match near.last() {
+            Some(&last) if edge.is_behind(last, chunks) => self.rank(chunks, edge).max(start),
+            _ => start + edge.rank(near, chunks),
+        };
+        start..end
+    }
+
+    fn rank(&self, chunks: &Chunks, edge: &Edge<'_>) -> usize {
+        let near = self.near(edge.probe.digest.bits);
+        near.start + edge.rank(&self.slots()[near], chunks)
     }
 
     /// How many slots lie before the newest message of the key that `snapshot` may see.
@@ -221,10 +233,55 @@ pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> 
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
 }
 
-/// How many slots have a smaller key or the same one.
-#[inline]
-pub(crate) fn rank_through(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
-    slots.partition_point(|&slot| chunks.compare_key(slot, probe) != Ordering::Greater)
+/// Where a range begins and where it ends, if not at the first slot and the last.
+pub(crate) struct Edges<'a> {
+    start: Option<Edge<'a>>,
+    end: Option<Edge<'a>>,
+}
+
+impl<'a> Edges<'a> {
+    pub(crate) fn of((start, end): (Bound<&'a [u8]>, Bound<&'a [u8]>), chunks: &Chunks) -> Self {
+        let edge = |key, through| Some(Edge { probe: chunks.probe(key), through });
+        let start = match start {
+            Bound::Included(key) => edge(key, false),
+            Bound::Excluded(key) => edge(key, true),
+            Bound::Unbounded => None,
+        };
+        let end = match end {
+            Bound::Included(key) => edge(key, true),
+            Bound::Excluded(key) => edge(key, false),
+            Bound::Unbounded => None,
+        };
+        Self { start, end }
+    }
+
+    /// The slots between them.
+    pub(crate) fn within(&self, slots: &[Slot], chunks: &Chunks) -> Range<usize> {
+        let start = self.start.as_ref().map_or(0, |edge| edge.rank(slots, chunks));
+        let end = self.end.as_ref().map_or(slots.len(), |edge| edge.rank(slots, chunks));
+        start..end.max(start)
+    }
+}
+
+/// Before all slots of a key, or behind them.
+struct Edge<'a> {
+    probe: Probe<'a>,
+    through: bool,
+}
+
+impl Edge<'_> {
+    /// Whether the slot lies before it.
+    #[inline]
+    fn is_behind(&self, slot: Slot, chunks: &Chunks) -> bool {
+        let order = chunks.compare_key(slot, &self.probe);
+        order.is_lt() || self.through && order.is_eq()
+    }
+
+    /// How many slots lie before it.
+    #[inline]
+    fn rank(&self, slots: &[Slot], chunks: &Chunks) -> usize {
+        slots.partition_point(|&slot| self.is_behind(slot, chunks))
+    }
 }
 
 /// How many slots lie before the newest message of the key that `snapshot` may see.

@@ -8,8 +8,8 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
 
-use crate::arena::{Chunks, Probe, Slot};
-use crate::array::{SortedArray, rank_below, rank_through};
+use crate::arena::{Chunks, Slot};
+use crate::array::{Edges, SortedArray};
 use crate::gather::{Rests, take_first, take_last};
 use crate::memtable::State;
 use crate::skim::Skim;
@@ -100,6 +100,22 @@ impl MemCursor {
         Self { source, direction, snapshot, how, ..Self::empty() }
     }
 
+    /// How many messages it goes over, of which it hands out some.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        let gathered = self.pending.len();
+        (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
+    }
+
+    /// Expects keys with many messages from the first on, if only what is visible is wanted.
+    #[must_use]
+    pub fn key_by_key(mut self) -> Self {
+        if self.how == How::Pieces {
+            self.how = How::Skim;
+        }
+        self
+    }
+
     pub(crate) fn in_large_chunks(mut self) -> Self {
         self.want = CHUNK_MESSAGES_MAX;
         self
@@ -115,32 +131,21 @@ impl Remaining {
         how: How,
     ) -> Self {
         let chunks = &state.chunks;
-        let tail_range = range(
-            bounds,
-            chunks,
-            tail.len(),
-            |probe| rank_below(&tail, chunks, probe),
-            |probe| rank_through(&tail, chunks, probe),
-        );
+        let edges = Edges::of(bounds, chunks);
+        let tail_range = edges.within(&tail, chunks);
         let ranges = state
             .arrays
             .iter()
             .enumerate()
             .filter(|(_, array)| array.seqs().min <= snapshot)
-            .map(|(i, array)| {
-                let array = how.of(array, snapshot);
-                let range = range(
-                    bounds,
-                    chunks,
-                    array.slots().len(),
-                    |probe| array.rank_below(chunks, probe),
-                    |probe| array.rank_through(chunks, probe),
-                );
-                (i as u32, range)
-            })
+            .map(|(i, array)| (i as u32, how.of(array, snapshot).between(chunks, &edges)))
             .filter(|(_, range)| !range.is_empty())
             .collect();
         Self { state, tail, tail_range, ranges }
+    }
+
+    fn len(&self) -> usize {
+        self.tail_range.len() + self.ranges.iter().map(|(_, range)| range.len()).sum::<usize>()
     }
 
     fn has_more(&self) -> bool {
@@ -208,27 +213,6 @@ fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
     slots.windows(2).filter(differ).count() + usize::from(!slots.is_empty())
 }
 
-/// The positions between two keys, given how many slots lie below or up to a key.
-fn range(
-    bounds: Bounds<'_>,
-    chunks: &Chunks,
-    len: usize,
-    below: impl Fn(&Probe<'_>) -> usize,
-    through: impl Fn(&Probe<'_>) -> usize,
-) -> Range<usize> {
-    let start = match bounds.0 {
-        Bound::Included(key) => below(&chunks.probe(key)),
-        Bound::Excluded(key) => through(&chunks.probe(key)),
-        Bound::Unbounded => 0,
-    };
-    let end = match bounds.1 {
-        Bound::Included(key) => through(&chunks.probe(key)),
-        Bound::Excluded(key) => below(&chunks.probe(key)),
-        Bound::Unbounded => len,
-    };
-    start..end.max(start)
-}
-
 impl Source for MemCursor {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
@@ -290,6 +274,12 @@ fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> 
     chunk.value_ends.reserve(slots.len());
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
         chunks.prefetch(slot);
+    }
+    if let Some(&slot) = slots.first() {
+        // Rows are much alike, and growing by doubling copies most of them twice.
+        let (message, room) = (chunks.get(slot), CHUNK_BYTES / slots.len());
+        chunk.keys.reserve(slots.len() * message.key.len().min(room));
+        values.reserve(slots.len() * message.value.len().min(room));
     }
     for (i, &slot) in slots.iter().enumerate() {
         if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {

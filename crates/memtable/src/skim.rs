@@ -19,20 +19,32 @@ pub(crate) struct Skim<'a> {
     pub(crate) chunks: &'a Chunks,
 }
 
+/// The bits of each array's next slot, side by side; of none those that come last.
+type Heads = SmallVec<[u64; 24]>;
+
+fn bits(slot: Option<&Slot>, none: u64) -> u64 {
+    slot.map_or(none, |slot| slot.bits())
+}
+
 impl Skim<'_> {
     /// Moves what the snapshot may see of the next `keys` keys to the end of `out`, in order. Returns
     /// over how many slots it went.
     pub(crate) fn first(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
         let mut passed = 0;
+        let mut heads: Heads = rests.iter().map(|rest| bits(rest.first(), u64::MAX)).collect();
         for _ in 0..keys {
-            let firsts = rests.iter().filter_map(|rest| rest.first().copied());
+            let Some(&least) = heads.iter().min() else { break };
+            let firsts = rests.iter().zip(&heads).filter(|(_, head)| **head == least);
+            let firsts = firsts.filter_map(|(rest, _)| rest.first().copied());
             let Some(key) = firsts.min_by(|&a, &b| self.chunks.compare(a, b)) else { break };
             let mut settled = false;
-            for (rest, &visible) in rests.iter_mut().zip(&self.visible) {
-                let n = self.count_first(rest, key);
-                let (same, left) = rest.split_at(n);
-                settled = settled || self.take_visible(same, visible, |slot| out.push(slot));
-                *rest = left;
+            for (i, head) in heads.iter_mut().enumerate().filter(|(_, head)| **head == least) {
+                let n = self.count_first(rests[i], key);
+                let (same, left) = rests[i].split_at(n);
+                settled =
+                    settled || self.take_visible(same, self.visible[i], |slot| out.push(slot));
+                rests[i] = left;
+                *head = bits(left.first(), u64::MAX);
                 passed += n;
             }
         }
@@ -42,17 +54,22 @@ impl Skim<'_> {
     /// The same from the end: the last `keys` keys, which ascend in `out`.
     pub(crate) fn last(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
         let (begin, mut passed) = (out.len(), 0);
+        let mut heads: Heads = rests.iter().map(|rest| bits(rest.last(), 0)).collect();
         let mut seen: SmallVec<[Slot; 8]> = SmallVec::new();
         for _ in 0..keys {
-            let lasts = rests.iter().filter_map(|rest| rest.last().copied());
+            let Some(&most) = heads.iter().max() else { break };
+            let lasts = rests.iter().zip(&heads).filter(|(_, head)| **head == most);
+            let lasts = lasts.filter_map(|(rest, _)| rest.last().copied());
             let Some(key) = lasts.max_by(|&a, &b| self.chunks.compare(a, b)) else { break };
             let mut settled = false;
             seen.clear();
-            for (rest, &visible) in rests.iter_mut().zip(&self.visible) {
-                let n = self.count_last(rest, key);
-                let (left, same) = rest.split_at(rest.len() - n);
-                settled = settled || self.take_visible(same, visible, |slot| seen.push(slot));
-                *rest = left;
+            for (i, head) in heads.iter_mut().enumerate().filter(|(_, head)| **head == most) {
+                let n = self.count_last(rests[i], key);
+                let (left, same) = rests[i].split_at(rests[i].len() - n);
+                settled =
+                    settled || self.take_visible(same, self.visible[i], |slot| seen.push(slot));
+                rests[i] = left;
+                *head = bits(left.last(), 0);
                 passed += n;
             }
             // All is turned round at the end.

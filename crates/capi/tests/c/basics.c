@@ -159,12 +159,11 @@ static void keys(frondb_db *db) {
 
   OK(frondb_tree_estimate(tree, frondb_text("a"), &end, &estimate));
   CHECK(estimate.entries >= 1 && estimate.entries <= 4);
-  uint64_t first;
-  bool is_all;
-  OK(frondb_tree_count_first(tree, frondb_text("a"), &end, 100, &first, &is_all));
-  CHECK(first == estimate.entries && is_all);
-  OK(frondb_tree_count_first(tree, frondb_text("a"), NULL, 1, &first, &is_all));
-  CHECK(first <= 1 && !is_all);
+  frondb_first_entries first;
+  OK(frondb_tree_count_first(tree, frondb_text("a"), &end, 100, &first));
+  CHECK(first.count == estimate.entries && first.is_all && !first.is_estimate);
+  OK(frondb_tree_count_first(tree, frondb_text("a"), NULL, 1, &first));
+  CHECK(first.count <= 1 && !first.is_all);
   frondb_message_counts part, whole;
   OK(frondb_tree_messages(tree, frondb_text("a"), &end, &part));
   OK(frondb_tree_messages(tree, frondb_bytes(NULL, 0), NULL, &whole));
