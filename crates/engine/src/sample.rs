@@ -10,7 +10,7 @@ use std::ops::Bound;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 use frondb_merge::Merger;
-use frondb_trunk::{Node, segment};
+use frondb_trunk::segment;
 
 use crate::estimate::{KeySpace, Range, consolidated, ends, messages, share};
 use crate::tree::Version;
@@ -195,7 +195,7 @@ fn count_keys(
     let (mut keys, mut count) = (0, 0);
     let mut at = lo.to_vec();
     loop {
-        let Ahead { mut merge, gone, end } = ahead(version, snapshot, &at, hi, true)?;
+        let Ahead { mut merge, gone, hidden, end } = ahead(version, snapshot, &at, hi, true)?;
         let mut seen = false;
         while merge.next()? {
             let (seq, kind) = (merge.seq(), merge.kind());
@@ -210,9 +210,9 @@ fn count_keys(
                 return Ok((first, Some(merge.key().to_vec())));
             }
             keys += 1;
-            let hidden = seq < gone.newest_covering(merge.key(), snapshot)
-                || is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
-            count += u64::from(kind != MessageKind::Delete && !hidden);
+            let is_gone = seq < gone.newest_covering(merge.key(), snapshot)
+                || covers(&hidden, merge.key(), seq, snapshot);
+            count += u64::from(kind != MessageKind::Delete && !is_gone);
         }
         match end {
             // The next leaf.
@@ -222,25 +222,13 @@ fn count_keys(
     }
 }
 
-/// Whether a range delete of a node on its path hides a message from `snapshot`.
-fn is_hidden(root: &Node, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
-    let mut node = root;
-    loop {
-        if seq < node.range_deletes.newest_covering(key, snapshot) {
-            return true;
-        }
-        match node.child_for(key) {
-            Some(child) => node = child,
-            None => return false,
-        }
-    }
-}
-
 /// The messages from a key on, within the leaf there.
 struct Ahead {
     merge: Merger,
-    /// Range deletes of memtables: those of nodes are not in it.
+    /// Range deletes of memtables.
     gone: RangeDeletes,
+    /// And those of the nodes.
+    hidden: Vec<RangeDeletes>,
     /// First key beyond them.
     end: Option<Vec<u8>>,
 }
@@ -272,7 +260,13 @@ fn ahead(
     let gone = RangeDeletes::new(gone);
     sources.extend(part.sources);
     let end = part.hi.as_deref().map(<[u8]>::to_vec);
-    Ok(Ahead { merge: Merger::new(sources, Direction::Forward), gone, end })
+    let merge = Merger::new(sources, Direction::Forward);
+    Ok(Ahead { merge, gone, hidden: part.range_deletes, end })
+}
+
+/// Whether one of the range deletes hides a message from `snapshot`.
+fn covers(hidden: &[RangeDeletes], key: &[u8], seq: SeqNo, snapshot: SeqNo) -> bool {
+    hidden.iter().any(|set| seq < set.newest_covering(key, snapshot))
 }
 
 /// Looks at the messages from `at` on, within the leaf there.
@@ -283,7 +277,7 @@ pub(crate) fn probe(
     hi: Option<&[u8]>,
     sample: &mut Sample,
 ) -> Result<()> {
-    let Ahead { mut merge, gone, .. } = ahead(version, snapshot, at, hi, false)?;
+    let Ahead { mut merge, gone, hidden, .. } = ahead(version, snapshot, at, hi, false)?;
     let mut key: Option<OneKey> = None;
     for seen in 0.. {
         let more = merge.next()?;
@@ -308,7 +302,7 @@ pub(crate) fn probe(
         key.puts += u64::from(put);
         key.deletes += u64::from(!put);
         if first {
-            key.live = put && !is_hidden(&version.trunk.root, merge.key(), seq, snapshot);
+            key.live = put && !covers(&hidden, merge.key(), seq, snapshot);
         }
     }
     // A key of which not all was seen, unless it is one that has hundreds of messages.
