@@ -1,0 +1,135 @@
+//! A plugin that was built for another server says so in one sentence; the server goes on without it, and the
+//! tables are there again with the right one.
+//!
+//! The wrong plugins are copies of the right one: in the first each number of the server's version is that of the
+//! next patch release, in the second the class that is compared with the server's has one entry less.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use frondb_mariadb_harness::{Client, Options, Server};
+
+/// What the server's headers shift its version by to make the version of an interface.
+const INTERFACE_SHIFT: u32 = 8;
+/// What the server says to a statement for an engine that it does not have.
+const ER_UNKNOWN_STORAGE_ENGINE: u16 = 1286;
+
+/// Fields of the ELF format, 64 bits, that are needed to find a symbol.
+mod elf {
+    pub(super) const SECTIONS: usize = 0x28;
+    pub(super) const SECTION_BYTES: usize = 64;
+    pub(super) const SECTION_COUNT: usize = 0x3C;
+    pub(super) const DYNAMIC_SYMBOLS: u64 = 11;
+    pub(super) const SYMBOL_BYTES: usize = 24;
+}
+
+/// A little-endian number of `bytes` bytes.
+fn number(file: &[u8], at: usize, bytes: usize) -> u64 {
+    file[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Where the size of a dynamic symbol stands.
+fn size_of_symbol(file: &[u8], name: &str) -> usize {
+    let section =
+        |index: u64| number(file, elf::SECTIONS, 8) as usize + index as usize * elf::SECTION_BYTES;
+    let offset_of = |section: usize| number(file, section + 0x18, 8) as usize;
+    let symbols = (0..number(file, elf::SECTION_COUNT, 2))
+        .map(section)
+        .find(|section| number(file, section + 4, 4) == elf::DYNAMIC_SYMBOLS)
+        .expect("the plugin has no dynamic symbols");
+    let names = offset_of(section(number(file, symbols + 0x28, 4)));
+    let (first, bytes) = (offset_of(symbols), number(file, symbols + 0x20, 8) as usize);
+    let is_it = |symbol: &usize| {
+        let rest = &file[names + number(file, *symbol, 4) as usize..];
+        rest.starts_with(name.as_bytes()) && rest[name.len()] == 0
+    };
+    let mut all = (first..first + bytes).step_by(elf::SYMBOL_BYTES);
+    all.find(is_it).unwrap_or_else(|| panic!("the plugin does not show {name}")) + 16
+}
+
+/// Replaces every number of four bytes that is `old`.
+fn replace(file: &mut [u8], old: u32, new: u32) {
+    let mut found = 0;
+    for place in file.chunks_exact_mut(4).filter(|place| **place == old.to_le_bytes()) {
+        place.copy_from_slice(&new.to_le_bytes());
+        found += 1;
+    }
+    assert!(found > 0, "the plugin does not hold {old}");
+}
+
+/// The version of the interface of engines: 10.11.19 is 101119, shifted.
+fn interface_version(client: &mut Client) -> u32 {
+    let reply = client.query("SELECT substring_index(version(), '-', 1)").unwrap();
+    let text = String::from_utf8(reply.rows[0][0].clone().unwrap()).unwrap();
+    let version = text.split('.').fold(0, |sum, part| sum * 100 + part.parse::<u32>().unwrap());
+    version << INTERFACE_SHIFT
+}
+
+/// Writes a changed copy of the plugin.
+fn wrong_plugin(folder: &Path, name: &str, change: impl FnOnce(&mut [u8])) -> PathBuf {
+    let right = std::env::var_os("FRONDB_PLUGIN").expect("use make test-mariadb");
+    let mut bytes = fs::read(right).unwrap();
+    change(&mut bytes);
+    let folder = folder.join(name);
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("ha_frondb.so");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Starts the server with a wrong plugin: the sentence is in the log, and the server serves everything else.
+fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) {
+    let before = server.log().unwrap().len();
+    server.restart_with(Options::new().plugin(plugin)).unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    let log = server.log().unwrap().split_off(before);
+    assert_eq!(log.matches(sentence).count(), 1, "{sentence}\n{log}");
+    let engines = "SELECT count(*) FROM information_schema.engines WHERE engine = 'FronDB'";
+    assert_eq!(client.number(engines).unwrap(), 0);
+    let refused = client.query("SELECT * FROM ours").unwrap_err();
+    assert_eq!(refused.code(), Some(ER_UNKNOWN_STORAGE_ENGINE), "{refused}");
+    client.run(["INSERT INTO theirs VALUES (1)"]).unwrap();
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn a_plugin_for_another_server_says_so_and_the_server_goes_on() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong");
+    let right = Options::new().plugin_from_environment();
+    let mut server = Server::start_fresh(&folder, right.clone()).unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    client
+        .run([
+            "CREATE TABLE ours (a INT PRIMARY KEY) ENGINE=FronDB",
+            "INSERT INTO ours VALUES (7)",
+            "CREATE TABLE theirs (a INT) ENGINE=InnoDB",
+        ])
+        .unwrap();
+    let version = interface_version(&mut client);
+
+    let later = wrong_plugin(&folder, "later", |file| {
+        replace(file, version, version + (1 << INTERFACE_SHIFT));
+    });
+    let sentence =
+        "API version for STORAGE ENGINE plugin FronDB not supported by this version of the server";
+    is_refused(&mut server, later, sentence);
+
+    let mut entries = 0;
+    let smaller = wrong_plugin(&folder, "smaller", |file| {
+        let at = size_of_symbol(file, "_ZTV9ha_frondb");
+        entries = number(file, at, 8) / 8;
+        file[at..at + 8].copy_from_slice(&((entries - 1) * 8).to_le_bytes());
+    });
+    let sentence = format!(
+        "FronDB: this server is not the one it was built for: the server's class `handler` has {entries} entries, \
+         and FronDB was built with headers where it has {}",
+        entries - 1
+    );
+    is_refused(&mut server, smaller, &sentence);
+
+    server.restart_with(right).unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    assert_eq!(client.number("SELECT a FROM ours").unwrap(), 7);
+    assert_eq!(client.number("SELECT count(*) FROM theirs").unwrap(), 2);
+    server.stop().unwrap();
+}
