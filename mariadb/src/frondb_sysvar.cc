@@ -44,13 +44,17 @@ void set_bandwidth_limit(MYSQL_THD, struct st_mysql_sys_var *, void *variable, c
   keep(variable, value, frondb_db_set_background_bytes_per_second(db(), number(value)));
 }
 
+void set_memory(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void *value) {
+  keep(variable, value, frondb_db_set_memory_bytes(db(), number(value)));
+}
+
 constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
 constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
 
-MYSQL_SYSVAR_ULONGLONG(memory, memory, AT_START,
+MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
                        "Memory of the engine, bytes: cache, write buffers and work together. "
                        "0 takes a quarter of the machine's.",
-                       nullptr, nullptr, 0, 0, ~0ULL, 0);
+                       nullptr, set_memory, 0, 0, ~0ULL, 0);
 MYSQL_SYSVAR_STR(log_dir, log_dir, AT_START,
                  "Folder of the engine's log, for a device of its own; empty for the folder of its data. "
                  "The same at every start.",

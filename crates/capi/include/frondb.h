@@ -1303,6 +1303,18 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db,
                                                         uint64_t bytes);
 
 /**
+ * Changes how much memory the database may use, bytes; 0 for a quarter of the machine's. When it
+ * returns, the cache has given back what is too much, and writes beyond the new write buffer are
+ * being flushed. Merges and bulk loads that run end with what they began with.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID for less than 4 MiB, or than twice a write buffer of a fixed size: nothing
+ * is changed; FRONDB_CLOSED, FRONDB_POISONED.
+ */
+frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
+
+/**
  * What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
  *
  * Threads: any.

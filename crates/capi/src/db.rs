@@ -288,6 +288,19 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
     call(|| handle::shared::<Db>(db)?.set_background_bytes_per_second(bytes))
 }
 
+/// Changes how much memory the database may use, bytes; 0 for a quarter of the machine's. When it
+/// returns, the cache has given back what is too much, and writes beyond the new write buffer are
+/// being flushed. Merges and bulk loads that run end with what they began with.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for less than 4 MiB, or than twice a write buffer of a fixed size: nothing
+/// is changed; FRONDB_CLOSED, FRONDB_POISONED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
+}
+
 /// What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
 ///
 /// Threads: any.

@@ -72,10 +72,10 @@ impl Shared {
     fn debt(&self) -> Debt {
         Debt {
             memtable_bytes: self.memtable_bytes(),
-            write_buffer_bytes: self.env.options.write_buffer_bytes(),
+            write_buffer_bytes: self.env.memory().write_buffer_bytes(),
             log_bytes: self.env.log_bytes(),
             merge_bytes: self.work.due().debt_bytes,
-            merge_allowance: self.env.options.memory_bytes * 4,
+            merge_allowance: self.env.memory().merge_debt_bytes(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Shared {
 
     /// Whether both the write buffer and the log are below their limit.
     fn has_room(&self) -> bool {
-        let limit = self.env.options.write_buffer_bytes() * 2;
+        let limit = self.env.memory().write_buffer_bytes() * 2;
         self.memtable_bytes() < limit && self.env.log_bytes() < limit
     }
 
@@ -169,7 +169,7 @@ impl Shared {
     /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
     /// early, one with a long stretch of deletes (rule 15), and one with many large values.
     pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
-        let buffer = self.env.options.write_buffer_bytes();
+        let buffer = self.env.memory().write_buffer_bytes();
         // A flush into a slow codec stays below half a second, so that writers never wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);

@@ -3,7 +3,8 @@
 //! Messages are encoded as they are added, one section a tree, in the form the WAL keeps: the
 //! commit hands the sections to the log as they are and decodes them once, into the memtables.
 //!
-//! A batch is inserted as a whole, so it may take a part of the memory only ([`bytes_max`]). Large
+//! A batch is inserted as a whole, so it may take a part of the memory only
+//! ([`Memory::batch_bytes`](crate::memory::Memory)). Large
 //! values do not count: they go to the disk, and one of the longest is let in by every option.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
@@ -14,15 +15,6 @@ use crate::tree::Tree;
 
 /// What a message takes in a memtable beyond its encoding, bytes.
 const SLOT_BYTES: usize = 24;
-
-/// No batch is larger, however much memory there is: a log record has at most 1 GiB.
-const BYTES_MAX: u64 = 512 << 20;
-
-/// How many bytes ([`Batch::memory_bytes`]) a batch may have in an engine with this much memory: a
-/// quarter of it, what memtables may have too, and at most 512 MiB.
-pub(crate) fn bytes_max(memory_bytes: u64) -> u64 {
-    (memory_bytes / 4).min(BYTES_MAX)
-}
 
 /// The messages for one tree.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ const MANIFEST_LOG_BYTES: u64 = 4 << 20;
 /// Lets go of the log that is no longer needed, if that is worth an edit.
 pub(crate) fn trim_log_if_long(env: &Env) -> Result<()> {
     let gain = env.log_start().get().saturating_sub(env.log_from.load(Ordering::Acquire));
-    if gain < env.options.write_buffer_bytes() / 16 {
+    if gain < env.memory().write_buffer_bytes() / 16 {
         return Ok(());
     }
     trim_log(env)
@@ -55,7 +55,7 @@ pub(crate) fn trim_log(env: &Env) -> Result<()> {
 /// Whether the log has grown so long that what pins it must move: early enough that it has moved
 /// before the log has twice the length of the write buffer (rule 10), at which writers wait.
 pub(crate) fn log_is_long(env: &Env) -> bool {
-    env.log_bytes() > env.options.write_buffer_bytes() * 3 / 2
+    env.log_bytes() > env.memory().write_buffer_bytes() * 3 / 2
 }
 
 /// Moves what pins a long log: what pins its first half. Trees it froze are handed to `flush`.
@@ -64,7 +64,7 @@ pub(crate) fn shorten_log(
     committer: &Committer,
     flush: &mut dyn FnMut(&Arc<TreeCore>),
 ) -> Result<()> {
-    let limit = env.wal.end_lsn().get().saturating_sub(env.options.write_buffer_bytes());
+    let limit = env.wal.end_lsn().get().saturating_sub(env.memory().write_buffer_bytes());
     move_log(env, committer, (Lsn(limit), RELOG_BYTES_MAX), flush)
 }
 

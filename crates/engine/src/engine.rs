@@ -13,7 +13,7 @@ use frondb_wal::SyncMode;
 
 use crate::admission::{FULL_TRIES, LOOK_EVERY, Load};
 use crate::background::{LEND_BYTES, worker};
-use crate::batch::{Batch, bytes_max};
+use crate::batch::Batch;
 use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
 use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
@@ -213,7 +213,7 @@ impl Engine {
     /// most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
-        bytes_max(self.shared.env.options.memory_bytes)
+        self.shared.env.memory().batch_bytes()
     }
 
     /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
@@ -568,7 +568,7 @@ impl Engine {
     /// What is prepared should not make the next open replay a long log.
     fn unpin_prepared(&self) -> Result<()> {
         let env = &self.shared.env;
-        let long = env.options.write_buffer_bytes() / 16;
+        let long = env.memory().write_buffer_bytes() / 16;
         let limit = Lsn(env.wal.end_lsn().get().saturating_sub(long));
         match prepared::move_to_manifest(env, &self.shared.committer, limit) {
             // The log has it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frondb_core::budget::{Budget, Reservation};
 use frondb_core::clock::{Nanos, SharedClock};
-use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
 use frondb_device::SharedDevice;
@@ -102,8 +102,8 @@ pub struct Env {
     /// Counters.
     pub(crate) counters: Counters,
     health: Health,
-    /// What the allocator adds to what the parts charge.
-    _allocator: Reservation,
+    /// What the allocator adds to what the parts charge. Held while the memory is changed.
+    pub(crate) allocator: Mutex<Reservation>,
 }
 
 #[derive(Default)]
@@ -137,8 +137,9 @@ impl Env {
     pub(crate) fn new(parts: EnvParts, id: u64, ids: &Ids, visible: SeqNo) -> Self {
         let oracle = Arc::new(SeqOracle::new(visible));
         let run_ids = Arc::new(AtomicU64::new(ids.run));
+        let memory = parts.options.memory();
         let lock_options =
-            LockOptions { bytes_max: parts.options.lock_bytes(), clock: Arc::clone(&parts.clock) };
+            LockOptions { bytes_max: memory.lock_bytes(), clock: Arc::clone(&parts.clock) };
         Self {
             id,
             locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
@@ -146,7 +147,7 @@ impl Env {
                 runs: Arc::clone(&parts.runs),
                 run_ids: Arc::clone(&run_ids),
                 index_budget: Budget::new(u64::MAX),
-                runs_max: parts.options.private_runs_max(),
+                runs_max: Arc::new(AtomicUsize::new(memory.private_runs_max())),
             },
             spares: Spares::default(),
             roster: Roster::default(),
@@ -181,7 +182,7 @@ impl Env {
             last_commit: AtomicU64::new(0),
             counters: Counters::default(),
             health: Health::default(),
-            _allocator: parts.allocator,
+            allocator: Mutex::new(parts.allocator),
         }
     }
 

@@ -27,6 +27,7 @@ mod flush;
 pub mod format;
 mod hook;
 mod maintenance;
+mod memory;
 mod options;
 mod pacing;
 mod pending;

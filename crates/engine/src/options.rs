@@ -11,6 +11,8 @@ use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::{SyncMode, WalOptions};
 
+use crate::memory::Memory;
+
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[non_exhaustive]
@@ -168,21 +170,7 @@ impl EngineOptions {
     /// # Errors
     /// `Invalid`, naming the option and its range.
     pub fn check(&self) -> Result<()> {
-        if self.memory_bytes < Self::MEMORY_BYTES_MIN {
-            return Err(Error::invalid(format!(
-                "memory is {} bytes; it must be at least {}",
-                self.memory_bytes,
-                Self::MEMORY_BYTES_MIN
-            )));
-        }
-        let buffer = self.write_buffer_bytes;
-        if buffer != 0 && !(16 << 10..=self.memory_bytes / 2).contains(&buffer) {
-            return Err(Error::invalid(format!(
-                "the write buffer is {buffer} bytes; it must be 0 (a quarter of the memory) or \
-                 16384 to half of the memory, {}",
-                self.memory_bytes / 2
-            )));
-        }
+        self.memory().check()?;
         if self.background_threads > 256 {
             return Err(Error::invalid(format!(
                 "background_threads is {}; it must be 0 to 256",
@@ -213,7 +201,8 @@ impl EngineOptions {
     /// How the log is written.
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.wal_segment_bytes {
-            0 => (self.write_buffer_bytes() / 4).clamp(Self::WAL_SEGMENT_BYTES_MIN, 100 << 20),
+            0 => (self.memory().write_buffer_bytes() / 4)
+                .clamp(Self::WAL_SEGMENT_BYTES_MIN, 100 << 20),
             bytes => bytes,
         };
         let others = WalOptions::default();
@@ -226,31 +215,9 @@ impl EngineOptions {
         }
     }
 
-    /// Memory that all write sets together may have before one of them goes to disk, bytes.
-    pub(crate) fn write_set_bytes(&self) -> u64 {
-        self.memory_bytes / 16
-    }
-
-    /// Most private runs of a transaction in one tree (rule 18): merging them takes an eighth of the
-    /// memory at most, where that is enough for any merge.
-    pub(crate) fn private_runs_max(&self) -> usize {
-        const MERGE_RUN_BYTES: u64 = 768 << 10;
-        const RUNS: (u64, u64) = (8, 24);
-        (self.memory_bytes / 8 / MERGE_RUN_BYTES).clamp(RUNS.0, RUNS.1) as usize
-    }
-
-    /// Memory that all locks together may have before row locks become ranges, bytes.
-    pub(crate) fn lock_bytes(&self) -> u64 {
-        self.memory_bytes / 32
-    }
-
-    /// Memtable bytes at which the largest is frozen (rule 4).
-    #[must_use]
-    pub fn write_buffer_bytes(&self) -> u64 {
-        match self.write_buffer_bytes {
-            0 => self.memory_bytes / 4,
-            bytes => bytes,
-        }
+    /// How the memory is shared out when it is opened.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory::new(self.memory_bytes, self.write_buffer_bytes)
     }
 }
 

@@ -89,7 +89,7 @@ const UNPINS: [(&str, Unpin); 5] = [
             .unwrap();
         trim_log(&shared.env).unwrap();
         let kept = shared.env.log_bytes();
-        assert!(kept < shared.env.options.write_buffer_bytes(), "{kept} bytes are pinned");
+        assert!(kept < shared.env.memory().write_buffer_bytes(), "{kept} bytes are pinned");
     }),
 ];
 

@@ -104,7 +104,7 @@ pub(crate) fn open(
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs =
         Arc::new(RunEnv { space, cache, budget: Arc::clone(&budget), stats: RunStats::default() });
-    let allocator = budget.reserve(Part::Other, allocator_bytes(options.memory_bytes));
+    let allocator = budget.reserve(Part::Other, options.memory().allocator_bytes());
     let log_from = start;
     // What nobody commits any more is forgotten by the next snapshot of the manifest.
     let pending = std::mem::take(&mut state.pending);
@@ -129,13 +129,6 @@ pub(crate) fn open(
     recovery.prepared = env.prepared.len() as u64;
     report(&recovery);
     Ok((env, recovery, lock))
-}
-
-/// What the process takes beyond what the parts charge: the allocator's rounding and retained
-/// pages, contexts of codecs, stacks, the log's buffers. Measured at 18 MiB of 128 MiB under
-/// iiBench's reads; charged ahead, so that the memory option is the whole truth (rule 24).
-fn allocator_bytes(memory_bytes: u64) -> u64 {
-    ((6 << 20) + memory_bytes / 16).min(memory_bytes / 8)
 }
 
 /// Between two messages that say how far a long recovery is.

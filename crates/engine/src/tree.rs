@@ -285,7 +285,7 @@ impl TreeCore {
     pub(crate) fn context(&self, trunk: &Trunk, env: &Env) -> Context {
         // A tree that gets a share of the write buffer flushes about this much; smaller flushes (of
         // a few deletes, of a small tree) say nothing about how its leaves should be cut.
-        let least = env.options.write_buffer_bytes() / 8;
+        let least = env.memory().write_buffer_bytes() / 8;
         let flush_raw_bytes = self.flush_raw_bytes.load(Ordering::Relaxed).max(least);
         Context {
             options: self.options.trunk,

@@ -337,6 +337,24 @@ impl Db {
         self.engine.background_bytes_per_second()
     }
 
+    /// Changes how much memory the database may use; 0 for a quarter of the machine's. When it returns,
+    /// the cache has given back what is too much, and writes beyond the new write buffer are being
+    /// flushed. Merges and bulk loads that run end with what they began with.
+    ///
+    /// # Errors
+    /// `Invalid` for less than 4 MiB, or than twice [`Options::write_buffer_bytes`]: nothing is
+    /// changed. `Closed`, `Poisoned`.
+    pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
+        let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };
+        self.engine.set_memory_bytes(bytes)
+    }
+
+    /// How much memory the database may use.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.engine.memory_bytes()
+    }
+
     /// Makes everything committed so far durable.
     ///
     /// # Errors

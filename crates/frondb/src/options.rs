@@ -21,7 +21,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let memory_bytes = (frondb_device::memory_bytes() / 4).max(EngineOptions::MEMORY_BYTES_MIN);
+        let memory_bytes = Self::default_memory_bytes();
         // One that flushes and one that merges, and on larger machines half of the cores.
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let background_threads = (cores / 2).max(2);
@@ -38,8 +38,14 @@ impl Options {
         Self::default()
     }
 
+    /// A quarter of the machine's memory.
+    pub(crate) fn default_memory_bytes() -> u64 {
+        (frondb_device::memory_bytes() / 4).max(EngineOptions::MEMORY_BYTES_MIN)
+    }
+
     /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work
     /// buffers. At least 4 MiB; default a quarter of the machine's memory.
+    /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.engine.memory_bytes = bytes;

@@ -71,7 +71,7 @@ impl LockManager {
     /// The last deadlock that was found; none if there was none yet.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
-        let now = self.options.clock.now();
+        let now = self.clock.now();
         let graph = self.graph.lock();
         let last = graph.last_deadlock.as_ref()?;
         Some(DeadlockInfo { ago: now.since(last.at), ..last.info.clone() })

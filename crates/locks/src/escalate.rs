@@ -86,7 +86,7 @@ impl Locker {
     }
 
     fn has_too_much(&self) -> bool {
-        let max = self.manager.options.bytes_max;
+        let max = self.manager.bytes_max.load(Ordering::Relaxed);
         let all = self.manager.counters.bytes.load(Ordering::Relaxed);
         // Who has next to nothing need not pay for what others have.
         let share = if all > max { max / SHARE / 16 } else { max / SHARE };

@@ -139,7 +139,7 @@ impl LockManager {
     /// Who waits for what, of each tree in the order they came.
     #[must_use]
     pub fn waits(&self) -> Vec<WaitInfo> {
-        let now = self.options.clock.now();
+        let now = self.clock.now();
         let mut waits = Vec::new();
         for table in self.tables() {
             let state = table.state.lock();
@@ -167,7 +167,7 @@ impl LockManager {
     /// Ids of those who wait just now, ascending, and for how long each has.
     #[must_use]
     pub fn waiting(&self) -> Vec<(u64, Duration)> {
-        let now = self.options.clock.now();
+        let now = self.clock.now();
         self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
     }
 

@@ -66,7 +66,9 @@ pub struct Acquired {
 
 /// The locks of all trees of an engine. See the module's head. Any thread may call anything.
 pub struct LockManager {
-    pub(crate) options: LockOptions,
+    /// Bytes for all locks together.
+    pub(crate) bytes_max: AtomicU64,
+    pub(crate) clock: SharedClock,
     pub(crate) budget: Arc<Budget>,
     tables: Mutex<Vec<Arc<LockTable>>>,
     pub(crate) graph: Mutex<Graph>,
@@ -96,7 +98,8 @@ impl LockManager {
     #[must_use]
     pub fn new(options: LockOptions, budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
-            options,
+            bytes_max: AtomicU64::new(options.bytes_max),
+            clock: options.clock,
             budget,
             tables: Mutex::new(Vec::new()),
             graph: Mutex::new(Graph::default()),
@@ -120,6 +123,12 @@ impl LockManager {
         }
         tables.push(Arc::clone(&table));
         table
+    }
+
+    /// Changes how many bytes all locks together may have. Who has too many then gives some up when it
+    /// locks the next time.
+    pub fn set_bytes_max(&self, bytes: u64) {
+        self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Tells `hook` of every wait that begins from now on, and of those that get longer; `None` for nobody.

@@ -75,7 +75,7 @@ impl Locker {
             return Err(self.cancelled(tree, &want));
         }
         Counters::add(&self.manager.counters.waits, 1);
-        let since = self.manager.options.clock.now();
+        let since = self.manager.clock.now();
         let fate = Fate::Waiting;
         let (work, waker) = (self.work(), Arc::clone(waker));
         let (wanted, mode) = (want.held(), want.mode());
@@ -97,7 +97,7 @@ impl Locker {
         while let Some(circle) = graph.circle(self.id) {
             let victim = graph.victim(&circle);
             Counters::add(&self.manager.counters.deadlocks, 1);
-            let now = self.manager.options.clock.now();
+            let now = self.manager.clock.now();
             graph.last_deadlock = Some(LastDeadlock::new(graph, &circle, victim, now));
             graph.decide(victim, Fate::Doomed(circle));
             if victim == self.id {
@@ -143,7 +143,7 @@ impl Locker {
 
     /// For how long it has waited.
     fn waited(&self, graph: &Graph) -> Duration {
-        let now = self.manager.options.clock.now();
+        let now = self.manager.clock.now();
         graph.get(self.id).map_or(Duration::ZERO, |wait| now.since(wait.since))
     }
 
@@ -152,7 +152,7 @@ impl Locker {
         let Some(ended) = self.manager.graph.lock().end(self.id) else {
             return Err(Error::internal("a wait was ended by another than who waits"));
         };
-        let waited = self.manager.options.clock.now().since(ended.since);
+        let waited = self.manager.clock.now().since(ended.since);
         let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         Counters::add(&self.manager.counters.waited_ns, waited_ns);
         if ended.fate == Fate::Granted {

@@ -7,7 +7,7 @@
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use frondb_core::{Direction, Error, Result, RunId, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::format::ValueRef;
@@ -30,8 +30,9 @@ pub struct SpillEnv {
     pub run_ids: Arc<AtomicU64>,
     /// Charged for indexes; not the engine's, which has what write sets take as a sum.
     pub index_budget: Arc<frondb_core::budget::Budget>,
-    /// Most private runs of a tree (rule 18). More are merged later, and so fewer times.
-    pub runs_max: usize,
+    /// Most private runs of a tree (rule 18). More are merged later, and so fewer times. May be
+    /// changed at any time.
+    pub runs_max: Arc<AtomicUsize>,
 }
 
 /// How the runs of a tree are written.
@@ -75,7 +76,7 @@ impl TreeWrites {
             // there is less must get somewhere.
             self.free_memory();
         }
-        while self.runs.len() > env.runs_max.max(1) {
+        while self.runs.len() > env.runs_max.load(Ordering::Relaxed).max(1) {
             let n = self.newest_alike();
             let merged = self.merge(env, tree, n, savepoints)?;
             self.replace_newest(n, merged);

@@ -11,6 +11,7 @@ use frondb_core::budget::Budget;
 use frondb_core::message::UpdateFn;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicUsize, Ordering};
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
@@ -74,7 +75,7 @@ fn world(seed: u64) -> World {
         runs: Arc::new(runs),
         run_ids: Arc::default(),
         index_budget: Budget::new(u64::MAX),
-        runs_max: 5,
+        runs_max: Arc::new(AtomicUsize::new(5)),
     };
     World {
         rng: Prng::new(seed),
@@ -330,7 +331,7 @@ fn a_large_value_goes_with_its_last_reference() {
     world.set.spill_largest(&world.env, &spill_of).unwrap();
     assert_eq!(world.set.sealed()[0].values, [[extents[1]], [extents[2]]]);
     // A merge of runs drops one, too.
-    for n in 0..world.env.runs_max {
+    for n in 0..world.env.runs_max.load(Ordering::Relaxed) {
         world.set.tree(tree).write(MessageKind::Delete, b"b", &[]);
         world.set.tree(tree).write(MessageKind::Put, &[n as u8], b"v");
         world.set.spill_largest(&world.env, &spill_of).unwrap();

@@ -60,12 +60,20 @@ static void files(frondb_db *db) {
   CHECK(frondb_files_free(files) == FRONDB_OK && frondb_files_count(files) == 0);
 }
 
+/* A figure of the status now. */
+static uint64_t figure(frondb_db *db, const char *name) {
+  frondb_figures *stats;
+  uint64_t value;
+  OK(frondb_db_stats(db, &stats));
+  OK(frondb_figures_find(stats, name, &value));
+  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+  return value;
+}
+
 static void limits(const char *path) {
   frondb_options *options;
   frondb_db *db;
   frondb_tree *tree;
-  frondb_figures *stats;
-  uint64_t value;
   OK(frondb_options_new(&options));
   OK(frondb_options_set_memory_bytes(options, 32 << 20));
   OK(frondb_options_set_checkpoint_millis(options, UINT64_MAX));
@@ -78,14 +86,17 @@ static void limits(const char *path) {
   files(db);
   FAILS(FRONDB_INVALID, frondb_db_set_checkpoint_millis(db, UINT64_MAX));
   OK(frondb_db_set_background_bytes_per_second(db, 0));
+  FAILS(FRONDB_INVALID, frondb_db_set_memory_bytes(db, 1 << 20));
+  CHECK(figure(db, "memory_total") == 32 << 20);
+  OK(frondb_db_set_memory_bytes(db, 8 << 20));
+  CHECK(figure(db, "memory_total") == 8 << 20);
+  OK(frondb_db_set_memory_bytes(db, 0));
+  CHECK(figure(db, "memory_total") >= 4 << 20 && figure(db, "memory_total") != 8 << 20);
   /* A checkpoint comes by itself soon after the period; the test's own limit ends it if not. */
   OK(frondb_db_set_checkpoint_millis(db, 1));
   PUT(tree, "key", "value");
-  do {
-    OK(frondb_db_stats(db, &stats));
-    OK(frondb_figures_find(stats, "checkpoints", &value));
-    CHECK(frondb_figures_free(stats) == FRONDB_OK);
-  } while (value == 0);
+  while (figure(db, "checkpoints") == 0)
+    ;
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   close_all(db);
 }

@@ -59,7 +59,7 @@ impl<'a> Merging<'a> {
         mut trees: Vec<GatheredTree>,
     ) -> Self {
         trees.sort_by_key(|tree| tree.tree.id);
-        let memory = shared.engine.shared().env.options.memory_bytes / 4;
+        let memory = shared.engine.shared().env.memory().bulk_bytes();
         let fan_in = (memory / SPOOL_BYTES).clamp(FAN_IN_MIN as u64, FAN_IN_MAX as u64);
         let fan_in = fan_in as usize;
         let total = trees.iter().map(|tree| tree.entries_to_merge(fan_in)).sum();

@@ -193,7 +193,7 @@ impl Core {
     /// Brings the memory charge up to date, and spills if all write sets together have too much.
     fn make_room(&self, state: &mut State) -> Result<()> {
         let env = &self.engine.shared().env;
-        let limit = env.options.write_set_bytes();
+        let limit = env.memory().write_set_bytes();
         let mut sum = state.charge.set(env, state.writes.memory_bytes());
         while sum > limit && state.writes.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.engine.begin_call()?;
