@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frondb_error_numbers.h"
 #include "frondb_status.h"
 
 namespace fron {
@@ -21,11 +22,8 @@ namespace {
 
 constexpr size_t SENTENCE_MAX = 512;
 
-/** The sentence of the thread's last error that the server has no number for. */
+/** The sentence of the thread's last error of the engine. */
 thread_local char last_sentence[SENTENCE_MAX];
-
-/** Above HA_ERR_LAST: the server asks get_error_message() for these. */
-constexpr int HA_ERR_FRONDB = 210;
 
 void copy(const char *sentence, char *to) {
   size_t length = std::min(strlen(sentence), SENTENCE_MAX - 1);
@@ -49,10 +47,9 @@ void log(const char *sentence) {
 
 /** The engine has rolled back the whole transaction: the server must do so too, whatever the statement
     makes of its error. */
-int deadlock() {
+void deadlock() {
   note_deadlock();
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
-  return HA_ERR_LOCK_DEADLOCK;
 }
 
 /** The same with the place of the damage; the server names the table. */
@@ -69,26 +66,15 @@ void log_damage(const Error &error) {
 
 int ha_error(const Error &error) {
   if (!error) return 0;
-  switch (error.kind()) {
-    case FRONDB_CONFLICT: return HA_ERR_RECORD_CHANGED;
-    case FRONDB_DEADLOCK: return deadlock();
-    case FRONDB_LOCK_TIMEOUT: return HA_ERR_LOCK_WAIT_TIMEOUT;
-    // NOWAIT met a lock: InnoDB's number for it.
-    case FRONDB_BUSY: return HA_ERR_LOCK_WAIT_TIMEOUT;
-    case FRONDB_NOT_FOUND: return HA_ERR_NO_SUCH_TABLE;
-    case FRONDB_EXISTS: return HA_ERR_FOUND_DUPP_KEY;
-    case FRONDB_NO_SPACE: return HA_ERR_DISK_FULL;
-    case FRONDB_CANCELLED: return HA_ERR_ABORTED_BY_USER;
-    case FRONDB_CORRUPTION:
-      log_damage(error);
-      return HA_ERR_CRASHED;
-    case FRONDB_POISONED:
-    case FRONDB_IO:
-    case FRONDB_INTERNAL:
-      log(error.message());
-      return with_sentence(error.message());
-    default: return with_sentence(error.message());
-  }
+  frondb_kind kind = error.kind();
+  copy(error.message(), last_sentence);
+  if (kind == FRONDB_DEADLOCK)
+    deadlock();
+  else if (kind == FRONDB_CORRUPTION)
+    log_damage(error);
+  else if (kind == FRONDB_POISONED || kind == FRONDB_IO || kind == FRONDB_INTERNAL)
+    log(error.message());
+  return number_of(kind);
 }
 
 int ha_internal(const char *sentence) { return with_sentence(sentence); }
@@ -111,14 +97,17 @@ int raise_at_commit(int number) {
 }
 
 int raise_bare(int number, const char *doing) {
-  if (number == HA_ERR_DISK_FULL)
-    my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: %M)", MYF(ME_ERROR_LOG), doing, number);
-  else if (number == HA_ERR_LOCK_DEADLOCK)
-    my_error(ER_LOCK_DEADLOCK, MYF(0));
-  else if (number == HA_ERR_OUT_OF_MEM)
-    my_error(ER_OUT_OF_RESOURCES, MYF(0));
-  else if (number == HA_ERR_FRONDB)
-    my_printf_error(ER_GET_ERRMSG, "Got error %d '%s' from FronDB", MYF(0), number, last_sentence);
+  switch (number) {
+    case 0: break;
+    case HA_ERR_DISK_FULL:
+      my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: %M)", MYF(ME_ERROR_LOG), doing, number);
+      break;
+    case HA_ERR_LOCK_DEADLOCK: my_error(ER_LOCK_DEADLOCK, MYF(0)); break;
+    case HA_ERR_LOCK_WAIT_TIMEOUT: my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0)); break;
+    case HA_ERR_OUT_OF_MEM: my_error(ER_OUT_OF_RESOURCES, MYF(0)); break;
+    case HA_ERR_ABORTED_BY_USER: my_error(ER_QUERY_INTERRUPTED, MYF(0)); break;
+    default: my_printf_error(ER_GET_ERRMSG, "Got error %d '%s' from FronDB", MYF(0), number, last_sentence);
+  }
   return number;
 }
 

@@ -32,7 +32,7 @@ int ha_out_of_memory();
     number. */
 int raise_at_commit(int number);
 
-/** The same for a function of ours for which the server has nothing but 1030: `doing` is what was under way. */
+/** The same for a function of ours for which the server has nothing but 1030, or nothing at all: `doing` is what was under way. */
 int raise_bare(int number, const char *doing);
 
 /** Writes the sentence that belongs to a number of our own. Whether there is one. */

@@ -74,8 +74,8 @@ bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false;
 
 int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
   Connection *connection = Connection::of(thd);
-  if (!connection) return HA_ERR_OUT_OF_MEM;
-  return connection->begin_at_snapshot(thd);
+  int error = connection ? connection->begin_at_snapshot(thd) : HA_ERR_OUT_OF_MEM;
+  return raise_bare(error, "beginning a transaction");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 //! The wrong plugins are copies of the right one: in the first each number of the server's version is that of the
 //! next patch release, in the second the class that is compared with the server's has one entry less.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -36,11 +36,11 @@ pub(crate) fn plugin() -> Result<PathBuf> {
     Ok(build.join("ha_frondb.so"))
 }
 
-/// Builds the tests that need no server, where the plugin was built; the path of their program.
-pub(super) fn codecs() -> Result<PathBuf> {
+/// Builds a test that needs no server, where the plugin was built; the path of its program.
+pub(super) fn test(name: &str) -> Result<PathBuf> {
     let build = folder().join("build");
-    make(&build, "codecs")?;
-    Ok(build.join("codecs"))
+    make(&build, name)?;
+    Ok(build.join(name))
 }
 
 fn make(build: &Path, target: &str) -> Result {

@@ -29,8 +29,12 @@ pub(crate) fn steps(summary: &mut Summary) {
     });
     let Some(plugin) = built else { return };
     summary.step("plugin: codecs", || {
-        let program = plugin::codecs()?;
+        let program = plugin::test("codecs")?;
         Cmd::new(&program.display().to_string(), CODEC_ROUNDS).run()
+    });
+    summary.step("plugin: errors", || {
+        let program = plugin::test("errors")?;
+        Cmd::new(&program.display().to_string(), "").run()
     });
     summary.tests("plugin: servers", || {
         // Their output too: how often the random stream met each kind, type and collation.
