@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use frondb_bench::measure::Throttle;
-use frondb_bench::measure::disk::sync_file_system;
+use frondb_bench::measure::disk::{Device, sync_file_system};
 use frondb_bench::measure::process::Process;
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{Client, Server};
@@ -61,6 +61,11 @@ impl Host {
     pub(crate) fn process(&self) -> Result<Process> {
         let id = self.server.pid().ok_or_else(|| Error::Engine("the server is gone".to_owned()))?;
         Ok(Process::of(id))
+    }
+
+    /// The device under its data, if there is a single one.
+    pub(crate) fn device(&self) -> Option<Device> {
+        Device::under(&self.folder)
     }
 
     /// The file to connect to.

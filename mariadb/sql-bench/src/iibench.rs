@@ -7,6 +7,8 @@
 use std::time::{Duration, Instant};
 
 use frondb_bench::driver::Progress;
+use frondb_bench::measure::disk::Device;
+use frondb_bench::measure::process;
 use frondb_bench::measure::{Histogram, Marks, Sampler, Windows, slowest_to_median};
 use frondb_bench::report::Measurement;
 use frondb_bench::{Error, Result};
@@ -60,7 +62,10 @@ pub(crate) fn load(
     m: &mut Measurement,
 ) -> Result<u64> {
     let process = host.process()?;
-    let (cpu, io) = (process.cpu_time()?, process.io()?);
+    m.generate_us_per_row = Some(generation_cost(args));
+    let device = host.device();
+    let device_before = device.as_ref().and_then(Device::counters);
+    let (cpu, io, client_cpu) = (process.cpu_time()?, process.io()?, process::cpu_time()?);
     let done = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
     let sampler =
@@ -69,6 +74,7 @@ pub(crate) fn load(
     let settling = host.settle()?;
     m.series = sampler.finish();
     let written = process.io()?;
+    let device_after = device.as_ref().and_then(Device::counters);
     let seconds = loaded.elapsed.as_secs_f64();
     let count = loaded.rows.max(1) as f64;
     m.rows = Some(loaded.rows);
@@ -77,14 +83,29 @@ pub(crate) fn load(
     m.rows_per_s_last_fifth = loaded.marks.last_fifth(loaded.rows, loaded.elapsed);
     m.settle_s = Some(settling.as_secs_f64());
     m.server_cpu_us_per_row = Some((process.cpu_time()? - cpu).as_secs_f64() * 1e6 / count);
+    m.cpu_us_per_row = Some((process::cpu_time()? - client_cpu).as_secs_f64() * 1e6 / count);
     m.raw_bytes = Some(loaded.rows * row::RAW_BYTES);
     m.written_bytes = Some(written.written_bytes - io.written_bytes);
     m.cancelled_bytes = Some(written.cancelled_bytes - io.cancelled_bytes);
+    m.write_ops = device_after.zip(device_before).map(|(b, a)| b.write_ops - a.write_ops);
+    m.device_written_bytes =
+        device_after.zip(device_before).map(|(b, a)| b.written_bytes - a.written_bytes);
     m.batch_ms_p50 = loaded.batches.quantile_ms(0.5);
     m.batch_ms_p99 = loaded.batches.quantile_ms(0.99);
     m.batch_ms_max = loaded.batches.max_ms();
     m.min_interval_ratio = slowest_to_median(loaded.windows.rows());
     Ok(loaded.rows)
+}
+
+/// What making a row of a statement costs the client, microseconds.
+fn generation_cost(args: &Args) -> f64 {
+    const ROWS: u64 = 50 * BATCH;
+    let mut statement = Vec::new();
+    let start = Instant::now();
+    for first in (0..ROWS).step_by(BATCH as usize) {
+        row::insert(&mut statement, args.seed, first..first + BATCH);
+    }
+    start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
 }
 
 struct Loaded {

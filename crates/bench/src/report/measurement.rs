@@ -36,7 +36,7 @@ pub struct Measurement {
     pub rows_per_s_last_fifth: Option<f64>,
     /// From the last acknowledged batch to the settled state.
     pub settle_s: Option<f64>,
-    /// User and system time of the process up to the settled state, for each row.
+    /// User and system time of the process up to the settled state, for each row. Under SQL that is the client.
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, for each row.
     pub server_cpu_us_per_row: Option<f64>,
