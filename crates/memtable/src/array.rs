@@ -18,6 +18,7 @@ use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 
 use crate::arena::{Chunks, Probe, Slot};
+use crate::cursor::Bounds;
 use crate::filter::Filter;
 
 /// An array with fewer obsolete slots is small or hardly slower to read than without.
@@ -240,7 +241,7 @@ pub(crate) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    pub(crate) fn of((start, end): (Bound<&'a [u8]>, Bound<&'a [u8]>), chunks: &Chunks) -> Self {
+    pub(crate) fn of((start, end): Bounds<'a>, chunks: &Chunks) -> Self {
         let edge = |key, through| Some(Edge { probe: chunks.probe(key), through });
         let start = match start {
             Bound::Included(key) => edge(key, false),

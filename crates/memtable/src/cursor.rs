@@ -47,7 +47,7 @@ pub struct MemCursor {
 
 /// How slots are gathered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+pub(crate) enum How {
     /// All of them: whoever merges them needs every message.
     All,
     /// All of them while keys have hardly more than one message; see `Memtable::visible_cursor`.
@@ -72,7 +72,7 @@ struct Remaining {
     ranges: SmallVec<[(u32, Range<usize>); 16]>,
 }
 
-type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 impl MemCursor {
     pub(crate) fn empty() -> Self {
@@ -93,9 +93,8 @@ impl MemCursor {
         direction: Direction,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
-        only_visible: bool,
+        how: How,
     ) -> Self {
-        let how = if only_visible { How::Pieces } else { How::All };
         let source = Some(Remaining::new(state, tail, bounds, snapshot, how));
         Self { source, direction, snapshot, how, ..Self::empty() }
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
 use crate::array::{SortedArray, rank_below, rank_visible};
-use crate::cursor::MemCursor;
+use crate::cursor::{Bounds, How, MemCursor};
 use crate::ranges::Ranges;
 use crate::writer::Writer;
 
@@ -277,12 +277,7 @@ impl Memtable {
         to: Bound<&[u8]>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        match self.view() {
-            Some((state, tail)) => {
-                MemCursor::new(state, tail, direction, (from, to), snapshot, false)
-            }
-            None => MemCursor::empty(),
-        }
+        self.cursor_of(How::All, direction, (from, to), snapshot)
     }
 
     /// The same, and leaves out, where that saves work, what no reader of the snapshot can see: messages
@@ -296,12 +291,7 @@ impl Memtable {
         to: Bound<&[u8]>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        match self.view() {
-            Some((state, tail)) => {
-                MemCursor::new(state, tail, direction, (from, to), snapshot, true)
-            }
-            None => MemCursor::empty(),
-        }
+        self.cursor_of(How::Pieces, direction, (from, to), snapshot)
     }
 
     /// A cursor over everything, ascending, in large chunks: what a flush reads.
@@ -399,6 +389,19 @@ impl Memtable {
             data_bytes: self.data_bytes(),
             bytes: self.bytes(),
             arrays: arrays as u64,
+        }
+    }
+
+    fn cursor_of(
+        &self,
+        how: How,
+        direction: Direction,
+        bounds: Bounds<'_>,
+        snapshot: SeqNo,
+    ) -> MemCursor {
+        match self.view() {
+            Some((state, tail)) => MemCursor::new(state, tail, direction, bounds, snapshot, how),
+            None => MemCursor::empty(),
         }
     }
 
