@@ -250,7 +250,7 @@ fn ahead(
         gone.extend(slot.memtable.range_deletes().iter().cloned());
         let memtable = &slot.memtable;
         sources.push(Box::new(match only_visible {
-            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot).key_by_key(),
+            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot).for_counting(),
             false => memtable.cursor(Direction::Forward, from, to, snapshot),
         }));
         for run in slot.runs() {

@@ -43,6 +43,7 @@ pub struct MemCursor {
     /// Messages wanted in the next chunk.
     want: usize,
     how: How,
+    with_values: bool,
 }
 
 /// How slots are gathered.
@@ -84,6 +85,7 @@ impl MemCursor {
             pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
             how: How::All,
+            with_values: true,
         }
     }
 
@@ -106,9 +108,11 @@ impl MemCursor {
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
     }
 
-    /// Expects keys with many messages from the first on, if only what is visible is wanted.
+    /// Hands out empty values, for who counts keys; and expects keys with many messages from the first
+    /// on, if only what is visible is wanted.
     #[must_use]
-    pub fn key_by_key(mut self) -> Self {
+    pub fn for_counting(mut self) -> Self {
+        self.with_values = false;
         if self.how == How::Pieces {
             self.how = How::Skim;
         }
@@ -231,12 +235,13 @@ impl Source for MemCursor {
             let chunks = &source.state.chunks;
             match self.direction {
                 Direction::Forward => {
-                    self.pending.start += fill(chunk, slots, self.snapshot, chunks);
+                    let filled = fill(chunk, slots, self.snapshot, chunks, self.with_values);
+                    self.pending.start += filled;
                 }
                 Direction::Backward => {
                     let n = piece_at_end(slots, chunks);
                     let piece = &slots[slots.len() - n..];
-                    let filled = fill(chunk, piece, self.snapshot, chunks);
+                    let filled = fill(chunk, piece, self.snapshot, chunks, self.with_values);
                     debug_assert_eq!(filled, n);
                     self.pending.end -= n;
                 }
@@ -263,7 +268,13 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
 
 /// Copies the messages of the first slots that `snapshot` may see, no more than a chunk should
 /// have; returns how many slots it went over.
-fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> usize {
+fn fill(
+    chunk: &mut Chunk,
+    slots: &[Slot],
+    snapshot: SeqNo,
+    chunks: &Chunks,
+    with_values: bool,
+) -> usize {
     let slots = &slots[..slots.len().min(CHUNK_MESSAGES_MAX)];
     let Values::Owned(values) = &mut chunk.values else { return 0 };
     chunk.prefixes.reserve(slots.len());
@@ -274,11 +285,12 @@ fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> 
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
         chunks.prefetch(slot);
     }
+    let value_bytes = if with_values { usize::MAX } else { 0 };
     if let Some(&slot) = slots.first() {
         // Rows are much alike, and growing by doubling copies most of them twice.
         let (message, room) = (chunks.get(slot), CHUNK_BYTES / slots.len());
         chunk.keys.reserve(slots.len() * message.key.len().min(room));
-        values.reserve(slots.len() * message.value.len().min(room));
+        values.reserve(slots.len() * message.value.len().min(value_bytes).min(room));
     }
     for (i, &slot) in slots.iter().enumerate() {
         if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {
@@ -288,14 +300,15 @@ fn fill(chunk: &mut Chunk, slots: &[Slot], snapshot: SeqNo, chunks: &Chunks) -> 
         if message.seq > snapshot {
             continue;
         }
-        let bytes = chunk.keys.len() + values.len() + message.key.len() + message.value.len();
+        let value = &message.value[..message.value.len().min(value_bytes)];
+        let bytes = chunk.keys.len() + values.len() + message.key.len() + value.len();
         if bytes > CHUNK_BYTES && !chunk.prefixes.is_empty() {
             return i;
         }
         chunk.prefixes.push(key_prefix(message.key));
         chunk.keys.extend_from_slice(message.key);
         chunk.key_ends.push(chunk.keys.len() as u32);
-        values.extend_from_slice(message.value);
+        values.extend_from_slice(value);
         chunk.value_ends.push(values.len() as u32);
         chunk.kinds.push(message.kind);
         chunk.seqs.push(message.seq);
