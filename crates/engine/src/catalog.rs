@@ -19,6 +19,7 @@ use crate::format::{Edit, encode_edit};
 use crate::options::TreeOptions;
 use crate::prepared;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
+use crate::voids::Voids;
 
 /// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
 /// reads and writes.
@@ -193,6 +194,7 @@ pub(crate) fn tree_core(
         flush_raw_bytes: 0.into(),
         sequential: false.into(),
         stretch_looked: 0.into(),
+        voids: Voids::default(),
         deletes_skipped: 0.into(),
         locks: env.locks.table(id),
         newest_commit: 0.into(),

@@ -13,7 +13,7 @@
 use frondb_core::codec::Reader;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
+use frondb_core::{Error, ErrorKind, Lsn, MessageKind, Result, SeqNo, TreeId};
 use frondb_memtable::Entry;
 use frondb_space::Extent;
 
@@ -28,6 +28,7 @@ use crate::hook::CommitInfo;
 use crate::options::Durability;
 use crate::pending;
 use crate::tree::TreeCore;
+use crate::voids::Voids;
 
 /// What a commit uses again and again; under the commit lock.
 #[derive(Default)]
@@ -144,13 +145,16 @@ pub(crate) fn enter(
     let mut seq = first;
     for (attachment, part) in attachments.iter().zip(0..) {
         let base = SeqNo(seq.get() - 1);
+        attachment.tree.voids.end_all();
         attachment.tree.attach(env, attachment.source(env, txn, part, base, lsns));
         seq = SeqNo(seq.get() + attachment.numbers);
     }
     for section in sections {
         let slot = Arc::clone(&section.tree.version().active);
         slot.logged(lsns.0, lsns.1);
-        insert(&slot.memtable, section.bytes, &mut seq)?;
+        let voids = &section.tree.voids;
+        let watch = voids.is_watched().then_some(voids);
+        insert(&slot.memtable, section.bytes, &mut seq, watch)?;
     }
     for (id, extents) in values.drain(..) {
         if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
@@ -262,12 +266,20 @@ pub(crate) fn append(
 /// Messages decoded at a time: a large batch should not need its size again for their headers.
 const INSERT_ENTRIES: usize = 8192;
 
-/// Decodes a section into a memtable; `seq` goes on by one a message.
+/// Decodes a section into a memtable; `seq` goes on by one a message. Tells `watch` which keys get values.
 pub(crate) fn insert(
     memtable: &frondb_memtable::Memtable,
     bytes: &[u8],
     seq: &mut SeqNo,
+    watch: Option<&Voids>,
 ) -> Result<()> {
+    let insert_batch = |entries: &[Entry<'_>]| {
+        if let Some(voids) = watch {
+            let puts = entries.iter().filter(|entry| entry.kind != MessageKind::Delete);
+            voids.note_puts(puts.map(|entry| entry.key));
+        }
+        memtable.insert_batch(entries);
+    };
     let mut entries: Vec<Entry<'_>> =
         Vec::with_capacity((bytes.len() / 16 + 1).min(INSERT_ENTRIES));
     let mut input = Reader::new(bytes);
@@ -276,19 +288,19 @@ pub(crate) fn insert(
             Op::Point { kind, key, value } => {
                 entries.push(Entry { key, seq: *seq, kind, value });
                 if entries.len() == INSERT_ENTRIES {
-                    memtable.insert_batch(&entries);
+                    insert_batch(&entries);
                     entries.clear();
                 }
             }
             Op::RangeDelete { lo, hi } => {
-                memtable.insert_batch(&entries);
+                insert_batch(&entries);
                 entries.clear();
                 memtable.add_range_delete(range_delete(lo, hi, *seq));
             }
         }
         *seq = seq.next();
     }
-    memtable.insert_batch(&entries);
+    insert_batch(&entries);
     Ok(())
 }
 

@@ -65,6 +65,9 @@ pub struct Cursor {
     /// The large value of the entry it is at, once that was asked for.
     value: OnceLock<Vec<u8>>,
     valid: bool,
+    /// It looks for voids: what it steps over is no reader's cost.
+    looks: bool,
+    deletes_passed: u64,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
     failed: Option<Error>,
 }
@@ -98,8 +101,21 @@ impl Cursor {
             own: None,
             value: OnceLock::new(),
             valid: false,
+            looks: false,
+            deletes_passed: 0,
             failed: None,
         }
+    }
+
+    /// It looks for voids.
+    pub(crate) fn set_looks(&mut self) {
+        self.looks = true;
+    }
+
+    /// Deletes that a cursor which looks for voids has stepped over; ends its walk.
+    pub(crate) fn deletes_passed(&mut self) -> u64 {
+        self.end_walk();
+        self.deletes_passed
     }
 
     /// From the next seek on, shows these writes above what is committed.
@@ -301,7 +317,9 @@ impl Cursor {
         self.failed = None;
         self.end_walk();
         self.shared.env.check_open()?;
-        Counters::add(&self.shared.env.counters.seeks, 1);
+        if !self.looks {
+            Counters::add(&self.shared.env.counters.seeks, 1);
+        }
         self.refresh();
         Ok(())
     }
@@ -394,14 +412,25 @@ impl Cursor {
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
         let seq = self.snapshot.seq();
         let version = &self.version;
-        let upper = self.upper.as_deref();
+        let own = self.own.as_ref();
+        let may_use = |lo: &[u8], hi: &[u8]| own.is_none_or(|own| own.is_empty_in(lo, hi));
+        // The version is at least as new as the snapshot, and voids hold for all that is newer.
+        let around = self.tree.voids.around(direction, at, seq, &may_use);
+        let at = around.at.as_deref().or(at);
+        let lower = around.lo.as_deref().map_or(&*self.lower, |lo| lo.max(&self.lower));
+        let upper = match (around.hi.as_deref(), self.upper.as_deref()) {
+            (Some(void), Some(upper)) => Some(void.min(upper)),
+            (void, upper) => void.or(upper),
+        };
         // Known before the runs are opened, so that what they hide of runs is stepped over at once.
         let mut above = Vec::new();
         for memtable in version.memtables() {
             above.extend(memtable.range_delete_sets().iter().cloned());
         }
-        let mut part = segment(&version.trunk, direction, at, &self.lower, upper, seq, &above)?;
-        self.pay_for_merging(&part.leaf, part.sources.len());
+        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &above)?;
+        if !self.looks {
+            self.pay_for_merging(&part.leaf, part.sources.len());
+        }
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
         let from = Bound::Included(&*part.lo);
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -470,8 +499,11 @@ impl Cursor {
         if new == 0 {
             return;
         }
-        Counters::add(&self.shared.env.counters.deletes_stepped_over, new);
-        self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
+        self.deletes_passed += new;
+        if !self.looks {
+            Counters::add(&self.shared.env.counters.deletes_stepped_over, new);
+            self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
+        }
         if passed > DELETE_STRETCH {
             walk.leaf.heat.ask_clean();
             replan(&self.shared.env, &self.shared.work, &self.tree, &[walk.leaf.id]);

@@ -635,7 +635,7 @@ impl Shared {
     }
 
     /// What follows a commit, but the wait for the disk.
-    pub(crate) fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
+    pub(crate) fn committed(self: &Arc<Self>, committed: &Committed, messages: u64, bytes: u64) {
         let counters = &self.env.counters;
         Counters::add(&counters.commits, 1);
         Counters::add(&counters.messages, messages);
@@ -645,6 +645,7 @@ impl Shared {
         self.period.committed(now);
         self.touched();
         self.flush_attached(&committed.attached);
+        committed.trees.iter().for_each(|tree| self.look_for_voids(tree));
         self.freeze_if_full(&committed.trees);
     }
 

@@ -49,6 +49,7 @@ mod transaction;
 mod tree;
 mod two_phase;
 mod verify;
+mod voids;
 mod work;
 
 pub use batch::Batch;

@@ -25,6 +25,7 @@ use frondb_trunk::plan::Context;
 use crate::env::Env;
 use crate::options::TreeOptions;
 use crate::sums::{Share, TreeSums};
+use crate::voids::Voids;
 
 /// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of
 /// a large commit (then the memtable has the commit's range deletes and nothing else).
@@ -262,6 +263,8 @@ pub(crate) struct TreeCore {
     pub(crate) newest_commit: AtomicU64,
     /// Deletes the active memtable had when it was last looked through for a long stretch.
     pub(crate) stretch_looked: AtomicU64,
+    /// Ranges of keys without an entry.
+    pub(crate) voids: Voids,
     /// Messages stepped over by reads that were deletes; for rule 15's test and for status.
     pub(crate) deletes_skipped: AtomicU64,
 }

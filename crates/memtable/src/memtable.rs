@@ -326,6 +326,13 @@ impl Memtable {
         self.counters.delete_stretch.load(Ordering::Relaxed)
     }
 
+    /// The first and the last key of the stretch of deletes that goes on, which need not be the longest;
+    /// `None` if a put has ended it.
+    #[must_use]
+    pub fn delete_stretch_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.writer.lock().as_ref()?.stretch_bounds()
+    }
+
     /// Bytes of keys and values, range deletes included.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {

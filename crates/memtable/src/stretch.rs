@@ -28,6 +28,11 @@ impl Stretch {
         self.len > 0
     }
 
+    /// Its first and last key, if it goes on.
+    pub(crate) fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.is_open().then(|| (self.lo.clone(), self.hi.clone()))
+    }
+
     pub(crate) fn delete(&mut self, key: &[u8]) {
         if self.len == 0 {
             replace(&mut self.lo, key);

@@ -106,6 +106,10 @@ impl Writer {
         note_seqs(c, SeqSpan { min: range.seq, max: range.seq });
     }
 
+    pub(crate) fn stretch_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.stretch.bounds()
+    }
+
     pub(crate) fn seal(&mut self, c: &Counters) {
         self.sealed = true;
         self.slots = Vec::new();

@@ -76,6 +76,15 @@ impl OwnWrites {
         Ok(())
     }
 
+    /// Whether there is no message with a key in `[lo, hi)`; may say no although there is none.
+    #[must_use]
+    pub fn is_empty_in(&self, lo: &[u8], hi: &[u8]) -> bool {
+        let in_memory =
+            |index: &Arc<Memtable>| index.approximate_rank(lo) != index.approximate_rank(hi);
+        let meets = |run: &Arc<Run>| *run.meta().first_key < *hi && *lo <= *run.meta().last_key;
+        !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
+    }
+
     /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos of
     /// readers.
     ///
