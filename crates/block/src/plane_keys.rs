@@ -160,11 +160,18 @@ impl Planes<'_> {
     /// Heads of eight rows; those from `end` on are arbitrary.
     #[inline(always)]
     fn heads(&self, row: usize, end: usize) -> [u64; 8] {
-        let columns = self.keys.head.map(|at| match at {
-            NO_PLANE => 0,
-            at => eight_of(self.payload, at as usize + row, end - row),
-        });
-        transpose(columns).map(u64::swap_bytes)
+        // Loops, because `array::map` is not inlined in every build, and this is most of a search.
+        let mut columns = [0; 8];
+        for (column, &at) in columns.iter_mut().zip(&self.keys.head) {
+            if at != NO_PLANE {
+                *column = eight_of(self.payload, at as usize + row, end - row);
+            }
+        }
+        let mut heads = transpose(columns);
+        for head in &mut heads {
+            *head = head.swap_bytes();
+        }
+        heads
     }
 
     /// Narrows rows `lo..hi`, which agree with `key` before `column`, by the columns from there.
