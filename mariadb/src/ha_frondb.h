@@ -245,6 +245,9 @@ class ha_frondb final : public handler {
   template <typename Work>
   int whole(Work work);
   int insert_row(const uchar *record);
+  bool is_sequence() const { return table_share->table_type == TABLE_TYPE_SEQUENCE; }
+  int write_sequence(const uchar *record);
+  int read_sequence(uchar *record);
   int change_row(const uchar *before, const uchar *after);
   int remove_row(const uchar *record);
   int insert_entries(const uchar *record, const std::string &primary);
@@ -339,6 +342,8 @@ class ha_frondb final : public handler {
   std::string last_key_;
   bool has_last_key_ = false;
   bool is_sql_handler_ = false;
+  /** A scan of a sequence's table has shown its row. */
+  bool has_shown_ = false;
   /** The primary key of the row shown last. */
   std::string current_;
   std::string lo_, hi_;

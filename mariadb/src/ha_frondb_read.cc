@@ -19,6 +19,8 @@ using namespace fron;
 int ha_frondb::rnd_init(bool scan) {
   forward_ = true;
   exact_end_.clear();
+  has_shown_ = false;
+  if (is_sequence()) return 0;
   return scan ? open_cursor(0, "", nullptr) : 0;
 }
 
@@ -31,7 +33,10 @@ int ha_frondb::rnd_end() {
 }
 
 int ha_frondb::rnd_next(uchar *record) {
-  return guarded([&] { return step(true, record); });
+  return guarded([&] {
+    if (!is_sequence()) return step(true, record);
+    return std::exchange(has_shown_, true) ? HA_ERR_END_OF_FILE : read_sequence(record);
+  });
 }
 
 void ha_frondb::position(const uchar *record) {
@@ -43,6 +48,7 @@ void ha_frondb::position(const uchar *record) {
 
 int ha_frondb::rnd_pos(uchar *record, uchar *position) {
   return guarded([&] {
+    if (is_sequence()) return read_sequence(record);
     current_.clear();
     if (share_->has_hidden_key)
       current_.assign(reinterpret_cast<char *>(position), ref_length);

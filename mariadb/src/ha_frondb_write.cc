@@ -79,6 +79,7 @@ int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
 }
 
 int ha_frondb::write_row(const uchar *record) {
+  if (is_sequence()) return guarded([&] { return write_sequence(record); });
   if (table->next_number_field && record == table->record[0])
     // The server has one error for all that may fail in there; a full disk has its own.
     if (int error = update_auto_increment())
@@ -128,6 +129,7 @@ int ha_frondb::insert_row(const uchar *record) {
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
+  if (is_sequence()) return guarded([&] { return write_sequence(after); });
   int error = guarded([&] { return whole([&] { return change_row(before, after); }); });
   if (error) return error;
   count(0);
