@@ -22,11 +22,15 @@ class RowCount {
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void set(int64_t rows) { rows_.store(rows, std::memory_order_relaxed); }
   void add(int64_t rows) { rows_.fetch_add(rows, std::memory_order_relaxed); }
+  /** The table's number in the dictionary. */
+  uint64_t table() const { return table_.load(std::memory_order_relaxed); }
+  void set_table(uint64_t number) { table_.store(number, std::memory_order_relaxed); }
   void changed() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
+  std::atomic<uint64_t> table_{0};
 };
 
 /** What a transaction has counted. Used by its connection's thread alone. */
@@ -34,6 +38,12 @@ class TransactionCounts {
  public:
   /** Whether the transaction has neither inserted nor deleted a row. */
   bool empty() const { return tables_.empty(); }
+  /** Calls `visit` with each table's number and the rows that the transaction has counted there. */
+  template <typename Visit>
+  void each(Visit visit) const {
+    for (const Table &table : tables_)
+      if (table.all) visit(table.count->table(), table.all);
+  }
   /** A row more or less. */
   void add(const std::shared_ptr<RowCount> &count, int64_t rows);
   void end_statement();

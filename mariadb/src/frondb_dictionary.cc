@@ -434,4 +434,22 @@ Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
   return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes);
 }
 
+/** Behind the numbers of all tables. */
+static std::string prepared_key(frondb_slice name) { return number_key(UINT64_MAX).append(view(name)); }
+
+Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {
+  bool found;
+  bytes->clear();
+  return get(counters_, prepared_key(name), bytes, &found);
+}
+
+Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &bytes) {
+  std::string key = prepared_key(name);
+  if (!bytes.empty()) return put_bytes(db_, counters_, key, bytes);
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+  return frondb_db_write(db_, batch.get(), FRONDB_NO_SYNC);
+}
+
 }  // namespace fron

@@ -94,6 +94,9 @@ class Dictionary {
   /** What was measured of a table, as its reader wrote it; empty if nothing was. */
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);
+  /** What a prepared transaction has counted, by its name; empty if nothing is kept. Nothing is kept of no bytes. */
+  Error prepared_counts(frondb_slice name, std::string *bytes);
+  Error keep_prepared_counts(frondb_slice name, const std::string &bytes);
 
   /** How many changes of definitions, of all tables, there were since the start. */
   uint64_t changes() const { return changing_->count; }

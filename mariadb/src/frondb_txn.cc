@@ -12,6 +12,7 @@
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
+#include "frondb_prepared_counts.h"
 #include "frondb_sysvar.h"
 #include "frondb_timeout.h"
 
@@ -180,6 +181,8 @@ int Connection::prepare(MYSQL_THD thd, bool all) {
     options_.reset();
   }
   XidName name(xid);
+  // What the server prepares for itself it decides with this connection, but after a crash.
+  if (!name.is_of_server()) keep_prepared_counts(name, counts_);
   if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
   prepared_ = name;
   return 0;
@@ -211,6 +214,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   commit_ordered(thd, true);
   int error = finish(thd);
   error ? counts_.roll_back() : counts_.commit();
+  if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
   end();
   pay();
   return error;
@@ -222,6 +226,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
     Error error = frondb_txn_rollback(txn_.get());
     if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) owe(prepared_, false);
     counts_.roll_back();
+    if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
     end();
     return ha_error(error);
   }

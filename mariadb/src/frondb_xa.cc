@@ -19,6 +19,7 @@
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_key_text.h"
+#include "frondb_prepared_counts.h"
 
 namespace fron {
 namespace {
@@ -164,7 +165,10 @@ int recover(handlerton *, XID *xids, uint count) {
 
 int decide_by_xid(XID *xid, bool is_commit) {
   Error error = decide(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
-  if (!error) return 0;
+  if (!error) {
+    settle_prepared_counts(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
+    return 0;
+  }
   if (error.kind() == FRONDB_NOT_FOUND) return XAER_NOTA;
   sql_print_error("FronDB: cannot %s a prepared transaction: %s", is_commit ? "commit" : "roll back",
                   error.message());

@@ -12,6 +12,7 @@
 
 #include "frondb_error.h"
 #include "frondb_hton.h"
+#include "frondb_prepared_counts.h"
 
 using namespace fron;
 
@@ -59,6 +60,7 @@ int Share::open_statistics() {
   bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
   if (!error && !is_known) statistics_.rows = count;
   rows->set(int64_t(statistics_.rows));
+  note_open_count(record.number, rows);
   kept_changes_ = measured_changes_ = rows->changes();
   measured_rows_ = statistics_.measured_rows;
   is_measured_ = statistics_.numbers == numbers_of(record);
