@@ -244,6 +244,8 @@ class ha_frondb final : public handler {
              std::string *value);
   template <typename Work>
   int whole(Work work);
+  /** Makes the key and the value of a new row: `primary_`, `value_`. */
+  int encode_new_row(const uchar *record);
   int insert_row(const uchar *record);
   bool is_sequence() const { return table_share->table_type == TABLE_TYPE_SEQUENCE; }
   int write_sequence(const uchar *record);

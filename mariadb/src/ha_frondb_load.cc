@@ -66,17 +66,7 @@ int ha_frondb::begin_load() {
 int ha_frondb::load_row(const uchar *record) {
   if (!load_)
     if (int error = begin_load()) return error;
-  primary_.clear();
-  value_.clear();
-  pack_row(table, share_->record.form.layout, record, &value_);
-  if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
-  if (share_->has_hidden_key) {
-    uint64_t number;
-    if (int error = share_->next_hidden(&number)) return error;
-    append_big_endian(number, &primary_);
-  } else {
-    encode_key(table->s->primary_key, record, &primary_);
-  }
+  if (int error = encode_new_row(record)) return error;
   if (Error error = load_->put(share_->indexes[0].tree.get(), primary_, value_)) return ha_error(error);
   for (uint k = 0; k < table->s->keys; k++) {
     if (is_primary(k)) continue;

@@ -108,21 +108,29 @@ int ha_frondb::whole(Work work) {
   return error;
 }
 
-int ha_frondb::insert_row(const uchar *record) {
+int ha_frondb::encode_new_row(const uchar *record) {
   primary_.clear();
   value_.clear();
   pack_row(table, share_->record.form.layout, record, &value_);
   if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
+  if (!share_->has_hidden_key) {
+    encode_key(table->s->primary_key, record, &primary_);
+    return 0;
+  }
+  uint64_t number;
+  if (int error = share_->next_hidden(&number)) return error;
+  append_big_endian(number, &primary_);
+  return 0;
+}
+
+int ha_frondb::insert_row(const uchar *record) {
+  if (int error = encode_new_row(record)) return error;
   if (share_->has_hidden_key) {
-    uint64_t number;
-    if (int error = share_->next_hidden(&number)) return error;
-    append_big_endian(number, &primary_);
     frondb_tree *rows = share_->indexes[0].tree.get();
     if (Error error = frondb_txn_put(connection_->txn(), rows, slice(primary_), slice(value_))) return ha_error(error);
     current_ = primary_;
-  } else {
-    encode_key(table->s->primary_key, record, &primary_);
-    if (int error = insert_into(table->s->primary_key, primary_, value_, true)) return error;
+  } else if (int error = insert_into(table->s->primary_key, primary_, value_, true)) {
+    return error;
   }
   if (int error = insert_entries(record, primary_)) return error;
   return tell_build(nullptr, record);

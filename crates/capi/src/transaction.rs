@@ -680,13 +680,7 @@ pub extern "C" fn frondb_txn_release_savepoint(
     txn: *mut frondb_txn,
     savepoint: u64,
 ) -> *mut frondb_error {
-    with(txn, |txn| {
-        let mut savepoints = txn.savepoints.lock();
-        let at = find_savepoint(&savepoints, savepoint)?;
-        txn.txn.release(savepoints[at].1)?;
-        savepoints.truncate(at);
-        Ok(())
-    })
+    end_savepoint(txn, savepoint, false)
 }
 
 /// Forgets a savepoint alone: those set after it stay, and what was written.
@@ -699,11 +693,21 @@ pub extern "C" fn frondb_txn_forget_savepoint(
     txn: *mut frondb_txn,
     savepoint: u64,
 ) -> *mut frondb_error {
+    end_savepoint(txn, savepoint, true)
+}
+
+/// Ends a savepoint: alone, or with those set after it.
+fn end_savepoint(txn: *mut frondb_txn, savepoint: u64, alone: bool) -> *mut frondb_error {
     with(txn, |txn| {
         let mut savepoints = txn.savepoints.lock();
         let at = find_savepoint(&savepoints, savepoint)?;
-        txn.txn.forget_savepoint(savepoints[at].1)?;
-        savepoints.remove(at);
+        if alone {
+            txn.txn.forget_savepoint(savepoints[at].1)?;
+            savepoints.remove(at);
+        } else {
+            txn.txn.release(savepoints[at].1)?;
+            savepoints.truncate(at);
+        }
         Ok(())
     })
 }
