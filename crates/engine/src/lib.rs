@@ -40,6 +40,7 @@ mod recovery;
 mod relocate;
 mod replay;
 mod sample;
+mod single;
 mod split;
 mod stats;
 mod stretch;

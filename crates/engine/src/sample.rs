@@ -8,11 +8,14 @@
 use std::ops::Bound;
 
 use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
+use frondb_memtable::{MemCursor, Memtable};
 use frondb_merge::Merger;
 use frondb_trunk::segment;
 
 use crate::estimate::{KeySpace, Range, consolidated, ends, messages, share};
+use crate::single::count_single;
 use crate::tree::Version;
 
 /// Samples of a long range, at quartiles of the messages.
@@ -137,12 +140,18 @@ pub(crate) fn count_first(
     if has_far_more(version, lo, hi, max_keys)? {
         return Ok(FirstEntries::default());
     }
-    let in_memory = messages_in_memory(version, snapshot, lo, hi);
+    let cursors = cursors_in_memory(version, snapshot, lo, hi);
+    let in_memory = to_go_over(&cursors);
+    if in_memory <= HOT_FACTOR * max_keys
+        && let Some(count) = count_single(version, cursors, lo, hi)?
+    {
+        return Ok(FirstEntries { count, is_all: true, is_estimate: false });
+    }
     let is_hot = in_memory > HOT_FACTOR * max_keys;
     let keys = if is_hot { max_keys.div_ceil(HOT_SHARE) - 1 } else { max_keys };
     let (first, next) = count_keys(version, snapshot, lo, hi, keys)?;
     let Some(next) = next else { return Ok(first) };
-    let seen = messages_in_memory(version, snapshot, lo, Some(&next));
+    let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
     if seen < keys {
         // What lies in memory says little about the others.
         return Ok(first);
@@ -175,13 +184,22 @@ fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) 
     Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys)
 }
 
-/// What a reader may have to go over in memtables.
-fn messages_in_memory(version: &Version, at: SeqNo, lo: &[u8], hi: Option<&[u8]>) -> u64 {
+/// What a reader has to go over in each memtable.
+fn cursors_in_memory(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+) -> Vec<MemCursor> {
     let (from, to) = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
     let memtables = version.slots().map(|slot| &slot.memtable);
-    let cursors =
-        memtables.map(|memtable| memtable.visible_cursor(Direction::Forward, from, to, at));
-    cursors.map(|cursor| cursor.messages()).sum()
+    let cursor =
+        |memtable: &Arc<Memtable>| memtable.visible_cursor(Direction::Forward, from, to, snapshot);
+    memtables.map(cursor).collect()
+}
+
+fn to_go_over(cursors: &[MemCursor]) -> u64 {
+    cursors.iter().map(MemCursor::messages).sum()
 }
 
 /// Counts the entries among the first `max_keys` keys, and says which key comes next.

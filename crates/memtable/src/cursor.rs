@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
 use crate::array::{Edges, SortedArray};
-use crate::gather::{Rests, take_first, take_last};
+use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::memtable::State;
 use crate::skim::Skim;
 
@@ -106,6 +106,25 @@ impl MemCursor {
     pub fn messages(&self) -> u64 {
         let gathered = self.pending.len();
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
+    }
+
+    /// How many keys it goes over, from the slots alone, which it sorts; `None` if some of the messages
+    /// may be too new for the snapshot.
+    #[must_use]
+    pub fn count_keys(&self) -> Option<u64> {
+        let Some(Remaining { state, tail_range, ranges, .. }) = &self.source else {
+            return Some(0);
+        };
+        let mut slots = Vec::new();
+        for (i, range) in ranges {
+            let array = self.how.of(&state.arrays[*i as usize], self.snapshot);
+            if !array.is_visible(self.snapshot) {
+                return None;
+            }
+            slots.extend_from_slice(&array.slots()[range.clone()]);
+        }
+        sort_stable(&mut slots, &state.chunks);
+        tail_range.is_empty().then(|| keys(&slots, &state.chunks) as u64)
     }
 
     /// Hands out empty values, for who counts keys; and expects keys with many messages from the first

@@ -1,0 +1,87 @@
+//! Ranges whose entries all come from one source: counted without merging anything.
+//!
+//! A table that was loaded and is read lies in a memtable or in the bases of leaves; where neither has
+//! more than one message a key and nothing lies above it, the entries of a range are the distance between
+//! two places. That is what an optimizer asks before each short query (`sample.rs`).
+//!
+//! Exact, or `None`: some other source may add, hide or overwrite entries in the range.
+
+use frondb_core::Result;
+use frondb_memtable::MemCursor;
+use frondb_run::Run;
+use frondb_trunk::{Node, View};
+
+use crate::tree::Version;
+
+/// How many entries `[lo, hi)` has. `in_memory` are cursors over the range, one of each memtable, and
+/// should not have more than some hundred messages.
+pub(crate) fn count_single(
+    version: &Version,
+    in_memory: Vec<MemCursor>,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+) -> Result<Option<u64>> {
+    let mut sources = Vec::new();
+    for (slot, cursor) in version.slots().zip(in_memory) {
+        let memtable = &slot.memtable;
+        let may_hide = memtable.range_delete_count() > 0;
+        if may_hide || slot.runs().iter().any(|run| reaches(run, lo, hi)) {
+            return Ok(None);
+        }
+        if cursor.messages() > 0 {
+            let keys = if memtable.deletes() == 0 { cursor.count_keys() } else { None };
+            let Some(keys) = keys else { return Ok(None) };
+            sources.push(keys);
+        }
+    }
+    let Some(in_bases) = count_bases(&version.trunk.root, lo, hi)? else { return Ok(None) };
+    if in_bases > 0 {
+        sources.push(in_bases);
+    }
+    Ok((sources.len() <= 1).then(|| sources.first().copied().unwrap_or(0)))
+}
+
+/// Whether the run's keys and `[lo, hi)` overlap.
+fn reaches(run: &Run, lo: &[u8], hi: Option<&[u8]>) -> bool {
+    let meta = run.meta();
+    *lo <= *meta.last_key && hi.is_none_or(|hi| *meta.first_key < *hi)
+}
+
+/// The entries in bases, if the trunk has nothing else there.
+fn count_bases(node: &Node, lo: &[u8], hi: Option<&[u8]>) -> Result<Option<u64>> {
+    let ends_before = node.hi.as_ref().is_some_and(|end| **end <= *lo);
+    if ends_before || hi.is_some_and(|hi| *hi <= *node.lo) {
+        return Ok(Some(0));
+    }
+    let above = node.views().count() - node.base().len();
+    let buffered = node.views().take(above).any(|view| reaches(&view.run, lo, hi));
+    if buffered || !node.range_deletes.is_empty() {
+        return Ok(None);
+    }
+    let mut entries = 0;
+    for view in node.base() {
+        if view.run.meta().deletes > 0 {
+            return Ok(None);
+        }
+        entries += count_view(view, lo, hi)?;
+    }
+    for child in node.children() {
+        let Some(below) = count_bases(child, lo, hi)? else { return Ok(None) };
+        entries += below;
+    }
+    Ok(Some(entries))
+}
+
+fn count_view(view: &View, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    let run = &view.run;
+    let lo = lo.max(&view.lo);
+    let hi = match (hi, view.hi.as_deref()) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    if !reaches(run, lo, hi) || hi.is_some_and(|hi| hi <= lo) {
+        return Ok(0);
+    }
+    let end = hi.map_or(Ok(run.meta().entries), |hi| run.exact_rank(hi))?;
+    Ok(end.saturating_sub(run.exact_rank(lo)?))
+}
