@@ -45,6 +45,10 @@ const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
 
 const HEAD_BYTES: usize = 8;
+/// What the processor fetches at a time.
+const LINE_BYTES: usize = 64;
+/// Of longer messages it finds the rest by itself.
+const LINES_MAX: usize = 4;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;
 
@@ -223,18 +227,27 @@ impl Chunks {
         head.key_len + head.value_len
     }
 
-    /// Asks the processor to fetch the message, for a loop that will need it soon.
+    /// Cache lines that a message like this one takes, as far as it is worth asking for them.
+    pub(crate) fn lines(&self, slot: Slot) -> usize {
+        ((HEAD_BYTES + self.data_len(slot)) / LINE_BYTES + 1).min(LINES_MAX)
+    }
+
+    /// Asks the processor to fetch the first `lines` cache lines of the message, for a loop that will
+    /// need it soon.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: Slot) {
+    pub(crate) fn prefetch(&self, slot: Slot, lines: usize) {
         #[cfg(target_arch = "x86_64")]
         if let Some(chunk) = self.list.get(slot.chunk()) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let at = chunk.base.as_ptr().wrapping_add(slot.offset());
-            // SAFETY: a prefetch reads nothing as far as the program can tell, at any address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+            for line in 0..lines {
+                let at = at.wrapping_add(line * LINE_BYTES);
+                // SAFETY: a prefetch reads nothing as far as the program can tell, at any address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+            }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = slot;
+        let _ = (slot, lines);
     }
 
     /// Order by key alone: messages of one key are equal.

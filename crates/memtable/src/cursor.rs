@@ -301,19 +301,20 @@ fn fill(
     chunk.kinds.reserve(slots.len());
     chunk.seqs.reserve(slots.len());
     chunk.value_ends.reserve(slots.len());
+    let Some(&first) = slots.first() else { return 0 };
+    // Messages are much alike.
+    let lines = if with_values { chunks.lines(first) } else { 1 };
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
-        chunks.prefetch(slot);
+        chunks.prefetch(slot, lines);
     }
     let value_bytes = if with_values { usize::MAX } else { 0 };
-    if let Some(&slot) = slots.first() {
-        // Rows are much alike, and growing by doubling copies most of them twice.
-        let (message, room) = (chunks.get(slot), CHUNK_BYTES / slots.len());
-        chunk.keys.reserve(slots.len() * message.key.len().min(room));
-        values.reserve(slots.len() * message.value.len().min(value_bytes).min(room));
-    }
+    // Growing by doubling copies most of them twice.
+    let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
+    chunk.keys.reserve(slots.len() * message.key.len().min(room));
+    values.reserve(slots.len() * message.value.len().min(value_bytes).min(room));
     for (i, &slot) in slots.iter().enumerate() {
         if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {
-            chunks.prefetch(ahead);
+            chunks.prefetch(ahead, lines);
         }
         let message = chunks.get(slot);
         if message.seq > snapshot {
