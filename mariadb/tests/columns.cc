@@ -6,6 +6,7 @@
 
 #include <my_decimal.h>
 #include <my_sys.h>
+#include <sql_type_geom.h>
 
 #include <cmath>
 #include <cstring>
@@ -17,6 +18,8 @@ constexpr uint DECIMAL_DIGITS = 12, DECIMAL_SCALE = 4;
 constexpr uint BITS = 13;
 constexpr uint VARCHAR_LONG = 260;
 constexpr uint COLUMNS_MAX = 8;
+/** Longest part of a key that is a geometry: more than a point, less than a line. */
+constexpr uint GEOMETRY_BYTES = 40;
 constexpr uint COLLATION_NUMBER_END = 4096;
 
 /** Letters whose order is hard: case, accents, ligatures, contractions, controls, spaces, other scripts. */
@@ -113,6 +116,8 @@ Field *Columns::make(Type type, uchar *at, uchar *null_byte, uchar null_bit) {
       return new (root) Field_varstring(at, bytes, bytes < 256 ? 1 : 2, null_byte, null_bit, NONE, &name_, &share_, collation);
     case Type::Blob:
       return new (root) Field_blob(at, null_byte, null_bit, NONE, &name_, &share_, 1 + uint(random_.below(4)), collation);
+    case Type::Geometry:
+      return new (root) Field_geom(at, null_byte, null_bit, NONE, &name_, &share_, 4, &type_handler_geometry, 0);
     case Type::Enum: return new (root) Field_enum(at, 3, null_byte, null_bit, NONE, &name_, 1, &ENUM_VALUES, collation);
     default: return new (root) Field_set(at, 9, null_byte, null_bit, NONE, &name_, 1, &ENUM_VALUES, collation);
   }
@@ -132,11 +137,12 @@ KEY *Columns::make_key(uint parts_max) {
     part.offset = field->offset(table_.record[0]);
     part.null_bit = field->real_maybe_null() ? field->null_bit : 0;
     part.null_offset = field->real_maybe_null() ? field->null_offset() : 0;
-    part.length = uint16(type == Type::Blob ? CHARS * field->charset()->mbmaxlen : field->key_length());
+    part.length = uint16(is_blob(type) ? CHARS * field->charset()->mbmaxlen : field->key_length());
     bool is_text = type == Type::Char || type == Type::Varchar || type == Type::Blob;
     if (is_text && random_.chance(1, 3)) part.length = uint16(part.length / CHARS * (1 + random_.below(CHARS - 1)));
-    if (type == Type::Blob || part.length != field->key_length()) part.key_part_flag |= HA_PART_KEY_SEG;
-    if (type == Type::Blob) part.key_part_flag |= HA_BLOB_PART;
+    if (type == Type::Geometry) part.length = uint16(1 + random_.below(GEOMETRY_BYTES));
+    if (is_blob(type) || part.length != field->key_length()) part.key_part_flag |= HA_PART_KEY_SEG;
+    if (is_blob(type)) part.key_part_flag |= HA_BLOB_PART;
     if (type == Type::Varchar) part.key_part_flag |= HA_VAR_LENGTH_PART;
     if (random_.chance(1, 3)) part.key_part_flag |= HA_REVERSE_SORT;
     part.type = field->key_type();
@@ -214,8 +220,9 @@ void Columns::fill_field(uint i, uchar *at, uchar *record) {
       memcpy(at + length_bytes, value.data(), value.size());
       return;
     }
-    case Type::Blob: {
-      blobs_.push_back(text(cs, CHARS * 2, false));
+    case Type::Blob:
+    case Type::Geometry: {
+      blobs_.push_back(types_[i] == Type::Geometry ? geometry() : text(cs, CHARS * 2, false));
       auto blob = static_cast<Field_blob *>(field);
       my_ptrdiff_t offset = record - table_.record[0];
       blob->move_field_offset(offset);
@@ -259,9 +266,33 @@ std::string Columns::text(CHARSET_INFO *cs, uint chars, bool is_char) {
   return made;
 }
 
+/** A point, or a line of two or three, as the server stores them; few, so that rows meet. */
+std::string Columns::geometry() {
+  constexpr uint32 POINT = 1, LINE = 2;
+  constexpr uchar LITTLE_ENDIAN_BYTES = 1;
+  uchar bytes[8];
+  std::string made;
+  auto append_number = [&](uint32 number) {
+    int4store(bytes, number);
+    made.append(reinterpret_cast<char *>(bytes), 4);
+  };
+  append_number(random_.chance(1, 4) ? 4326 : 0);
+  made.push_back(LITTLE_ENDIAN_BYTES);
+  uint32 points = uint32(1 + random_.below(3));
+  append_number(points == 1 ? POINT : LINE);
+  if (points > 1) append_number(points);
+  for (uint32 i = 0; i < points * 2; i++) {
+    double at = double(random_.below(5)) - 2;
+    float8store(bytes, at);
+    made.append(reinterpret_cast<char *>(bytes), 8);
+  }
+  return made;
+}
+
 std::string Columns::describe(uint i) const {
   static const char *const NAMES[] = {"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "YEAR",
-                                      "DATE", "TIME", "DATETIME", "TIMESTAMP", "BIT", "CHAR", "VARCHAR", "BLOB", "ENUM", "SET"};
+                                      "DATE", "TIME", "DATETIME", "TIMESTAMP", "BIT", "CHAR", "VARCHAR", "BLOB", "GEOMETRY",
+                                      "ENUM", "SET"};
   const Field *field = fields_[i];
   std::string text = NAMES[size_t(types_[i])];
   if (field->flags & UNSIGNED_FLAG) text += " UNSIGNED";

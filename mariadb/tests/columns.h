@@ -44,11 +44,13 @@ class Columns {
  private:
   enum class Type {
     Tiny, Short, Medium, Long, Longlong, Float, Double, Decimal, Year, Date, Time, DateTime, Timestamp, Bit,
-    Char, Varchar, Blob, Enum, Set, Count
+    Char, Varchar, Blob, Geometry, Enum, Set, Count
   };
+  static bool is_blob(Type type) { return type == Type::Blob || type == Type::Geometry; }
   Field *make(Type type, uchar *at, uchar *null_byte, uchar null_bit);
   void fill_field(uint i, uchar *at, uchar *record);
   std::string text(CHARSET_INFO *cs, uint chars, bool is_char);
+  std::string geometry();
 
   Random &random_;
   TABLE_SHARE share_{};
