@@ -113,7 +113,12 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
   const HA_CREATE_INFO *create = info->create_info;
   if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS))
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (altered->versioned() || table->versioned() || create->sequence) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  // The row of a sequence has a key that a table may give to another row.
+  if (create->sequence || is_sequence()) {
+    info->unsupported_reason = "SEQUENCE";
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  if (altered->versioned() || table->versioned()) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   bool changes_columns = wanted & OF_COLUMNS;
   if (changes_columns && (wanted & OF_ADDED_INDEX || info->error_if_not_empty ||
                           !keeps_rows(table, altered, info, share_->record.form.layout)))
