@@ -35,7 +35,7 @@ const TEST_MINUTES: u32 = 10;
 const RUN_MINUTES: u32 = 180;
 
 /// Suites that name InnoDB: FronDB takes its place in their text.
-pub(super) const NAMED: [&str; 5] = ["parts", "gcol", "vcol", "versioning", "rpl"];
+pub(super) const NAMED: [&str; 6] = ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl"];
 
 /// One run of mtr.
 #[derive(Clone, Debug, Default)]
