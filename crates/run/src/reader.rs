@@ -175,8 +175,7 @@ impl Run {
 
     /// The block index, from the cache or the device.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
-        if let Some(Cached::Index(index)) = self.env.cache.get(key) {
+        if let Some(index) = self.cached_index() {
             return Ok(index);
         }
         let offset = self.meta.blocks_bytes;
@@ -188,8 +187,17 @@ impl Run {
             })?;
         let index = Arc::new(index);
         let bytes = index.memory_bytes() as u64;
+        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
         self.env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
         Ok(index)
+    }
+
+    pub(crate) fn cached_index(&self) -> Option<Arc<BlockIndex>> {
+        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
+        match self.env.cache.get(key) {
+            Some(Cached::Index(index)) => Some(index),
+            _ => None,
+        }
     }
 
     pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
