@@ -5,6 +5,7 @@ use std::ops::Range;
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{Cache, CacheKey, Priority};
 use frondb_core::budget::Budget;
+use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -319,7 +320,8 @@ impl Run {
         Ok(KeyAfter { key: None, entries: index.rank(block + 1) - index.rank(from) })
     }
 
-    /// Estimate of the entries with a key below `key`, from the block index alone.
+    /// Estimate of the entries with a key below `key`, from the block index alone: within a block, which
+    /// may hold thousands of small entries, as if its keys were even.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         if *key <= *self.meta.first_key {
             return Ok(0);
@@ -329,8 +331,11 @@ impl Run {
         }
         let index = self.index()?;
         let block = index.find(key);
-        // Half of the block the key falls in.
-        Ok((index.rank(block) + index.rank(block + 1)) / 2)
+        let begin = if block == 0 { &*self.meta.first_key } else { index.separator(block) };
+        let last = block + 1 == index.len();
+        let end = if last { &*self.meta.last_key } else { index.separator(block + 1) };
+        let entries = index.rank(block + 1) - index.rank(block);
+        Ok(index.rank(block) + part_below(key, begin, end, entries))
     }
 
     /// How many entries have a key below `key`: reads the block the key falls in.
@@ -371,4 +376,18 @@ impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Run({})", self.meta.id)
     }
+}
+
+/// How many of `entries` with keys from `begin` to `end` are below `key`, if the keys are even: by the eight
+/// bytes behind what both ends begin with.
+fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
+    if key <= begin || key >= end {
+        return if key <= begin { 0 } else { entries };
+    }
+    let common = begin.iter().zip(end).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| u128::from(key_prefix(&key[common..]));
+    let (from, to) = (number(begin), number(end));
+    let at = number(key) - from;
+    // Ends that differ behind those bytes alone say nothing.
+    if from == to { entries / 2 } else { (u128::from(entries) * at / (to - from)) as u64 }
 }

@@ -130,6 +130,8 @@ fn runs_of_any_shape_read_as_they_were_written() {
             let rank = run.rank(key).unwrap();
             assert!(rank <= meta.entries);
         }
+        keys.sort();
+        assert!(keys.iter().map(|key| run.rank(key).unwrap()).is_sorted());
         for n in 0..=entries.len() as u64 + 1 {
             let (lo, hi) = (prng.pick(&keys).unwrap(), prng.pick(&keys).unwrap());
             let hi = prng.chance(1, 2).then_some(&hi[..]);
@@ -137,6 +139,24 @@ fn runs_of_any_shape_read_as_they_were_written() {
         }
         check_scans(&mut prng, &run, &expected);
     }
+}
+
+/// Ranges far shorter than a block are told apart, by the block index alone.
+#[test]
+fn a_rank_tells_where_in_a_block_a_key_lies() {
+    const ENTRIES: u64 = 10_000;
+    let entry = |i: u64| {
+        let key = [b"same", &(1000 + i * 7).to_be_bytes()[..]].concat();
+        Entry { key, seq: SeqNo(10), kind: MessageKind::Put, value: Vec::new() }
+    };
+    let entries: Vec<Entry> = (0..ENTRIES).map(entry).collect();
+    let run = Fixture::new().run(options(16_384), false, &entries);
+    let largest = ENTRIES / run.index().unwrap().len() as u64;
+    for (i, entry) in entries.iter().enumerate() {
+        let rank = run.rank(&entry.key).unwrap();
+        assert!(rank.abs_diff(i as u64) <= 4, "{rank} of {i}, in blocks of {largest}");
+    }
+    assert!(largest > 100, "blocks of {largest}");
 }
 
 /// It knows blocks only, so it may count all of the first one, and of the last.
