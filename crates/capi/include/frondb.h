@@ -1540,7 +1540,8 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
 
 /**
  * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
- * counts alone: cheaper than frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+ * counts alone: cheaper than frondb_tree_estimate(), and reads no data. Within a block keys count
+ * as even.
  *
  * Threads: any.
  *

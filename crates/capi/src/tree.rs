@@ -312,7 +312,8 @@ pub struct frondb_message_counts {
 }
 
 /// About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
-/// counts alone: cheaper than frondb_tree_estimate(), and reads no data. Ends are rounded to blocks.
+/// counts alone: cheaper than frondb_tree_estimate(), and reads no data. Within a block keys count
+/// as even.
 ///
 /// Threads: any.
 ///

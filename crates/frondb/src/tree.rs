@@ -236,7 +236,7 @@ impl Tree {
 
     /// About how many messages `[lo, hi)` (`None`: to the end) holds: puts, deletes and updates,
     /// those too that newer ones make obsolete. By counts alone, so it is cheaper than
-    /// [`estimate`](Self::estimate): it reads no data. Ends are rounded to blocks.
+    /// [`estimate`](Self::estimate): it reads no data. Within a block keys count as even.
     ///
     /// # Errors
     /// As [`get`](Self::get).
