@@ -23,10 +23,9 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
-use frondb_merge::{Own, ValueReader, VisibleMerge, VisibleOptions};
-use frondb_run::ReadMode;
+use frondb_merge::{Own, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
-use frondb_trunk::{Key, Node, ScanAs, segment};
+use frondb_trunk::{Key, Node, segment};
 use frondb_writeset::{OWN_SEQS, OwnWrites};
 
 use crate::blob::read_value;
@@ -66,7 +65,7 @@ pub struct Cursor {
     /// The large value of the entry it is at, once that was asked for.
     value: OnceLock<Vec<u8>>,
     valid: bool,
-    /// It looks for voids, in memory only: what it steps over is no reader's cost.
+    /// It looks for voids: what it steps over is no reader's cost.
     looks: bool,
     deletes_passed: u64,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
@@ -108,7 +107,7 @@ impl Cursor {
         }
     }
 
-    /// It looks for voids, and fails where something would have to be read.
+    /// It looks for voids.
     pub(crate) fn set_looks(&mut self) {
         self.looks = true;
     }
@@ -428,10 +427,7 @@ impl Cursor {
         for memtable in version.memtables() {
             above.extend(memtable.range_delete_sets().iter().cloned());
         }
-        // A commit does not wait for reads that nobody asked for.
-        let mode = if self.looks { ReadMode::Cached } else { ReadMode::Scan };
-        let reading = ScanAs { direction, snapshot: seq, mode };
-        let mut part = segment(&version.trunk, reading, at, lower, upper, &above)?;
+        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &above)?;
         if !self.looks {
             self.pay_for_merging(&part.leaf, part.sources.len());
         }
@@ -444,7 +440,7 @@ impl Cursor {
                 sources.push(Box::new(memtable));
             }
             for run in slot.runs() {
-                sources.extend(part.source_of(run, reading)?);
+                sources.extend(part.source_of(run, direction, seq)?);
             }
         }
         sources.append(&mut part.sources);
@@ -458,13 +454,13 @@ impl Cursor {
                 Some(Own { from: OWN_SEQS, upto: own.upto(), range_deletes })
             }
         };
-        let values = (!self.looks).then(|| Values(Arc::clone(&self.shared.env.runs)));
+        let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
         let options = VisibleOptions {
             snapshot: seq,
             direction,
             range_deletes: part.range_deletes,
             update: self.tree.update.clone(),
-            values: values.map(|values| Arc::new(values) as Arc<dyn ValueReader>),
+            values: Some(values),
             own,
         };
         let merge = VisibleMerge::new(sources, options);

@@ -12,7 +12,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 use frondb_memtable::{MemCursor, Memtable};
 use frondb_merge::Merger;
-use frondb_trunk::{ScanAs, segment};
+use frondb_trunk::segment;
 
 use crate::estimate::{KeySpace, Range, consolidated, ends, messages, share};
 use crate::single::count_single;
@@ -258,8 +258,7 @@ fn ahead(
     hi: Option<&[u8]>,
     only_visible: bool,
 ) -> Result<Ahead> {
-    let reading = ScanAs::scan(Direction::Forward, snapshot);
-    let part = segment(&version.trunk, reading, Some(at), at, hi, &[])?;
+    let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
     let (from, to) =
         (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
     // Those of memtables were taken from the counts: what they hide counts nowhere.
@@ -273,7 +272,7 @@ fn ahead(
             false => memtable.cursor(Direction::Forward, from, to, snapshot),
         }));
         for run in slot.runs() {
-            sources.extend(part.source_of(run, reading)?);
+            sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
         }
     }
     let gone = RangeDeletes::new(gone);

@@ -277,26 +277,22 @@ fn after(key: &[u8]) -> Vec<u8> {
 
 impl Shared {
     /// After a commit: if the deletes of the tree's memtable have made a stretch, walks over it and keeps
-    /// where it ends. One step of a cursor a delete, by who deletes. It reads nothing: a commit does not wait
-    /// for reads that nobody asked for, and rows that were looked for to be deleted are in the cache.
+    /// where it ends. One step of a cursor a delete, by who deletes, while all it meets is in memory.
     pub(crate) fn look_for_voids(self: &Arc<Self>, tree: &Arc<TreeCore>) {
         let Some((first, last)) = stretch_to_look_at(tree) else { return };
         // What lies between it and the void before, or behind, belongs to it if that is empty.
         let from = tree.voids.end_before(&first).unwrap_or_else(|| first.clone());
-        let upto = tree.voids.begin_after(&last).unwrap_or_else(|| after(&last));
-        if from >= upto {
-            return;
-        }
         let mut ends_inside = false;
-        self.look(tree, Direction::Forward, &from, Some(&upto), |cursor| {
+        self.look(tree, Direction::Forward, &from, None, |cursor| {
             let (lo, hi) = walk_forward(cursor, &from, &first)?;
             ends_inside = hi.as_ref().is_some_and(|hi| *hi <= last);
-            Some((lo, hi.unwrap_or_else(|| upto.clone())))
+            Some((lo, hi.unwrap_or_else(|| after(&last))))
         });
         if !ends_inside {
             return;
         }
         // Deletes at both ends, or from one end to the other with a row left between.
+        let upto = tree.voids.begin_after(&last).unwrap_or_else(|| after(&last));
         self.look(tree, Direction::Backward, &[], Some(&upto), |cursor| {
             let (lo, hi) = walk_backward(cursor, &upto, &last)?;
             Some((lo.unwrap_or(first), hi))
@@ -318,8 +314,7 @@ impl Shared {
         });
         let Some((look, snapshot)) = begun else { return };
         let since = snapshot.seq();
-        let upper = hi.map(<[u8]>::to_vec);
-        let options = CursorOptions { lower: None, upper, snapshot: Some(snapshot) };
+        let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
         let mut cursor = Cursor::new(Arc::clone(self), Arc::clone(tree), options);
         cursor.set_looks();
         let found = walk(&mut cursor);
@@ -327,20 +322,18 @@ impl Shared {
     }
 }
 
-/// Where nothing is visible from `from` on, or from `first` on if there is an entry between them, or what
-/// would have to be read; to the cursor's end if there is no `hi`. What cannot be read is no void: who reads
-/// there will say why.
+/// Where nothing is visible from `from` on, or from `first` on if there is an entry between them; to the
+/// end of the tree if there is no `hi`. What cannot be read is no void: who reads there will say why.
 fn walk_forward(
     cursor: &mut Cursor,
     from: &[u8],
     first: &[u8],
 ) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-    let (mut lo, mut found) = (from, cursor.seek(from));
-    if *from < *first && found.as_ref().map_or(true, |&found| found && *cursor.key() < *first) {
-        (lo, found) = (first, cursor.seek(first));
+    let (mut lo, mut found) = (from, cursor.seek(from).ok()?);
+    if found && *cursor.key() < *first {
+        (lo, found) = (first, cursor.seek(first).ok()?);
     }
-    let hi = found.ok()?.then(|| cursor.key().to_vec());
-    Some((lo.to_vec(), hi))
+    Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
 /// The same down from `upto`, or from behind `last`.
@@ -349,13 +342,12 @@ fn walk_backward(
     upto: &[u8],
     last: &[u8],
 ) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
-    let (mut hi, mut found) = (upto.to_vec(), cursor.seek_below(upto));
-    let behind = after(last);
-    if *behind < *upto && found.as_ref().map_or(true, |&found| found && *cursor.key() > *last) {
-        (hi, found) = (behind.clone(), cursor.seek_below(&behind));
+    let (mut hi, mut found) = (upto.to_vec(), cursor.seek_below(upto).ok()?);
+    if found && *cursor.key() > *last {
+        hi = after(last);
+        found = cursor.seek_below(&hi).ok()?;
     }
-    let lo = found.ok()?.then(|| after(cursor.key()));
-    Some((lo, hi))
+    Some((found.then(|| after(cursor.key())), hi))
 }
 
 /// The first and the last key of the stretch of deletes in the active memtable, if it has grown enough

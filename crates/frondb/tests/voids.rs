@@ -99,38 +99,6 @@ fn the_ends_are_near_right_after_deletes() {
     }
 }
 
-/// A commit does not wait for reads that nobody asked for: who deletes rows that are not in the cache makes
-/// no void, and who has read them does.
-#[test]
-fn deletes_read_nothing() {
-    const ROWS: u64 = 120_000;
-    let dir = TempDir::new("voids");
-    let db = open(&dir, 0);
-    let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
-    fill(&db, &tree, ROWS);
-    db.flush().unwrap();
-    drop(tree);
-    db.close().unwrap();
-    let db = open(&dir, 0);
-    let tree = db.open_tree("rows").unwrap();
-
-    let reads = db.stats().reads;
-    delete(&db, &tree, 0..10_000, 100);
-    assert_eq!(db.stats().reads, reads, "deletes of rows that were not read");
-    let blind = stepped(&db, &tree, 10_000, ROWS - 1);
-    assert!(blind >= 10_000, "{blind} deletes in the way of the first key");
-
-    // Now that a reader was there, and has read on.
-    for first in (10_000..20_000).step_by(1_000) {
-        assert_eq!(scan(&tree, None, first, first + 1_000).len(), 1_000);
-        let reads = db.stats().reads;
-        delete(&db, &tree, first..first + 1_000, 100);
-        assert_eq!(db.stats().reads, reads, "deletes of rows that were read");
-    }
-    let left = stepped(&db, &tree, 20_000, ROWS - 1);
-    assert!(left <= 3000, "{left} deletes in the way of the first key");
-}
-
 /// A transaction's own writes in a void are its own to see, and gone when it is rolled back; a snapshot
 /// and a transaction from before the deletes see what was there.
 #[test]

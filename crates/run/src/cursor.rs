@@ -3,7 +3,7 @@
 //! For readers blocks come from the cache, and what is missing is read ahead: one block first,
 //! then windows that double up to 1 MiB while the walk goes on. Blocks of large windows are not
 //! kept in the cache: a long scan must not empty it. For merges the run is read in windows of
-//! 128 KiB past the cache. Who does work that nobody asked for reads nothing and fails instead.
+//! 128 KiB past the cache.
 //!
 //! A window stays encoded until the walk comes to its blocks, so a walk that ends early has
 //! decoded no block in vain, and a damaged block fails when it is reached and not before.
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use frondb_block::Block;
 use frondb_core::sync::Arc;
-use frondb_core::{Chunk, Direction, Error, ErrorKind, Result, Source};
+use frondb_core::{Chunk, Direction, Result, Source};
 
 use crate::index::BlockIndex;
 use crate::read::Span;
@@ -36,8 +36,6 @@ pub enum ReadMode {
     Scan,
     /// A merge: past the cache, large windows.
     Merge,
-    /// Somebody who may not wait: what is not in the cache fails with the kind `Busy`.
-    Cached,
 }
 
 /// A walk over part of a run. See the module's head.
@@ -81,10 +79,7 @@ impl RunCursor {
         hi: Option<&[u8]>,
         mode: ReadMode,
     ) -> Result<Self> {
-        let index = match mode {
-            ReadMode::Scan | ReadMode::Merge => run.index()?,
-            ReadMode::Cached => run.cached_index().ok_or_else(not_cached)?,
-        };
+        let index = run.index()?;
         let meta = run.meta();
         let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
             || hi.is_some_and(|hi| *hi <= *meta.first_key)
@@ -108,12 +103,12 @@ impl RunCursor {
             block: None,
             left: 0..0,
             chunk_entries: match mode {
-                ReadMode::Scan | ReadMode::Cached => CHUNK_ENTRIES_FIRST,
+                ReadMode::Scan => CHUNK_ENTRIES_FIRST,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
             window: None,
             window_bytes: match mode {
-                ReadMode::Scan | ReadMode::Cached => 0,
+                ReadMode::Scan => 0,
                 ReadMode::Merge => MERGE_WINDOW_BYTES,
             },
             index,
@@ -156,13 +151,10 @@ impl RunCursor {
 
     /// The block of that number, from the cache, the window or the device.
     fn fetch(&mut self, number: usize) -> Result<Block> {
-        if self.mode != ReadMode::Merge
+        if self.mode == ReadMode::Scan
             && let Some(block) = self.run.cached_block(number)
         {
             return Ok(block);
-        }
-        if self.mode == ReadMode::Cached {
-            return Err(not_cached());
         }
         if self.window.as_ref().is_none_or(|window| !window.blocks.contains(&number)) {
             self.window = None;
@@ -200,7 +192,7 @@ impl RunCursor {
         let keep = self.mode == ReadMode::Scan
             && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
         let span = match self.mode {
-            ReadMode::Scan | ReadMode::Cached => self.run.read(offset, len)?,
+            ReadMode::Scan => self.run.read(offset, len)?,
             ReadMode::Merge => self.run.read_for_merge(offset, len)?,
         };
         if self.mode == ReadMode::Scan {
@@ -209,10 +201,6 @@ impl RunCursor {
         }
         Ok(Window { blocks, offset, span, keep })
     }
-}
-
-fn not_cached() -> Error {
-    Error::new(ErrorKind::Busy, "the block would have to be read")
 }
 
 impl Source for RunCursor {

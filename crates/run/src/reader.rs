@@ -176,7 +176,8 @@ impl Run {
 
     /// The block index, from the cache or the device.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        if let Some(index) = self.cached_index() {
+        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
+        if let Some(Cached::Index(index)) = self.env.cache.get(key) {
             return Ok(index);
         }
         let offset = self.meta.blocks_bytes;
@@ -188,17 +189,8 @@ impl Run {
             })?;
         let index = Arc::new(index);
         let bytes = index.memory_bytes() as u64;
-        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
         self.env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
         Ok(index)
-    }
-
-    pub(crate) fn cached_index(&self) -> Option<Arc<BlockIndex>> {
-        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
-        match self.env.cache.get(key) {
-            Some(Cached::Index(index)) => Some(index),
-            _ => None,
-        }
     }
 
     pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {

@@ -33,7 +33,7 @@ pub use node::{Body, Heat, Key, Node, NodeTotals, Trunk};
 pub use options::{FilterPolicy, TrunkOptions};
 pub use prepare::{Prepared, prepare};
 pub use restore::{Restored, restore};
-pub use scan::{ScanAs, Segment, segment};
+pub use scan::{Segment, segment};
 pub use verify::verify;
 pub use view::View;
 

@@ -25,37 +25,18 @@ pub struct Segment {
     pub hi: Option<Key>,
 }
 
-/// How a scan reads.
-#[derive(Clone, Copy, Debug)]
-pub struct ScanAs {
-    /// Which way it goes.
-    pub direction: Direction,
-    /// The state it sees.
-    pub snapshot: SeqNo,
-    /// What it does about blocks that are not in the cache.
-    pub mode: ReadMode,
-}
-
-impl ScanAs {
-    /// As a user's scan does.
-    #[must_use]
-    pub fn scan(direction: Direction, snapshot: SeqNo) -> Self {
-        Self { direction, snapshot, mode: ReadMode::Scan }
-    }
-}
-
 /// The segment for the leaf that holds `at` (forward), or the keys just below `at` (backward;
 /// `None` is the end of the tree), within `[lo, hi)`. `above` are the range deletes of memtables: a
 /// run that is older than one of them is not read where it hides all, flushed or not.
 pub fn segment(
     trunk: &Trunk,
-    reading: ScanAs,
+    direction: Direction,
     at: Option<&[u8]>,
     lo: &[u8],
     hi: Option<&[u8]>,
+    snapshot: SeqNo,
     above: &[RangeDeletes],
 ) -> Result<Segment> {
-    let ScanAs { direction, snapshot, mode } = reading;
     let mut path = vec![&trunk.root];
     while let Some(child) = step(path[path.len() - 1], direction, at) {
         path.push(child);
@@ -76,7 +57,7 @@ pub fn segment(
     for node in path {
         for view in &node.runs {
             if let Some(part) = segment.visible_part(view, snapshot) {
-                let cursor = part.cursor(direction, mode)?;
+                let cursor = part.cursor(direction, ReadMode::Scan)?;
                 segment.sources.push(Box::new(cursor));
             }
         }
@@ -84,8 +65,8 @@ pub fn segment(
         let base: Vec<View> = base.collect();
         match &base[..] {
             [] => {}
-            [one] => segment.sources.push(Box::new(one.cursor(direction, mode)?)),
-            _ => segment.sources.push(Box::new(BaseCursor::new(base, direction, mode))),
+            [one] => segment.sources.push(Box::new(one.cursor(direction, ReadMode::Scan)?)),
+            _ => segment.sources.push(Box::new(BaseCursor::new(base, direction, ReadMode::Scan))),
         }
     }
     Ok(segment)
@@ -117,10 +98,15 @@ impl Segment {
     ///
     /// # Errors
     /// `Corruption` or a device error of the run's block index.
-    pub fn source_of(&self, run: &Arc<Run>, reading: ScanAs) -> Result<Option<Box<dyn Source>>> {
+    pub fn source_of(
+        &self,
+        run: &Arc<Run>,
+        direction: Direction,
+        snapshot: SeqNo,
+    ) -> Result<Option<Box<dyn Source>>> {
         let whole = View::whole(Arc::clone(run), Key::from([]), None);
-        match self.visible_part(&whole, reading.snapshot) {
-            Some(part) => Ok(Some(Box::new(part.cursor(reading.direction, reading.mode)?))),
+        match self.visible_part(&whole, snapshot) {
+            Some(part) => Ok(Some(Box::new(part.cursor(direction, ReadMode::Scan)?))),
             None => Ok(None),
         }
     }

@@ -21,7 +21,7 @@ use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
-    Heat, Node, NodeImage, Prepared, ScanAs, Trunk, TrunkOptions, prepare, restore, segment, verify,
+    Heat, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment, verify,
 };
 
 use super::messages::{Entry, References, VecSource, sort};
@@ -426,8 +426,7 @@ pub(crate) fn scan(
         Direction::Backward => hi.map(<[u8]>::to_vec),
     };
     loop {
-        let reading = ScanAs::scan(direction, snapshot);
-        let part = segment(trunk, reading, at.as_deref(), lo, hi, &[]).unwrap();
+        let part = segment(trunk, direction, at.as_deref(), lo, hi, snapshot, &[]).unwrap();
         let options = VisibleOptions {
             direction,
             range_deletes: part.range_deletes,
