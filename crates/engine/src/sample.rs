@@ -147,21 +147,24 @@ pub(crate) fn count_first(
     {
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
+    // Keys that lie in many arrays: a few of them may do.
+    let few = max_keys.div_ceil(HOT_SHARE) - 1;
     let is_hot = in_memory > HOT_FACTOR * max_keys;
-    let keys = if is_hot { max_keys.div_ceil(HOT_SHARE) - 1 } else { max_keys };
-    let (first, next) = count_keys(version, snapshot, lo, hi, keys)?;
-    let Some(next) = next else { return Ok(first) };
-    let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
-    if seen < keys {
-        // What lies in memory says little about the others.
-        return Ok(first);
+    for keys in is_hot.then_some(few).into_iter().chain([max_keys]) {
+        let (first, next) = count_keys(version, snapshot, lo, hi, keys)?;
+        let Some(next) = next else { return Ok(first) };
+        let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
+        if seen >= keys && first.count >= keys / 2 {
+            // As if the others had as many messages each.
+            let count = share(first.count, in_memory, seen);
+            return Ok(FirstEntries { count, is_all: false, is_estimate: true });
+        }
+        // What lies in memory says little about the others, or what was deleted about the rest.
+        if keys == max_keys {
+            return Ok(first);
+        }
     }
-    // As if the others had as many messages each.
-    Ok(FirstEntries {
-        count: share(first.count, in_memory, seen),
-        is_all: false,
-        is_estimate: true,
-    })
+    Ok(FirstEntries::default())
 }
 
 /// How many entries `[lo, hi)` has, if its keys are no more than `max_keys`.
@@ -179,7 +182,7 @@ pub(crate) fn count_short(
     Ok(first.is_all.then_some(first.count))
 }
 
-/// Whether counts tell that the range has several times as many keys. They are of whole blocks.
+/// Whether counts tell that the range has several times as many keys. They are estimates within blocks.
 fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
     Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys)
 }

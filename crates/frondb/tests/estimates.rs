@@ -57,7 +57,7 @@ fn assert_close(tree: &Tree, what: &str) {
     for (lo, hi) in ends {
         let hi = hi.as_deref();
         let (truth, found) = (truth(tree, &lo, hi), tree.estimate(&lo, hi).unwrap().entries);
-        // Ends of ranges are rounded to blocks.
+        // Ends of ranges are estimated within blocks.
         let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
         assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
     }
@@ -142,6 +142,16 @@ fn deletes_take_away_what_they_meet() {
 }
 
 #[test]
+fn a_front_that_was_deleted_stands_for_nothing() {
+    everywhere("written again and again, then the front of each part deleted", |db, tree| {
+        for _ in 0..6 {
+            write(db, N, put(tree, 0));
+        }
+        write(db, N / 10, |batch, i| batch.delete(tree, &key(i / 50 * 500 + i % 50)));
+    });
+}
+
+#[test]
 fn range_deletes_hide_what_is_older() {
     everywhere("a range", |_, tree| tree.delete_range(&key(N / 4), Some(&key(N * 3 / 4))).unwrap());
     everywhere("all of it", |_, tree| tree.delete_range(b"", None).unwrap());
@@ -182,7 +192,7 @@ fn split_keys_cut_parts_of_about_the_same_size() {
             for (i, lo) in keys.iter().enumerate() {
                 let n = truth(tree, lo, keys.get(i + 1).map(|hi| &hi[..]));
                 let even = N / parts as u64;
-                // Ranks are rounded to blocks.
+                // Ranks are estimated within blocks.
                 let (least, most) = ((even / 2).saturating_sub(500), even * 2 + 500);
                 assert!((least..=most).contains(&n), "part {i} of {parts} has {n}");
             }
