@@ -148,23 +148,36 @@ pub(crate) fn count_first(
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
     // Keys that lie in many arrays: a few of them may do.
-    let few = max_keys.div_ceil(HOT_SHARE) - 1;
-    let is_hot = in_memory > HOT_FACTOR * max_keys;
-    for keys in is_hot.then_some(few).into_iter().chain([max_keys]) {
-        let (first, next) = count_keys(version, snapshot, lo, hi, keys)?;
-        let Some(next) = next else { return Ok(first) };
-        let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
-        if seen >= keys && first.count >= keys / 2 {
-            // As if the others had as many messages each.
-            let count = share(first.count, in_memory, seen);
-            return Ok(FirstEntries { count, is_all: false, is_estimate: true });
-        }
-        // What lies in memory says little about the others, or what was deleted about the rest.
-        if keys == max_keys {
+    if in_memory > HOT_FACTOR * max_keys && max_keys >= 2 * HOT_SHARE {
+        let few = max_keys / HOT_SHARE - 1;
+        let first = count_or_estimate(version, snapshot, lo, hi, few, in_memory)?;
+        if first.is_all || first.is_estimate {
             return Ok(first);
         }
     }
-    Ok(FirstEntries::default())
+    count_or_estimate(version, snapshot, lo, hi, max_keys, in_memory)
+}
+
+/// Counts the entries among the first `max_keys` keys, and estimates by them where they stand for the
+/// others; `in_memory` of the range's messages are in memtables.
+fn count_or_estimate(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    max_keys: u64,
+    in_memory: u64,
+) -> Result<FirstEntries> {
+    let (first, next) = count_keys(version, snapshot, lo, hi, max_keys)?;
+    let Some(next) = next else { return Ok(first) };
+    let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
+    // What lies in memory may say little about the others, and what was deleted about the rest.
+    if seen == 0 || seen < max_keys || 2 * first.count < max_keys {
+        return Ok(first);
+    }
+    // As if the others had as many messages each.
+    let count = share(first.count, in_memory, seen);
+    Ok(FirstEntries { count, is_all: false, is_estimate: true })
 }
 
 /// How many entries `[lo, hi)` has, if its keys are no more than `max_keys`.

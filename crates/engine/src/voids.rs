@@ -277,7 +277,8 @@ fn after(key: &[u8]) -> Vec<u8> {
 
 impl Shared {
     /// After a commit: if the deletes of the tree's memtable have made a stretch, walks over it and keeps
-    /// where it ends. One step of a cursor a delete, by who deletes, while all it meets is in memory.
+    /// where it ends. One step of a cursor a delete, by who deletes; who has not read the rows reads their
+    /// blocks here, in sequence.
     pub(crate) fn look_for_voids(self: &Arc<Self>, tree: &Arc<TreeCore>) {
         let Some((first, last)) = stretch_to_look_at(tree) else { return };
         // What lies between it and the void before, or behind, belongs to it if that is empty.

@@ -152,6 +152,23 @@ fn a_front_that_was_deleted_stands_for_nothing() {
 }
 
 #[test]
+fn few_keys_may_be_asked_for() {
+    everywhere("counts of a few keys", |db, tree| {
+        for _ in 0..6 {
+            write(db, N, put(tree, 0));
+        }
+        for max_keys in 0..20 {
+            let first = tree.count_first(&key(0), Some(&key(100)), max_keys).unwrap();
+            let is_true = match first.is_estimate {
+                true => (50..=200).contains(&first.count),
+                false => first.count <= max_keys || first.is_all && first.count == 100,
+            };
+            assert!(is_true, "{max_keys} keys: {first:?}");
+        }
+    });
+}
+
+#[test]
 fn range_deletes_hide_what_is_older() {
     everywhere("a range", |_, tree| tree.delete_range(&key(N / 4), Some(&key(N * 3 / 4))).unwrap());
     everywhere("all of it", |_, tree| tree.delete_range(b"", None).unwrap());
