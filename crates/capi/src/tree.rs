@@ -270,16 +270,17 @@ pub struct frondb_first_entries {
     count: u64,
     /// Whether those are all keys of the range.
     is_all: bool,
-    /// Whether `count` is about how many entries the range has: its keys have many messages, and only
-    /// the first were looked at.
+    /// Whether `count` is about how many entries the range has: there are many messages, and only
+    /// the first keys were looked at.
     is_estimate: bool,
 }
 
 /// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
 /// the end). Deleted keys whose deletes still lie in the tree count as keys. Costs as much as a scan of
-/// these keys that does not look at their values. Where keys have many messages in memory, an eighth as
-/// many are looked at, and the entries of the range estimated. If it is known without a look that there
-/// are several times as many keys, 0 is counted and nothing read.
+/// these keys that does not look at their values. Where the range has many messages in memory, its
+/// entries are estimated by the first keys, an eighth of `max_keys` or more, but never by fewer than
+/// eight. If it is known without a look that there are several times as many keys, 0 is counted and
+/// nothing read.
 ///
 /// Threads: any.
 ///

@@ -37,6 +37,9 @@ const HOT_FACTOR: u64 = 2;
 /// sixteen, which is what a memtable hands out at first.
 const HOT_SHARE: u64 = 8;
 
+/// Fewer keys than this stand for no others: who asks for one or two wants to know whether there are any.
+const LEAST_SAMPLE: u64 = 8;
+
 /// Halvings of the key space in search of a quartile.
 const HALVINGS: usize = 20;
 
@@ -122,14 +125,14 @@ pub struct FirstEntries {
     pub count: u64,
     /// Whether those are all keys of the range.
     pub is_all: bool,
-    /// Whether `count` is about how many entries the range has: its keys have many messages, and only
-    /// the first were looked at.
+    /// Whether `count` is about how many entries the range has: there are many messages, and only
+    /// the first keys were looked at.
     pub is_estimate: bool,
 }
 
 /// Counts the entries among the first `max_keys` keys of `[lo, hi)`; none, and reads nothing, if counts
-/// tell that there are far more keys. Where keys have many messages in memory it looks at an eighth as
-/// many and estimates.
+/// tell that there are far more keys. Where the range has many messages in memory it looks at an eighth as
+/// many and estimates; by fewer than `LEAST_SAMPLE` keys never.
 pub(crate) fn count_first(
     version: &Version,
     snapshot: SeqNo,
@@ -148,7 +151,7 @@ pub(crate) fn count_first(
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
     // Keys that lie in many arrays: a few of them may do.
-    if in_memory > HOT_FACTOR * max_keys && max_keys >= 2 * HOT_SHARE {
+    if in_memory > HOT_FACTOR * max_keys && max_keys > LEAST_SAMPLE * HOT_SHARE {
         let few = max_keys / HOT_SHARE - 1;
         let first = count_or_estimate(version, snapshot, lo, hi, few, in_memory)?;
         if first.is_all || first.is_estimate {
@@ -172,7 +175,7 @@ fn count_or_estimate(
     let Some(next) = next else { return Ok(first) };
     let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
     // What lies in memory may say little about the others, and what was deleted about the rest.
-    if seen == 0 || seen < max_keys || 2 * first.count < max_keys {
+    if max_keys < LEAST_SAMPLE || seen < max_keys || 2 * first.count < max_keys {
         return Ok(first);
     }
     // As if the others had as many messages each.

@@ -208,9 +208,10 @@ impl Tree {
     /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (`None`: to the end), and says
     /// whether those were all keys there. Deleted keys whose deletes still lie in the tree count as
     /// keys. For an optimizer that wants to know whether a range is short: costs as much as a scan
-    /// of these keys that does not look at their values. Where keys have many messages in memory, an
-    /// eighth as many are looked at, and the entries of the range estimated from them. If it is known
-    /// without a look that there are several times as many keys, none is counted and nothing read.
+    /// of these keys that does not look at their values. Where the range has many messages in memory,
+    /// its entries are estimated by the first keys, an eighth of `max_keys` or more, but never by fewer
+    /// than eight. If it is known without a look that there are several times as many keys, none is
+    /// counted and nothing read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
