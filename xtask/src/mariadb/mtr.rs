@@ -56,6 +56,18 @@ impl Run {
         Self { suites: suites.iter().map(|&suite| suite.to_owned()).collect(), ..Self::default() }
     }
 
+    /// A suite that names InnoDB, as far as it does: most tests of rpl are of no engine, and substituting
+    /// another changes nothing in them.
+    pub(super) fn of_named(suite: &str) -> Result<Self> {
+        let mut run = Self::of(&[suite]);
+        if suite == "rpl" {
+            installed_suites()?;
+            run.tests =
+                substitute::naming(&PathBuf::from(tree::INSTALLED).join("suite").join(suite))?;
+        }
+        Ok(run)
+    }
+
     /// It fails if it takes longer than that.
     pub(super) fn within(mut self, minutes: u32) -> Self {
         self.minutes = Some(minutes);
@@ -110,9 +122,13 @@ fn substituted_tree() -> Result<Tree> {
 /// Our plugin, built, with the suites installed.
 fn installed() -> Result<PathBuf> {
     let plugin = plugin::plugin()?;
-    let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
-    apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))?;
+    installed_suites()?;
     Ok(plugin)
+}
+
+fn installed_suites() -> Result {
+    let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
+    apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))
 }
 
 /// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE is for suites that know nothing

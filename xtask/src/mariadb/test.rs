@@ -58,8 +58,9 @@ pub(crate) fn full() -> Result {
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
     for suite in STRICT.into_iter().chain(mtr::NAMED) {
-        let ours = mtr::run_as("frondb", Run::of(&[suite]))?;
-        let theirs = mtr::run_as("innodb", Run::of(&[suite]))?;
+        let run = Run::of_named(suite)?;
+        let ours = mtr::run_as("frondb", run.clone())?;
+        let theirs = mtr::run_as("innodb", run)?;
         table.push_str(&format!("| {suite} | {ours} | {theirs} |\n"));
         findings.extend(Exceptions::of(&[suite])?.findings(&ours));
     }

@@ -28,6 +28,23 @@ pub(super) fn folder(path: &Path) -> Result {
     Ok(())
 }
 
+/// Tests of a suite whose own text names the engine, by their names: what the suite says of it.
+pub(super) fn naming(suite: &Path) -> Result<Vec<String>> {
+    let tests = suite.join("t");
+    let at = |error| format!("{}: {error}", tests.display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&tests).map_err(at)? {
+        let path = entry.map_err(at)?.path();
+        if path.extension().is_some_and(|end| end == "test") {
+            let old = fs::read(&path).map_err(at)?;
+            let name = path.file_stem().filter(|_| text(&old) != old);
+            names.extend(name.map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 fn file(path: &Path) -> Result {
     let at = |error| format!("{}: {error}", path.display());
     let old = fs::read(path).map_err(at)?;
@@ -79,6 +96,24 @@ fn is_shared_option(rest: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_that_name_the_engine_are_found() {
+        let suite = std::env::temp_dir().join(format!("frondb-naming-{}", std::process::id()));
+        fs::create_dir_all(suite.join("t")).unwrap();
+        for (name, text) in [
+            ("b.test", "create table t (a int) engine=InnoDB;"),
+            ("a.test", "let $engine_type= innodb;"),
+            ("c.test", "--source include/have_innodb.inc\ncreate table t (a int);"),
+            ("d.inc", "set default_storage_engine=innodb;"),
+        ] {
+            fs::write(suite.join("t").join(name), text).unwrap();
+        }
+        let names = naming(&suite).unwrap();
+        fs::remove_dir_all(&suite).unwrap();
+        assert_eq!(names, ["a", "b"]);
+        assert!(naming(&suite).is_err());
+    }
 
     #[test]
     fn names_of_the_engine_change_and_nothing_else() {
