@@ -56,8 +56,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
   row_lock_ = row_lock_of(thd, type);
   row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
-  // No state that a transaction looks at has a sequence's row.
-  if (is_sequence()) return 0;
+  // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
+  if (row_lock_ != FRONDB_LOCK_NONE || is_sequence()) return 0;
   return share_->changed_at > connection_->begun_at() ? check_definition(thd) : 0;
 }
 
