@@ -289,6 +289,7 @@ class ha_frondb final : public handler {
   int begin_statement(THD *thd, thr_lock_type type);
   frondb_lock row_lock_of(THD *thd, thr_lock_type type) const;
   int check_definition(THD *thd);
+  const char *why_copied(TABLE *altered, const Alter_inplace_info *info) const;
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 

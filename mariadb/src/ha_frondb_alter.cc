@@ -109,34 +109,38 @@ bool can_build(const TABLE *altered, const Alter_inplace_info *info) {
 // --- What can be done ---
 
 enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) {
+  // Who asked for ALGORITHM=INPLACE or LOCK=NONE is told why not.
+  if ((info->unsupported_reason = why_copied(altered, info))) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  return info->handler_flags & OF_ADDED_INDEX ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;
+}
+
+/** What in an ALTER needs the rows copied; null if nothing does. */
+const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info) const {
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
-  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS))
-    return HA_ALTER_INPLACE_NOT_SUPPORTED;
   // The row of a sequence has a key that a table may give to another row.
-  if (create->sequence || is_sequence()) {
-    info->unsupported_reason = "SEQUENCE";
-    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  if (create->sequence || is_sequence()) return "SEQUENCE";
+  if (altered->versioned() || table->versioned()) return "SYSTEM VERSIONING";
+  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS)) return "rows would change";
+  if (wanted & OF_COLUMNS) {
+    if (wanted & OF_ADDED_INDEX) return "columns and new indexes in one statement";
+    if (info->error_if_not_empty || !keeps_rows(table, altered, info, share_->record.form.layout))
+      return "rows would change";
+  } else if (!same_records(table, altered)) {
+    return "rows would change";
   }
-  if (altered->versioned() || table->versioned()) return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  bool changes_columns = wanted & OF_COLUMNS;
-  if (changes_columns && (wanted & OF_ADDED_INDEX || info->error_if_not_empty ||
-                          !keeps_rows(table, altered, info, share_->record.form.layout)))
-    return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (!changes_columns && !same_records(table, altered)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (!same_primary(table, altered, info)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  if (!same_primary(table, altered, info)) return "the primary key would change";
   // Trees are written anew as the new options say.
-  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows would be stored otherwise";
   // Only a look at the rows can say how low it may become. Partitions must all say the same: the server takes
   // the least of their answers, and this one is not the least.
   bool is_partition = share_->name.find("#P#") != std::string::npos;
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
-    return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (!(wanted & OF_ADDED_INDEX)) return HA_ALTER_INPLACE_INSTANT;
-  if ((info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) || !can_build(altered, info))
-    return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+    return "AUTO_INCREMENT would become lower";
+  if (!(wanted & OF_ADDED_INDEX)) return nullptr;
+  if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE removes rows";
+  return can_build(altered, info) ? nullptr : "an index of a virtual column";
 }
 
 bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &wanted) const {
