@@ -37,6 +37,11 @@ const RUN_MINUTES: u32 = 180;
 /// Suites that name InnoDB: FronDB takes its place in their text.
 pub(super) const NAMED: [&str; 6] = ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl"];
 
+/// One of those, whose tests run with each of several engines as the default one, too. In the first of these ways
+/// FronDB can take InnoDB's place alone; the second is InnoDB's transactions as periods.
+const DEFAULTED: (&str, &str, &str) = ("versioning", "timestamp", "trx_id");
+pub(super) const AS_DEFAULT: &str = "versioning-default";
+
 /// One run of mtr.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
@@ -159,6 +164,16 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     }
     let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
     run_in(&tree, run.loading(engine))
+}
+
+/// Runs the suite that knows several default engines with this one among them. Tables that name InnoDB stay its own.
+pub(super) fn run_as_default(engine: &str) -> Result<Outcome> {
+    let (suite, how, but) = DEFAULTED;
+    let tree = match engine {
+        "innodb" => tree()?,
+        _ => Tree::make_defaulted(&installed()?, &[format!("suite/{suite}")], but)?,
+    };
+    Ok(run_in(&tree, Run::of(&[suite]).loading(engine))?.only(how, AS_DEFAULT))
 }
 
 /// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.

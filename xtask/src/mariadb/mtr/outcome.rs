@@ -45,6 +45,19 @@ impl Outcome {
         place.insert(name);
     }
 
+    /// Only what was run in this way, one of a test's combinations, as tests of another suite.
+    pub(super) fn only(self, how: &str, suite: &str) -> Self {
+        let of = |names: BTreeSet<String>| {
+            names.iter().filter_map(|name| renamed(name, how, suite)).collect()
+        };
+        Self {
+            passed: of(self.passed),
+            failed: of(self.failed),
+            skipped: of(self.skipped),
+            disabled: of(self.disabled),
+        }
+    }
+
     /// For the summary of `make test`.
     pub(crate) fn counts(&self) -> Counts {
         Counts { passed: self.passed.len() as u64, failed: self.failed.len() as u64 }
@@ -73,9 +86,33 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// `versioning.rpl 'mix,timestamp'`, if `timestamp` is asked for, as a test of another suite.
+fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
+    let (test, combination) = name.split_once(' ')?;
+    let is_asked_for = combination.trim_matches('\'').split(',').any(|word| word == how);
+    let (_, test) = test.split_once('.')?;
+    is_asked_for.then(|| format!("{suite}.{test} {combination}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn combinations_are_picked() {
+        let mut outcome = Outcome::default();
+        for line in [
+            "versioning.rpl 'mix,timestamp'  w1 [ pass ]  1",
+            "versioning.rpl 'mix,trx_id'     w1 [ pass ]  1",
+            "versioning.alter                w1 [ fail ]",
+            "versioning.online 'timestamp'   w1 [ fail ]",
+        ] {
+            outcome.add_line(line);
+        }
+        let only = outcome.only("timestamp", "other");
+        assert_eq!(only.to_string(), "mtr: 1 passed, 1 failed, 0 skipped, 0 disabled");
+        assert!(only.passed.contains("other.rpl 'mix,timestamp'"));
+    }
 
     #[test]
     fn lines_are_counted_by_their_outcome() {

@@ -28,6 +28,50 @@ pub(super) fn folder(path: &Path) -> Result {
     Ok(())
 }
 
+/// Rewrites only which engine is the default one in the ways that a suite's tests are run in, but for one of these
+/// ways, and whose name tests hide.
+pub(super) fn defaults(suite: &Path, but: &str) -> Result {
+    for folder in [suite.to_owned(), suite.join("t")] {
+        let at = |error| format!("{}: {error}", folder.display());
+        for entry in fs::read_dir(&folder).map_err(at)? {
+            let path = entry.map_err(at)?.path();
+            let change = match path.extension().and_then(|end| end.to_str()) {
+                Some("combinations") => |text: &[u8], but: &str| but_section(text, but),
+                Some("test") => |text: &[u8], _: &str| hidden_names(text),
+                _ => continue,
+            };
+            fs::write(&path, change(&fs::read(&path).map_err(at)?, but)).map_err(at)?;
+        }
+    }
+    Ok(())
+}
+
+/// The text with another name hidden in results.
+fn hidden_names(old: &[u8]) -> Vec<u8> {
+    let mut new = old.to_vec();
+    for line in new.split_mut(|&byte| byte == b'\n') {
+        if line.starts_with(b"--replace_result") {
+            substitute(line);
+        }
+    }
+    new
+}
+
+/// The text, substituted outside of the section `[but]`.
+fn but_section(old: &[u8], but: &str) -> Vec<u8> {
+    let mut new = old.to_vec();
+    let heading = format!("[{but}]");
+    let mut stays = false;
+    for line in new.split_mut(|&byte| byte == b'\n') {
+        if line.starts_with(b"[") {
+            stays = line.starts_with(heading.as_bytes());
+        } else if !stays {
+            substitute(line);
+        }
+    }
+    new
+}
+
 /// Tests of a suite whose own text names the engine, by their names: what the suite says of it.
 pub(super) fn naming(suite: &Path) -> Result<Vec<String>> {
     let tests = suite.join("t");
@@ -113,6 +157,15 @@ mod tests {
         fs::remove_dir_all(&suite).unwrap();
         assert_eq!(names, ["a", "b"]);
         assert!(naming(&suite).is_err());
+    }
+
+    #[test]
+    fn a_section_stays() {
+        let old = b"[a]\ndefault-storage-engine=innodb\n[b]\ndefault-storage-engine=innodb\n[c]\nx=innodb";
+        let new = b"[a]\ndefault-storage-engine=frondb\n[b]\ndefault-storage-engine=innodb\n[c]\nx=frondb";
+        assert_eq!(but_section(old, "b"), new);
+        let old = b"--replace_result InnoDB ENGINE\nselect 'InnoDB'";
+        assert_eq!(hidden_names(old), b"--replace_result FronDB ENGINE\nselect 'InnoDB'");
     }
 
     #[test]

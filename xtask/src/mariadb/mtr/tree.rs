@@ -9,6 +9,7 @@
 //!                         plugin/frondb     mariadb/mysql-test, copied anew each time
 //!                     copied                the version of the server that it was made of
 //!   target/mariadb/mtr-substituted          the same, with FronDB for InnoDB in the text of some suites
+//!   target/mariadb/mtr-defaulted            the same, with FronDB for InnoDB as some suites' default engine
 //! ```
 
 use std::fs;
@@ -31,15 +32,25 @@ pub(crate) struct Tree(PathBuf);
 impl Tree {
     /// Makes it, or brings it up to date.
     pub(super) fn make(ours: &Path) -> Result<Self> {
-        Self::of("mtr", ours, &[])
+        Self::of("mtr", ours, |_| Ok(()))
     }
 
     /// Another one, where these folders of suites make tables of FronDB wherever theirs are of InnoDB.
     pub(super) fn make_substituted(ours: &Path, folders: &[String]) -> Result<Self> {
-        Self::of("mtr-substituted", ours, folders)
+        Self::of("mtr-substituted", ours, |suites| {
+            folders.iter().try_for_each(|folder| substitute::folder(&suites.join(folder)))
+        })
     }
 
-    fn of(name: &str, ours: &Path, substituted: &[String]) -> Result<Self> {
+    /// Another one, where FronDB is the default engine of the tests in these folders whenever InnoDB was, but for
+    /// those that are run in this way.
+    pub(super) fn make_defaulted(ours: &Path, folders: &[String], but: &str) -> Result<Self> {
+        Self::of("mtr-defaulted", ours, |suites| {
+            folders.iter().try_for_each(|folder| substitute::defaults(&suites.join(folder), but))
+        })
+    }
+
+    fn of(name: &str, ours: &Path, change: impl Fn(&Path) -> Result) -> Result<Self> {
         let tree = Self(folder().join(name));
         let version = Cmd::new(&plugin::server()?.display().to_string(), "--version").output()?;
         let stamp = tree.0.join("copied");
@@ -50,9 +61,7 @@ impl Tree {
         }
         remove(&tree.0)?;
         tree.copy()?;
-        for suite in substituted {
-            substitute::folder(&tree.suites().join(suite))?;
-        }
+        change(&tree.suites())?;
         tree.link_plugins(ours)?;
         tree.overlay()?;
         fs::write(&stamp, version).map_err(at(&stamp))?;
