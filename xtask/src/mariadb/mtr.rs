@@ -118,10 +118,10 @@ pub(super) fn tree() -> Result<Tree> {
 
 /// The same with FronDB for InnoDB in the text of suites that name it.
 fn substituted_tree() -> Result<Tree> {
-    let mut folders: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
-    // They borrow tests from there.
-    folders.push("main".to_owned());
-    Tree::make_substituted(&installed()?, &folders)
+    let mut paths: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
+    // They borrow tests from there, and rpl the loop over engines.
+    paths.extend(["main", "include/rpl_row_img_general_loop.inc"].map(str::to_owned));
+    Tree::make_substituted(&installed()?, &paths)
 }
 
 /// Our plugin, built, with the suites installed.

@@ -14,8 +14,12 @@ const TO: &[u8; 6] = b"frondb";
 /// Kinds of files that name engines.
 const ENDS: [&str; 7] = ["test", "inc", "result", "rdiff", "combinations", "opt", "cnf"];
 
-/// Rewrites what is below a folder.
-pub(super) fn folder(path: &Path) -> Result {
+/// Rewrites a file, or what is below a folder.
+pub(super) fn all(path: &Path) -> Result {
+    if path.is_file() { file(path) } else { folder(path) }
+}
+
+fn folder(path: &Path) -> Result {
     let at = |error| format!("{}: {error}", path.display());
     for entry in fs::read_dir(path).map_err(at)? {
         let inner = entry.map_err(at)?.path();

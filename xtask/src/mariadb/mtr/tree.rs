@@ -36,9 +36,9 @@ impl Tree {
     }
 
     /// Another one, where these folders of suites make tables of FronDB wherever theirs are of InnoDB.
-    pub(super) fn make_substituted(ours: &Path, folders: &[String]) -> Result<Self> {
+    pub(super) fn make_substituted(ours: &Path, paths: &[String]) -> Result<Self> {
         Self::of("mtr-substituted", ours, |suites| {
-            folders.iter().try_for_each(|folder| substitute::folder(&suites.join(folder)))
+            paths.iter().try_for_each(|path| substitute::all(&suites.join(path)))
         })
     }
 
