@@ -20,6 +20,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "frondb_counts.h"
 #include "frondb_session.h"
@@ -57,6 +58,8 @@ class Connection {
   /** The index in which a row was a duplicate last. Of the connection and not of a handler: a row that moves
       to another partition is refused there, and the partition that it was in is asked. All ones: none. */
   unsigned duplicate_key = ~0u;
+  /** See tree_contents(): of the partitioned table that an ALTER TABLE locked last. */
+  std::string partitioned;
   /** What the transaction was begun with. */
   frondb_isolation isolation() const { return settings_.isolation; }
   /** How many changes of definitions there were when the transaction began. */

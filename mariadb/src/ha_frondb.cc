@@ -11,6 +11,7 @@
 #include <set>
 
 #include "frondb_error.h"
+#include "frondb_exchange.h"
 #include "frondb_foreign.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
@@ -244,8 +245,16 @@ int ha_frondb::truncate() {
 bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
   // The counter is set where tables are made.
   if (info->used_fields & HA_CREATE_USED_AUTO) return COMPATIBLE_DATA_NO;
-  // EXCHANGE PARTITION asks: trees know how they were made, so options need not be the same.
-  return changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
+  // EXCHANGE PARTITION asks, and CONVERT TABLE: trees know how they were made, so options of tables need not be the
+  // same; what is in them must be. Both tables are locked by now.
+  if (changes != IS_EQUAL_YES) return COMPATIBLE_DATA_NO;
+  bool is_same = false;
+  int error = guarded([&] {
+    const Connection *connection = Connection::find(ha_thd());
+    is_same = connection && connection->partitioned == tree_contents(table);
+    return 0;
+  });
+  return !error && is_same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 
 int ha_frondb::open(const char *path, int, uint) {

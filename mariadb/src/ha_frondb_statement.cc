@@ -7,6 +7,7 @@
 #include <key.h>
 
 #include "frondb_error.h"
+#include "frondb_exchange.h"
 #include "frondb_hton.h"
 #include "frondb_txn.h"
 
@@ -52,6 +53,14 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   if (is_sql_handler_) park();
   connection_ = Connection::of(thd);
   if (!connection_) return HA_ERR_OUT_OF_MEM;
+  if (table->part_info && thd_sql_command(thd) == SQLCOM_ALTER_TABLE) {
+    // Another table may be about to take the place of the partition.
+    auto note = [&] {
+      connection_->partitioned = tree_contents(table);
+      return 0;
+    };
+    if (int error = guarded(note)) return error;
+  }
   bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
   if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
   row_lock_ = row_lock_of(thd, type);
