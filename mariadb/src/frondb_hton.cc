@@ -26,6 +26,9 @@
 #include "frondb_xa.h"
 #include "ha_frondb.h"
 
+/** The server's: a folder that is no database, though it is where databases are. In no header of its own. */
+void ignore_db_dirs_append(const char *folder);
+
 namespace fron {
 namespace {
 
@@ -97,6 +100,7 @@ int init(void *place) {
   std::string difference = abi_difference();
   if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
   if (Error error = listen_to_engine()) return refuse("nobody would hear of damage", error.message());
+  ignore_db_dirs_append(DATABASE_DIR);
   Starting starting;
   Options options;
   if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
