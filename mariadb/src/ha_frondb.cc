@@ -285,6 +285,7 @@ int ha_frondb::reset() {
   rows_ = {};
   at_ = 0;
   has_range_end_ = has_last_key_ = is_sql_handler_ = false;
+  past_end_ = 0;
   give_up_load();
   key_read_ = has_written_ = false;
   // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of

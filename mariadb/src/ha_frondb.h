@@ -264,6 +264,7 @@ class ha_frondb final : public handler {
   int step_in_index(bool forward, uchar *record);
   int fetch(bool forward);
   int turn(bool forward);
+  int return_from_end(bool forward);
   /** Moves on to a state that sees what later statements did: HANDLER reads over many. */
   void park();
   int read_exact(uint tree, const std::string &key, uchar *record);
@@ -344,6 +345,8 @@ class ha_frondb final : public handler {
   /** Without a cursor: the key from which the next step goes on, if there is one. */
   std::string last_key_;
   bool has_last_key_ = false;
+  /** HANDLER has read past the last entry (1) or the first (-1). */
+  int past_end_ = 0;
   bool is_sql_handler_ = false;
   /** A scan of a sequence's table has shown its row. */
   bool has_shown_ = false;

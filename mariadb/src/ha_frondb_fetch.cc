@@ -39,6 +39,7 @@ int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi
   rows_ = {};
   at_ = 0;
   has_last_key_ = false;
+  past_end_ = 0;
   batch_ = hi ? BATCH_BOUND : BATCH_OPEN;
   return ha_error(frondb_txn_cursor(connection_->txn(), share_->indexes[tree].tree.get(), slice(lo),
                                     hi ? &end : nullptr, row_lock_, row_wait_, cursor_.out()));
@@ -77,7 +78,16 @@ void ha_frondb::park() {
   at_ = 0;
 }
 
+/** HANDLER has read to an end of the index, and goes on: back from there, or not at all. */
+int ha_frondb::return_from_end(bool forward) {
+  if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
+  forward_ = forward;
+  return open_cursor(cursor_tree_, "", nullptr);
+}
+
 int ha_frondb::step(bool forward, uchar *record) {
+  if (past_end_)
+    if (int error = return_from_end(forward)) return error;
   if (has_last_key_ || (cursor_ && forward != forward_)) {
     if (int error = turn(forward)) return error;
   }
@@ -85,7 +95,11 @@ int ha_frondb::step(bool forward, uchar *record) {
   for (;;) {
     if (at_ == rows_.count)
       if (int error = fetch(forward)) return error;
-    if (rows_.count == 0) return HA_ERR_END_OF_FILE;
+    if (rows_.count == 0) {
+      // The end of a prefix is not one of the index.
+      if (is_sql_handler_ && exact_end_.empty()) past_end_ = forward ? 1 : -1;
+      return HA_ERR_END_OF_FILE;
+    }
     const frondb_entry &entry = rows_.entries[at_++];
     int error = show(entry.key, entry.value, record);
     if (error != SKIPPED) return error;
@@ -113,6 +127,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   cursor_tree_ = tree;
   last_key_ = key;
   has_last_key_ = true;
+  past_end_ = 0;
   int error;
   if (tree == 0) {
     current_ = key;

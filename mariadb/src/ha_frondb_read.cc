@@ -127,7 +127,13 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     if (error) return error;
     forward_ = forward;
     error = step(forward, record);
-    return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
+    if (error != HA_ERR_END_OF_FILE) return error;
+    if (is_sql_handler_ && !exact_end_.empty()) {
+      // HANDLER goes on from where it would be.
+      last_key_ = lo_;
+      has_last_key_ = true;
+    }
+    return HA_ERR_KEY_NOT_FOUND;
   });
 }
 
