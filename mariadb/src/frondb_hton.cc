@@ -19,6 +19,7 @@
 #include "frondb_information_schema.h"
 #include "frondb_log.h"
 #include "frondb_options.h"
+#include "frondb_prepared_writes.h"
 #include "frondb_status.h"
 #include "frondb_sysvar.h"
 #include "frondb_txn.h"
@@ -44,9 +45,12 @@ handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
 }
 
 int drop_table(handlerton *, const char *path) {
-  bool found;
-  if (Error error = dictionary().drop(Dictionary::key_of_path(path), &found)) return ha_error(error);
+  std::string key = Dictionary::key_of_path(path);
   THD *thd = _current_thd();
+  if (thd && may_refuse_drop(thd, key))
+    if (int error = check_prepared(key)) return error;
+  bool found;
+  if (Error error = dictionary().drop(key, &found)) return ha_error(error);
   if (Connection *connection = thd ? Connection::find(thd) : nullptr) connection->has_dropped();
   return found ? 0 : ENOENT;
 }

@@ -15,6 +15,7 @@
 #include "frondb_foreign.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
+#include "frondb_prepared_writes.h"
 #include "frondb_txn.h"
 
 using namespace fron;
@@ -233,6 +234,7 @@ int ha_frondb::rename_table(const char *from, const char *to) {
 int ha_frondb::truncate() {
   cursor_.reset();
   rows_ = {};
+  if (int error = check_prepared(share_->name)) return error;
   bool found;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;

@@ -16,6 +16,7 @@
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
+#include "frondb_prepared_writes.h"
 #include "frondb_sysvar.h"
 #include "frondb_txn.h"
 
@@ -150,7 +151,7 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
   // Nobody writes, so it waits for nobody; a prepared transaction it does not like: its rows would be missed.
   Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, wait, snapshot->out());
   if (error && error.kind() == FRONDB_BUSY)
-    return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
+    return refuse_for_prepared();
   if (error) return ha_error(error);
   share_->set_build(build);
   may_crash_at("build: begun");

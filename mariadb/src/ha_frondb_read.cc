@@ -11,6 +11,7 @@
 
 #include "frondb_entry.h"
 #include "frondb_error.h"
+#include "frondb_prepared_writes.h"
 
 using namespace fron;
 
@@ -21,7 +22,10 @@ int ha_frondb::rnd_init(bool scan) {
   exact_end_.clear();
   has_shown_ = false;
   if (is_sequence()) return 0;
-  return scan ? open_cursor(0, "", nullptr) : 0;
+  if (!scan) return 0;
+  if (copies_tables(ha_thd()) && table->s->tmp_table == NO_TMP_TABLE)
+    if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
+  return open_cursor(0, "", nullptr);
 }
 
 int ha_frondb::rnd_end() {
