@@ -20,7 +20,7 @@
 namespace fron {
 namespace {
 
-constexpr size_t SENTENCE_MAX = 512;
+constexpr size_t SENTENCE_MAX = Sentence::MAX;
 
 /** The sentence of the thread's last error of the engine. */
 thread_local char last_sentence[SENTENCE_MAX];
@@ -52,17 +52,16 @@ void deadlock() {
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
 }
 
-/** The same with the place of the damage; the server names the table. */
-void log_damage(const Error &error) {
-  frondb_place place;
-  if (!error.place(&place)) return log(error.message());
-  char sentence[SENTENCE_MAX];
-  snprintf(sentence, sizeof sentence, "%s is damaged at byte %llu (%s): %s", place.file, ulonglong(place.offset),
-           place.what, error.message());
-  log(sentence);
-}
-
 }  // namespace
+
+Sentence::Sentence(const Error &error) {
+  frondb_place place;
+  if (error.place(&place))
+    snprintf(text_, sizeof text_, "%s is damaged at byte %llu (%s): %s", place.file, ulonglong(place.offset),
+             place.what, error.message());
+  else
+    snprintf(text_, sizeof text_, "%s", error.message());
+}
 
 int ha_error(const Error &error) {
   if (!error) return 0;
@@ -71,7 +70,7 @@ int ha_error(const Error &error) {
   if (kind == FRONDB_DEADLOCK)
     deadlock();
   else if (kind == FRONDB_CORRUPTION)
-    log_damage(error);
+    log(Sentence(error).text());
   else if (kind == FRONDB_POISONED || kind == FRONDB_IO || kind == FRONDB_INTERNAL)
     log(error.message());
   return number_of(kind);

@@ -24,6 +24,18 @@ int ha_internal(const char *sentence);
 /** Of a row or entry that cannot be decoded: HA_ERR_CRASHED, named in the server's log. */
 int ha_damaged(const char *table, const char *index);
 
+/** The sentence of an error for the server's log: of damage with its place. Cut where it is very long. */
+class Sentence {
+ public:
+  explicit Sentence(const Error &error);
+  const char *text() const { return text_; }
+
+  static constexpr size_t MAX = 512;
+
+ private:
+  char text_[MAX];
+};
+
 /** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 

@@ -109,9 +109,9 @@ int init(void *place) {
   Options options;
   if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
   if (Error error = frondb_db_open(DATABASE_DIR, options.get(), the_db.out()))
-    return refuse("cannot open the database", error.message());
+    return refuse("cannot open the database", Sentence(error).text());
   if (Error error = the_dictionary.open(the_db.get()))
-    return refuse("cannot read the tables' dictionary", error.message());
+    return refuse("cannot read the tables' dictionary", Sentence(error).text());
   if (Error error = report_waits(the_db.get())) return refuse("cannot watch locks", error.message());
   the_hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE |
                     HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
