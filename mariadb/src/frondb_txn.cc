@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "frondb_crash.h"
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
@@ -172,6 +173,7 @@ int Connection::end_statement() {
 
 int Connection::prepare(MYSQL_THD thd, bool all) {
   if (!txn_ || !ends_transaction(thd, all)) return 0;
+  may_crash_at("commit: not prepared");
   MYSQL_XID xid;
   thd_get_xid(thd, &xid);
   frondb_durability durability = session_durability(thd);
@@ -185,13 +187,16 @@ int Connection::prepare(MYSQL_THD thd, bool all) {
   if (!name.is_of_server()) keep_prepared_counts(name, counts_);
   if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
   prepared_ = name;
+  may_crash_at("commit: prepared");
   return 0;
 }
 
 void Connection::commit_ordered(MYSQL_THD thd, bool all) {
   if (!txn_ || is_ordered_ || !ends_transaction(thd, all)) return;
   is_ordered_ = true;
+  may_crash_at("commit: not ordered");
   order_error_ = Error(frondb_txn_commit_in_order(txn_.get(), committing_.out()));
+  may_crash_at("commit: ordered");
 }
 
 /** The rest of a commit whose place in the order of commits is decided. */
@@ -217,6 +222,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
   end();
   pay();
+  may_crash_at("commit: done");
   return error;
 }
 
