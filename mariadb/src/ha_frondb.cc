@@ -286,7 +286,7 @@ int ha_frondb::reset() {
   cursor_.reset();
   rows_ = {};
   at_ = 0;
-  has_range_end_ = has_last_key_ = is_sql_handler_ = false;
+  has_range_end_ = has_last_key_ = is_sql_handler_ = is_checked_ = false;
   past_end_ = 0;
   give_up_load();
   key_read_ = has_written_ = false;

@@ -368,6 +368,8 @@ class ha_frondb final : public handler {
   std::vector<uchar> image_;
   /** Between BEGIN_COPY and its end; between start_bulk_insert() and its end. */
   bool is_copy_ = false, is_bulk_ = false;
+  /** The statement has asked for a CHECK: what it scans afterwards it does not copy. */
+  bool is_checked_ = false;
   /** Where rows go in place of the table. */
   std::shared_ptr<fron::Load> load_;
   /** Keys of the indexes that are being built, with this TABLE's fields. */

@@ -48,6 +48,7 @@ const char *name_of(const TABLE *table, uint index) {
 }  // namespace
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
+  is_checked_ = true;
   bool is_quick = options->flags & (T_QUICK | T_FAST), is_extended = options->flags & T_EXTEND;
   std::vector<uint> indexes = {share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key};
   for (uint k = 0; k < table->s->keys && !is_quick; k++)

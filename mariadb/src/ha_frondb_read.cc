@@ -23,7 +23,7 @@ int ha_frondb::rnd_init(bool scan) {
   has_shown_ = false;
   if (is_sequence()) return 0;
   if (!scan) return 0;
-  if (copies_tables(ha_thd()) && table->s->tmp_table == NO_TMP_TABLE)
+  if (copies_tables(ha_thd()) && !is_checked_ && table->s->tmp_table == NO_TMP_TABLE)
     if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
   return open_cursor(0, "", nullptr);
 }
