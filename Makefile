@@ -50,7 +50,7 @@ server-stop: linker ## Stop it
 test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
 	@$(XTASK) test-mariadb
 
-test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (hours)
+test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour)
 	@$(XTASK) test-mariadb-full
 
 # The only thing cargo cannot bring along, and what xtask itself needs to be built.

@@ -53,7 +53,7 @@ pub(crate) fn steps(summary: &mut Summary) {
 const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
 const STRICT_MINUTES: u32 = 25;
 
-/// `cargo xtask test-mariadb-full`: suites that know nothing of FronDB, with it and with InnoDB. Hours.
+/// `cargo xtask test-mariadb-full`: suites that know nothing of FronDB, with it and with InnoDB. An hour.
 pub(crate) fn full() -> Result {
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
