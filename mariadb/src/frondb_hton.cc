@@ -104,7 +104,8 @@ int init(void *place) {
   std::string difference = abi_difference();
   if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
   if (Error error = listen_to_engine()) return refuse("nobody would hear of damage", error.message());
-  ignore_db_dirs_append(DATABASE_DIR);
+  // Later, at INSTALL SONAME, the server's list of them is not its own to free.
+  if (!mysqld_server_started) ignore_db_dirs_append(DATABASE_DIR);
   Starting starting;
   Options options;
   if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
