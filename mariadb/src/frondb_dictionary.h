@@ -29,6 +29,9 @@
 
 namespace fron {
 
+/** Behind the name of a table, before that of a partition of it. */
+inline constexpr char PARTITION[] = "#P#";
+
 /** An index of a table. */
 struct IndexRecord {
   /** Number in its table; never used again. */

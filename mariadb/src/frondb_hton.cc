@@ -12,6 +12,9 @@
 
 #include <cerrno>
 #include <new>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "frondb_abi.h"
 #include "frondb_dictionary.h"
@@ -51,8 +54,30 @@ int drop_table(handlerton *, const char *path) {
     if (int error = check_prepared(key)) return error;
   bool found;
   if (Error error = dictionary().drop(key, &found)) return ha_error(error);
+  // The server names a table with partitions as a whole only if it has lost its files: see undefined_tables().
+  std::vector<std::string> partitions;
+  if (!found)
+    if (Error error = dictionary().tables_of(key + PARTITION, &partitions)) return ha_error(error);
+  if (!partitions.empty())
+    if (int error = check_prepared(partitions[0])) return error;
+  for (const std::string &partition : partitions)
+    if (Error error = dictionary().drop(partition, &found)) return ha_error(error);
   if (Connection *connection = thd ? Connection::find(thd) : nullptr) connection->has_dropped();
   return found ? 0 : ENOENT;
+}
+
+/** Tables of which the server has no definition: a crash in DROP TABLE leaves partitions so, for the server removes
+    first what it knows of them. */
+Error undefined_tables(std::set<std::string> *names) {
+  std::vector<std::string> keys;
+  if (Error error = dictionary().tables_of("", &keys)) return error;
+  for (const std::string &key : keys) {
+    // A temporary one has its definition elsewhere.
+    if (key[0] == '/') continue;
+    std::string name = key.substr(0, key.find(PARTITION));
+    if (access((name + ".frm").c_str(), F_OK) != 0 && errno == ENOENT) names->insert(name);
+  }
+  return {};
 }
 
 /** A database of the server goes: tables that it does not know of, too. */
@@ -75,7 +100,7 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
   if (!error && !found) {
     // All partitions are changed at once, so any will do.
     std::vector<std::string> partitions;
-    error = dictionary().tables_of(key + "#P#", &partitions);
+    error = dictionary().tables_of(key + PARTITION, &partitions);
     if (!error && !partitions.empty()) error = dictionary().find(partitions[0], &record, &found);
   }
   if (error) sql_print_error("FronDB: reading the definition of %s: %s", key.c_str(), error.message());
@@ -88,6 +113,13 @@ int signal_ddl_recovery_done(handlerton *) {
   // Space that is not given back is no reason to refuse the tables.
   if (Error error = dictionary().drop_orphans())
     sql_print_warning("FronDB: trees of no table were left: %s", error.message());
+  // They stay: whoever copies files back may start the server before all are there.
+  std::set<std::string> names;
+  if (Error error = undefined_tables(&names))
+    sql_print_warning("FronDB: looking for tables without a definition: %s", error.message());
+  for (const std::string &name : names)
+    sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back", name.c_str(),
+                      name.c_str());
   return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <my_global.h>
 #include <sql_class.h>
 
-#include <string_view>
+#include <cstring>
 #include <vector>
 
 #include "frondb_dictionary.h"
@@ -15,12 +15,6 @@
 #include "frondb_hton.h"
 
 namespace fron {
-namespace {
-
-/** Behind the name of a table, before that of a partition of it. */
-constexpr std::string_view PARTITION = "#P#";
-
-}  // namespace
 
 int refuse_for_prepared() {
   return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
@@ -41,7 +35,7 @@ int check_prepared(const std::string &key) {
   size_t partition = key.find(PARTITION);
   if (partition != std::string::npos) {
     keys.clear();
-    if (Error error = dictionary().tables_of(key.substr(0, partition + PARTITION.size()), &keys)) return ha_error(error);
+    if (Error error = dictionary().tables_of(key.substr(0, partition + strlen(PARTITION)), &keys)) return ha_error(error);
   }
   for (const std::string &one : keys) {
     TableRecord record;

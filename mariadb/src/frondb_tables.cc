@@ -15,7 +15,6 @@
 namespace fron {
 namespace {
 
-constexpr const char *PARTITION = "#P#";
 /** What people call the index of a table without a primary key. */
 constexpr const char *HIDDEN_INDEX = "(hidden)";
 

@@ -134,7 +134,7 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows would be stored otherwise";
   // Only a look at the rows can say how low it may become. Partitions must all say the same: the server takes
   // the least of their answers, and this one is not the least.
-  bool is_partition = share_->name.find("#P#") != std::string::npos;
+  bool is_partition = share_->name.find(PARTITION) != std::string::npos;
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
     return "AUTO_INCREMENT would become lower";
