@@ -102,8 +102,8 @@ impl Options {
             None => all.push("--skip-networking".to_owned()),
             Some(port) => all.extend([format!("--port={port}"), "--bind-address=127.0.0.1".into()]),
         }
-        // Folders of engines are no databases.
-        all.extend(["#frondb", "#rocksdb"].map(|folder| format!("--ignore-db-dirs={folder}")));
+        // MyRocks' folder is no database; FronDB says so of its own.
+        all.push("--ignore-db-dirs=#rocksdb".to_owned());
         all.extend(self.loads.iter().map(|file| format!("--plugin-load-add={file}")));
         all.extend(self.settings.iter().map(|setting| format!("--{setting}")));
         all

@@ -92,8 +92,7 @@ impl Run {
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
-            let options = plugin.into_iter().chain(["--ignore-db-dirs=#frondb"]);
-            self.arguments.extend(options.map(|option| format!("--mysqld={option}")));
+            self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
         }
         self
     }
