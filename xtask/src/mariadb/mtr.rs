@@ -158,6 +158,9 @@ pub(crate) fn command(args: &[String]) -> Result {
 
 /// Runs suites that know nothing of FronDB with this engine, "frondb" or "innodb".
 pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
+    if run.suites.iter().eq([AS_DEFAULT]) {
+        return run_as_default(engine, run);
+    }
     if !run.suites.iter().all(|suite| NAMED.contains(&suite.as_str())) {
         return run_in(&tree()?, run.substituting(engine));
     }
@@ -166,13 +169,14 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
 }
 
 /// Runs the suite that knows several default engines with this one among them. Tables that name InnoDB stay its own.
-pub(super) fn run_as_default(engine: &str) -> Result<Outcome> {
+fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     let (suite, how, but) = DEFAULTED;
     let tree = match engine {
         "innodb" => tree()?,
         _ => Tree::make_defaulted(&installed()?, &[format!("suite/{suite}")], but)?,
     };
-    Ok(run_in(&tree, Run::of(&[suite]).loading(engine))?.only(how, AS_DEFAULT))
+    run.suites = vec![suite.to_owned()];
+    Ok(run_in(&tree, run.loading(engine))?.only(how, AS_DEFAULT))
 }
 
 /// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.
