@@ -21,12 +21,14 @@ pub(crate) enum Contender {
 }
 
 /// MyRocks as its makers run it for inserts: levels sized from the last, Bloom filters, lz4 and
-/// zstd at the bottom.
+/// zstd at the bottom. Indexes and filters are partitioned: a whole filter of a file is larger than half
+/// a shard of a cache of this size, and each insert's look at the primary key would read it anew.
 const MYROCKS_FAMILY: &str = "rocksdb-default-cf-options=write_buffer_size=32m;max_write_buffer_number=4;\
     target_file_size_base=32m;max_bytes_for_level_base=128m;level_compaction_dynamic_level_bytes=true;\
     compression=kLZ4Compression;bottommost_compression=kZSTD;optimize_filters_for_hits=true;\
     block_based_table_factory={cache_index_and_filter_blocks=1;filter_policy=bloomfilter:10:false;\
-    whole_key_filtering=1;block_size=16384}";
+    whole_key_filtering=1;block_size=16384;index_type=kTwoLevelIndexSearch;partition_filters=1;\
+    pin_top_level_index_and_filter=1}";
 
 impl Contender {
     /// Its name on the command line and in reports.
