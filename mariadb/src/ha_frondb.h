@@ -208,7 +208,6 @@ class ha_frondb final : public handler {
   int multi_range_read_next(range_id_t *range) override;
   int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
   handler *clone(const char *name, MEM_ROOT *root) override;
-  void init_table_handle_for_HANDLER() override { is_sql_handler_ = true; }
 
   int check(THD *thd, HA_CHECK_OPT *options) override;
   int analyze(THD *thd, HA_CHECK_OPT *options) override;

@@ -69,8 +69,10 @@ int ha_frondb::turn(bool forward) {
 }
 
 void ha_frondb::park() {
-  if (!has_last_key_ && at_ > 0 && at_ <= rows_.count) {
-    last_key_.assign(view(rows_.entries[at_ - 1].key));
+  if (!has_last_key_ && cursor_ && !past_end_) {
+    // A scan that has shown nothing, of a later partition, begins before all keys.
+    bool has_shown = at_ > 0 && at_ <= rows_.count;
+    last_key_.assign(has_shown ? view(rows_.entries[at_ - 1].key) : std::string_view());
     has_last_key_ = true;
   }
   cursor_.reset();

@@ -50,6 +50,8 @@ frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
 }
 
 int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
+  // No hook tells the partitions of a table that HANDLER reads.
+  is_sql_handler_ = thd_sql_command(thd) == SQLCOM_HA_READ;
   if (is_sql_handler_) park();
   connection_ = Connection::of(thd);
   if (!connection_) return HA_ERR_OUT_OF_MEM;
