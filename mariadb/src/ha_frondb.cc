@@ -202,6 +202,12 @@ class Plan {
   std::vector<TreeOptions> options_;
 };
 
+/** Says of a place that was asked for that it is not kept, as the server does where it uses none. */
+void warn_of_directory(THD *thd, const char *directory, const char *option) {
+  if (directory)
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED, "<%s> option ignored", option);
+}
+
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
@@ -209,6 +215,9 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
     return HA_WRONG_CREATE_OPTION;
   }
+  // No table has files of its own.
+  warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");
+  warn_of_directory(ha_thd(), info->index_file_name, "INDEX DIRECTORY");
   Plan plan;
   if (Error error = plan.make(form)) return ha_error(error);
   plan.record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
