@@ -6,6 +6,7 @@
 
 #include "frondb_crash.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -324,18 +325,22 @@ uint64_t Dictionary::changed_at(uint64_t table) {
   return found == changing_->last.end() ? 0 : found->second;
 }
 
-Error Dictionary::sees(frondb_txn *txn, const std::string &key, const TableRecord &record, bool *has) {
+Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record,
+                             std::vector<bool> *seen) {
   Buffer buffer;
-  *has = false;
+  seen->assign(record.indexes.size(), false);
   if (Error error = frondb_buffer_new(buffer.out())) return error;
   bool found;
   if (Error error = frondb_txn_get(txn, tables_.get(), slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer.get(), &found))
     return error;
-  TableRecord seen;
-  if (!found || !seen.decode(view(frondb_buffer_value(buffer.get())))) return {};
-  *has = seen.number == record.number && seen.indexes.size() == record.indexes.size();
-  for (size_t i = 0; i < record.indexes.size() && *has; i++)
-    *has = seen.indexes[i].number == record.indexes[i].number;
+  TableRecord old;
+  if (!found || !old.decode(view(frondb_buffer_value(buffer.get()))) || old.number != record.number) return {};
+  auto is_old = [&](const IndexRecord &index) {
+    return std::any_of(old.indexes.begin(), old.indexes.end(),
+                       [&](const IndexRecord &other) { return other.number == index.number; });
+  };
+  if (record.indexes.empty() || !is_old(record.indexes[0])) return {};
+  std::transform(record.indexes.begin(), record.indexes.end(), seen->begin(), is_old);
   return {};
 }
 

@@ -105,8 +105,9 @@ class Dictionary {
   uint64_t changes() const { return changing_->count; }
   /** How many there were when the table had its last; 0 if that was before the start. */
   uint64_t changed_at(uint64_t table);
-  /** Whether the state that a transaction looks at has the table with the trees of `record`. */
-  Error sees(frondb_txn *txn, const std::string &key, const TableRecord &record, bool *has);
+  /** Which trees of `record` the state that a transaction looks at has, in their order; none of a table that it
+      has not, or with other rows. */
+  Error seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record, std::vector<bool> *seen);
 
  private:
   void note_change(uint64_t table);

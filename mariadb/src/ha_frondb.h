@@ -347,6 +347,8 @@ class ha_frondb final : public handler {
   /** HANDLER has read past the last entry (1) or the first (-1). */
   int past_end_ = 0;
   bool is_sql_handler_ = false;
+  /** Of each tree whether the state that the statement looks at has it; empty if it has them all. */
+  std::vector<bool> seen_trees_;
   /** A scan of a sequence's table has shown its row. */
   bool has_shown_ = false;
   /** The primary key of the row shown last. */

@@ -81,6 +81,7 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
 // --- Indexes ---
 
 int ha_frondb::index_init(uint index, bool) {
+  if (!seen_trees_.empty() && !seen_trees_[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
   active_index = index;
   exact_end_.clear();
   return 0;

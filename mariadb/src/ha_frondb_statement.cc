@@ -65,6 +65,7 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   }
   bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
   if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
+  seen_trees_.clear();
   row_lock_ = row_lock_of(thd, type);
   row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
   // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
@@ -72,7 +73,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   return share_->changed_at > connection_->begun_at() ? check_definition(thd) : 0;
 }
 
-/** A transaction that looks at a state from before a change of the table would not find its rows. */
+/** A transaction that looks at a state from before a change of the table may not find its rows, nor what an index that
+    was added since has. */
 int ha_frondb::check_definition(THD *thd) {
   if (connection_->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
   switch (thd_sql_command(thd)) {
@@ -85,9 +87,11 @@ int ha_frondb::check_definition(THD *thd) {
     case SQLCOM_TRUNCATE: return 0;
     default: break;
   }
-  bool has;
-  if (Error error = dictionary().sees(connection_->txn(), share_->name, share_->record, &has)) return ha_error(error);
-  return has ? 0 : HA_ERR_TABLE_DEF_CHANGED;
+  return guarded([&]() -> int {
+    if (Error error = dictionary().seen_trees(connection_->txn(), share_->name, share_->record, &seen_trees_))
+      return ha_error(error);
+    return !seen_trees_.empty() && seen_trees_[0] ? 0 : HA_ERR_TABLE_DEF_CHANGED;
+  });
 }
 
 int ha_frondb::external_lock(THD *thd, int type) {
