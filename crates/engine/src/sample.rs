@@ -146,34 +146,59 @@ pub(crate) fn count_first(
     let cursors = cursors_in_memory(version, snapshot, lo, hi);
     let in_memory = to_go_over(&cursors);
     if in_memory <= HOT_FACTOR * max_keys
-        && let Some(count) = count_single(version, cursors, lo, hi)?
+        && let Some(count) = count_single(version, &cursors, lo, hi)?
     {
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
+    let range = InMemory { cursors, lo, hi };
     // Keys that lie in many arrays: a few of them may do.
     if in_memory > HOT_FACTOR * max_keys && max_keys > LEAST_SAMPLE * HOT_SHARE {
         let few = max_keys / HOT_SHARE - 1;
-        let first = count_or_estimate(version, snapshot, lo, hi, few, in_memory)?;
+        let first = count_or_estimate(version, snapshot, &range, few)?;
         if first.is_all || first.is_estimate {
             return Ok(first);
         }
     }
-    count_or_estimate(version, snapshot, lo, hi, max_keys, in_memory)
+    count_or_estimate(version, snapshot, &range, max_keys)
+}
+
+/// A range, and a cursor over it in each memtable: what searching costs is then paid once.
+struct InMemory<'a> {
+    cursors: Vec<MemCursor>,
+    lo: &'a [u8],
+    hi: Option<&'a [u8]>,
+}
+
+impl InMemory<'_> {
+    /// A cursor over part of the range in one of the memtables.
+    fn cursor(
+        &self,
+        i: usize,
+        memtable: &Memtable,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        snapshot: SeqNo,
+    ) -> MemCursor {
+        if let Some(cursor) = self.cursors.get(i).filter(|_| (self.lo, self.hi) == (lo, hi)) {
+            return cursor.clone();
+        }
+        let (from, to) = bounds(lo, hi);
+        memtable.visible_cursor(Direction::Forward, from, to, snapshot)
+    }
 }
 
 /// Counts the entries among the first `max_keys` keys, and estimates by them where they stand for the
-/// others; `in_memory` of the range's messages are in memtables.
+/// others.
 fn count_or_estimate(
     version: &Version,
     snapshot: SeqNo,
-    lo: &[u8],
-    hi: Option<&[u8]>,
+    range: &InMemory<'_>,
     max_keys: u64,
-    in_memory: u64,
 ) -> Result<FirstEntries> {
-    let (first, next) = count_keys(version, snapshot, lo, hi, max_keys)?;
+    let (first, next) = count_keys(version, snapshot, range, max_keys)?;
     let Some(next) = next else { return Ok(first) };
-    let seen = to_go_over(&cursors_in_memory(version, snapshot, lo, Some(&next)));
+    let in_memory = to_go_over(&range.cursors);
+    let seen = range.cursors.iter().map(|cursor| cursor.messages_below(&next)).sum::<u64>();
     // What lies in memory may say little about the others, and what was deleted about the rest.
     if max_keys < LEAST_SAMPLE || seen < max_keys || 2 * first.count < max_keys {
         return Ok(first);
@@ -194,7 +219,8 @@ pub(crate) fn count_short(
     if has_far_more(version, lo, hi, max_keys)? {
         return Ok(None);
     }
-    let (first, _) = count_keys(version, snapshot, lo, hi, max_keys)?;
+    let range = InMemory { cursors: Vec::new(), lo, hi };
+    let (first, _) = count_keys(version, snapshot, &range, max_keys)?;
     Ok(first.is_all.then_some(first.count))
 }
 
@@ -210,11 +236,14 @@ fn cursors_in_memory(
     lo: &[u8],
     hi: Option<&[u8]>,
 ) -> Vec<MemCursor> {
-    let (from, to) = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
-    let memtables = version.slots().map(|slot| &slot.memtable);
+    let (from, to) = bounds(lo, hi);
     let cursor =
         |memtable: &Arc<Memtable>| memtable.visible_cursor(Direction::Forward, from, to, snapshot);
-    memtables.map(cursor).collect()
+    version.memtables().map(cursor).collect()
+}
+
+fn bounds<'a>(lo: &'a [u8], hi: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+    (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
 fn to_go_over(cursors: &[MemCursor]) -> u64 {
@@ -225,14 +254,17 @@ fn to_go_over(cursors: &[MemCursor]) -> u64 {
 fn count_keys(
     version: &Version,
     snapshot: SeqNo,
-    lo: &[u8],
-    hi: Option<&[u8]>,
+    range: &InMemory<'_>,
     max_keys: u64,
 ) -> Result<(FirstEntries, Option<Vec<u8>>)> {
     let (mut keys, mut count) = (0, 0);
-    let mut at = lo.to_vec();
+    let mut at = range.lo.to_vec();
     loop {
-        let Ahead { mut merge, gone, hidden, end } = ahead(version, snapshot, &at, hi, true)?;
+        let visible = |i, memtable: &Memtable, lo: &[u8], hi: Option<&[u8]>| {
+            range.cursor(i, memtable, lo, hi, snapshot).for_counting()
+        };
+        let Ahead { mut merge, gone, hidden, end } =
+            ahead(version, snapshot, &at, range.hi, &visible)?;
         let mut seen = false;
         while merge.next()? {
             let (seq, kind) = (merge.seq(), merge.kind());
@@ -253,7 +285,7 @@ fn count_keys(
         }
         match end {
             // The next leaf.
-            Some(end) if Some(&*end) != hi => at = end,
+            Some(end) if Some(&*end) != range.hi => at = end,
             _ => return Ok((FirstEntries { count, is_all: true, is_estimate: false }, None)),
         }
     }
@@ -270,26 +302,23 @@ struct Ahead {
     end: Option<Vec<u8>>,
 }
 
+/// Makes a cursor over part of the memtable with this place in the list.
+type InMemtable<'a> = &'a dyn Fn(usize, &Memtable, &[u8], Option<&[u8]>) -> MemCursor;
+
 fn ahead(
     version: &Version,
     snapshot: SeqNo,
     at: &[u8],
     hi: Option<&[u8]>,
-    only_visible: bool,
+    in_memtable: InMemtable<'_>,
 ) -> Result<Ahead> {
     let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
-    let (from, to) =
-        (Bound::Included(&*part.lo), part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
     // Those of memtables were taken from the counts: what they hide counts nowhere.
     let mut gone = Vec::new();
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    for slot in version.slots() {
+    for (i, slot) in version.slots().enumerate() {
         gone.extend(slot.memtable.range_deletes().iter().cloned());
-        let memtable = &slot.memtable;
-        sources.push(Box::new(match only_visible {
-            true => memtable.visible_cursor(Direction::Forward, from, to, snapshot).for_counting(),
-            false => memtable.cursor(Direction::Forward, from, to, snapshot),
-        }));
+        sources.push(Box::new(in_memtable(i, &slot.memtable, &part.lo, part.hi.as_deref())));
         for run in slot.runs() {
             sources.extend(part.source_of(run, Direction::Forward, snapshot)?);
         }
@@ -314,7 +343,11 @@ pub(crate) fn probe(
     hi: Option<&[u8]>,
     sample: &mut Sample,
 ) -> Result<()> {
-    let Ahead { mut merge, gone, hidden, .. } = ahead(version, snapshot, at, hi, false)?;
+    let all = |_, memtable: &Memtable, lo: &[u8], hi: Option<&[u8]>| {
+        let (from, to) = bounds(lo, hi);
+        memtable.cursor(Direction::Forward, from, to, snapshot)
+    };
+    let Ahead { mut merge, gone, hidden, .. } = ahead(version, snapshot, at, hi, &all)?;
     let mut key: Option<OneKey> = None;
     for seen in 0.. {
         let more = merge.next()?;

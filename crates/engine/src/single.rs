@@ -17,7 +17,7 @@ use crate::tree::Version;
 /// should not have more than some hundred messages.
 pub(crate) fn count_single(
     version: &Version,
-    in_memory: Vec<MemCursor>,
+    in_memory: &[MemCursor],
     lo: &[u8],
     hi: Option<&[u8]>,
 ) -> Result<Option<u64>> {

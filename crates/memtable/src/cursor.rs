@@ -9,7 +9,7 @@ use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::{Edges, SortedArray};
+use crate::array::{Edges, SortedArray, rank_below};
 use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::memtable::State;
 use crate::skim::Skim;
@@ -33,6 +33,9 @@ const PREFETCH_SLOTS: usize = 16;
 /// Keys ascend and the newest message of a key comes first, in either direction within a chunk;
 /// a backward cursor hands out the chunks from the last to the first. The messages of one key may
 /// be spread over two chunks.
+///
+/// A clone goes on from the same place by itself.
+#[derive(Clone)]
 pub struct MemCursor {
     source: Option<Remaining>,
     direction: Direction,
@@ -65,6 +68,7 @@ impl How {
 }
 
 /// What was not gathered yet.
+#[derive(Clone)]
 struct Remaining {
     state: Arc<State>,
     tail: Vec<Slot>,
@@ -106,6 +110,12 @@ impl MemCursor {
     pub fn messages(&self) -> u64 {
         let gathered = self.pending.len();
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
+    }
+
+    /// How many of them have a key below `key`, if it goes forward and has handed out nothing.
+    #[must_use]
+    pub fn messages_below(&self, key: &[u8]) -> u64 {
+        self.source.as_ref().map_or(0, |source| source.len_below(key, self.how, self.snapshot)) as u64
     }
 
     /// How many keys it goes over, from the slots alone, which it sorts; `None` if some of the messages
@@ -168,6 +178,16 @@ impl Remaining {
 
     fn len(&self) -> usize {
         self.tail_range.len() + self.ranges.iter().map(|(_, range)| range.len()).sum::<usize>()
+    }
+
+    /// How much of it lies below a key.
+    fn len_below(&self, key: &[u8], how: How, snapshot: SeqNo) -> usize {
+        let Self { state, tail, tail_range, ranges } = self;
+        let probe = state.chunks.probe(key);
+        let below = |slots: &[Slot]| rank_below(slots, &state.chunks, &probe);
+        let slots = |i: &u32| how.of(&state.arrays[*i as usize], snapshot).slots();
+        let in_arrays = ranges.iter().map(|(i, range)| below(&slots(i)[range.clone()]));
+        below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
     fn has_more(&self) -> bool {
