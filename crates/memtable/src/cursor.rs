@@ -115,7 +115,8 @@ impl MemCursor {
     /// How many of them have a key below `key`, if it goes forward and has handed out nothing.
     #[must_use]
     pub fn messages_below(&self, key: &[u8]) -> u64 {
-        self.source.as_ref().map_or(0, |source| source.len_below(key, self.how, self.snapshot)) as u64
+        self.source.as_ref().map_or(0, |source| source.len_below(key, self.how, self.snapshot))
+            as u64
     }
 
     /// How many keys it goes over, from the slots alone, which it sorts; `None` if some of the messages

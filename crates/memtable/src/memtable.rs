@@ -99,6 +99,8 @@ pub(crate) struct Counters {
     pub(crate) bytes: AtomicU64,
     pub(crate) range_deletes: AtomicU64,
     pub(crate) hidden: AtomicU64,
+    /// Cursors since the last new array: they pay for merges (`tiers.rs`).
+    pub(crate) looks: AtomicU64,
     /// `u64::MAX` while there is nothing.
     pub(crate) min_seq: AtomicU64,
     pub(crate) max_seq: AtomicU64,
@@ -138,6 +140,7 @@ impl Memtable {
                 bytes: AtomicU64::new(0),
                 range_deletes: AtomicU64::new(0),
                 hidden: AtomicU64::new(0),
+                looks: AtomicU64::new(0),
                 min_seq: AtomicU64::new(u64::MAX),
                 max_seq: AtomicU64::new(0),
             },
@@ -406,6 +409,7 @@ impl Memtable {
         bounds: Bounds<'_>,
         snapshot: SeqNo,
     ) -> MemCursor {
+        self.counters.looks.fetch_add(1, Ordering::Relaxed);
         match self.view() {
             Some((state, tail)) => MemCursor::new(state, tail, direction, bounds, snapshot, how),
             None => MemCursor::empty(),

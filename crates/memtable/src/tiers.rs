@@ -7,6 +7,11 @@
 //! slots of every merge that is going on. A merge of n slots is therefore done when a fraction of
 //! n more have come, long before its level is full again.
 //!
+//! Readers pay too. Where cursors come more often than new arrays, the newest arrays are merged before
+//! their level is full: as many of them as would have spared the cursors since the last array more
+//! than the merge costs. So a memtable that is read as much as it is written has about half as many
+//! arrays, and one that is only written to merges none of them early.
+//!
 //! ```text
 //!   newest                                                        oldest
 //!   [1000] [1000]   [4000] {4000 4000 4000 4000} [16000]   [64000] [64000]
@@ -35,6 +40,12 @@ const STEP_SLOTS: usize = 4096;
 const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays up to `FAN_IN` times this size begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
+
+/// Slots that may be merged for one cursor to meet one array less: what an array costs a cursor of
+/// some hundred keys, measured (docs/decisions/0002-memtable.md).
+const SLOTS_PER_LOOK: usize = 48;
+/// Slots merged for readers while a commit waits: a quarter of a millisecond.
+const READERS_SLOTS_MAX: usize = 1 << 14;
 
 pub(crate) struct Tiers {
     /// Newest first.
@@ -99,19 +110,48 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
-    /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due.
-    pub(crate) fn advance(&mut self, inserted: usize, chunks: &Chunks) {
-        for merge in &mut self.merges {
-            merge.step(inserted.saturating_mul(STEPS_PER_SLOT), chunks, &mut self.scratch);
+    /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due or where they
+    /// would have spared the cursors since the last call, `looks` of them, more than they cost.
+    pub(crate) fn advance(&mut self, inserted: usize, looks: usize, chunks: &Chunks) {
+        let worth = looks.saturating_mul(SLOTS_PER_LOOK);
+        if let Some((inputs, level)) = self.worth_merging(worth) {
+            self.begin(inputs, level);
+        }
+        let mut extra = worth.min(READERS_SLOTS_MAX);
+        for merge in self.merges.iter_mut().rev() {
+            let left = merge.left;
+            let paid = inserted.saturating_mul(STEPS_PER_SLOT).saturating_add(extra);
+            merge.step(paid, chunks, &mut self.scratch);
+            extra = extra.saturating_sub(left - merge.left);
         }
         while let Some(done) = self.merges.iter().position(Merge::is_done) {
             let merge = self.merges.swap_remove(done);
             self.install(merge, chunks);
         }
         while let Some((inputs, level)) = self.due() {
-            self.levels[inputs.clone()].fill(None);
-            self.merges.push(Merge::new(&self.arrays[inputs], level + 1));
+            self.begin(inputs, level + 1);
         }
+    }
+
+    fn begin(&mut self, inputs: Range<usize>, level: u32) {
+        self.levels[inputs.clone()].fill(None);
+        self.merges.push(Merge::new(&self.arrays[inputs], level));
+    }
+
+    /// How many of the newest arrays it is best to merge, if each array less is worth so many slots, and
+    /// the level of the output; `None` if no merge is worth its slots.
+    fn worth_merging(&self, worth: usize) -> Option<(Range<usize>, u32)> {
+        let (mut slots, mut level, mut most, mut best) = (0, 0, 0, None);
+        for (i, (array, of_array)) in self.arrays.iter().zip(&self.levels).enumerate() {
+            slots += array.slots().len();
+            let Some(of_array) = of_array.filter(|_| slots <= MERGED_SLOTS_MAX) else { break };
+            level = of_array.max(level).max(level_of(slots));
+            let gain = worth.saturating_mul(i).saturating_sub(slots);
+            if gain > most {
+                (most, best) = (gain, Some((0..i + 1, level)));
+            }
+        }
+        best
     }
 
     /// Drops the merges under way; their inputs stay as they are.

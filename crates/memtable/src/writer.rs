@@ -90,7 +90,7 @@ impl Writer {
         if self.tail_len + batch.len() <= TAIL_SLOTS_MAX {
             self.insert_into_tail(shared, new_chunks);
         } else {
-            self.spill(shared);
+            self.spill(shared, c);
         }
         self.charge(c);
     }
@@ -179,14 +179,15 @@ impl Writer {
     }
 
     /// Makes an array of the batch and the tail.
-    fn spill(&mut self, shared: &RwLock<Shared>) {
+    fn spill(&mut self, shared: &RwLock<Shared>, c: &Counters) {
         let mut slots = self.merged_with_tail(shared);
         if self.tiers.arrays().is_empty() {
             self.choose_order(&mut slots);
         }
         let inserted = slots.len();
         self.tiers.push(slots, self.tail_seqs, &self.chunks);
-        self.tiers.advance(inserted, &self.chunks);
+        let looks = c.looks.swap(0, Relaxed) as usize;
+        self.tiers.advance(inserted, looks, &self.chunks);
         self.tier_bytes = self.tiers.bytes();
         self.tail_len = 0;
         self.tail_seqs = SeqSpan::EMPTY;

@@ -178,6 +178,28 @@ fn the_number_of_arrays_stays_bounded() {
     }
 }
 
+/// Cursors pay for merges: the more of them between commits, the fewer arrays the next ones meet.
+#[test]
+fn who_reads_much_meets_few_arrays() {
+    let most_arrays = |readers| {
+        let table = table();
+        let mut most = 0;
+        for i in 0..400 {
+            fill(&table, MessageKind::Put, i * 257, (i + 1) * 257, 1);
+            most = most.max(table.stats().arrays);
+            for _ in 0..readers {
+                drop(table.scan_all());
+            }
+        }
+        most
+    };
+    let [none, some, many] = [0, 500, 10_000].map(most_arrays);
+    assert!(none > 12, "{none} arrays without readers");
+    assert!(some * 2 <= none, "{some} arrays with readers, {none} without");
+    // The one that all become, and what came while it was made anew.
+    assert!(many <= 4, "{many} arrays with many readers");
+}
+
 #[test]
 #[should_panic(expected = "frozen")]
 fn a_sealed_memtable_takes_no_more() {

@@ -96,6 +96,15 @@ fn history(seed: u64, shape: &Shape, batches: usize) {
     let (table, mut model) = (table(), Model::default());
     for round in 0..batches {
         grow(&table, &mut model, shape, &mut prng);
+        for _ in 0..prng.below(shape.readers + 1) {
+            let key = shape.key(&mut prng);
+            drop(table.cursor(
+                Direction::Forward,
+                Bound::Included(&key),
+                Bound::Unbounded,
+                SeqNo::MAX,
+            ));
+        }
         if round % 8 == 0 || round + 1 == batches {
             check(&table, &model, shape, &mut prng);
         }
@@ -148,6 +157,16 @@ fn ascending_keys_match_the_model() {
     for seed in 0..4 {
         let shape = Shape { ascending: true, batch: 700, ..Shape::default() };
         history(seed, &shape, 60);
+    }
+}
+
+/// Readers pay for merges of the newest arrays, of a few slots and of many.
+#[test]
+fn a_memtable_that_is_read_much_matches_the_model() {
+    for seed in 0..8 {
+        let readers = [10, 100, 1000, 3000][seed as usize % 4];
+        let shape = Shape { keys: 3_000, batch: 1000, skewed: true, readers, ..Shape::default() };
+        history(seed, &shape, 100);
     }
 }
 

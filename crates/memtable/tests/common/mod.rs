@@ -36,6 +36,8 @@ pub(crate) struct Shape {
     pub(crate) skewed: bool,
     pub(crate) shared_prefix: bool,
     pub(crate) ascending: bool,
+    /// Most cursors between two batches.
+    pub(crate) readers: u64,
     pub(crate) next: AtomicU64,
 }
 
@@ -47,6 +49,7 @@ impl Default for Shape {
             skewed: false,
             shared_prefix: false,
             ascending: false,
+            readers: 0,
             next: AtomicU64::new(0),
         }
     }
