@@ -2,7 +2,7 @@
 //!
 //! Built with `--cfg shuttle`, the locks, atomics and threads of `frondb_core::sync` are shuttle's.
 //! Code outside a shuttle run then panics when it takes a lock, so only the tests of files that call
-//! one of shuttle's checkers are run, and only what they need is built:
+//! one of its checkers are run, and only what they need is built:
 //!
 //! ```text
 //!   crates/wal/tests/schedules.rs      -p frondb-wal   --test schedules
@@ -70,6 +70,9 @@ struct Scheduled {
     files: u64,
 }
 
+/// What a file with shuttle tests calls: shuttle itself, or the test kit's checkers with deep stacks.
+const CHECKERS: [&str; 2] = ["shuttle::check_", "schedules::check_"];
+
 /// All of them: test targets run whole, modules of a library by their path.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
@@ -107,7 +110,8 @@ fn scheduled() -> Result<Found> {
         }
         for file in crate::workspace::rust_files_below(path)? {
             let below = file.path.strip_prefix(&format!("crates/{folder}/"));
-            if let Some(below) = below.filter(|_| file.text.contains("shuttle::check_")) {
+            if let Some(below) = below.filter(|_| CHECKERS.iter().any(|it| file.text.contains(it)))
+            {
                 found.add(package, below);
             }
         }

@@ -18,6 +18,7 @@ use frondb_core::clock::{Clock, Nanos, SharedClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{Batch, Durability, Engine, EngineOptions, Tree, TreeOptions};
+use frondb_testkit::schedules;
 
 const ROUNDS: u64 = 4;
 const CHECKPOINTS: u64 = 3;
@@ -102,5 +103,5 @@ fn schedule() {
 
 #[test]
 fn shuttle_no_edit_falls_between_two_manifests() {
-    shuttle::check_random(schedule, 400);
+    schedules::check_random(schedule, 400);
 }

@@ -22,6 +22,7 @@ use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{
     Batch, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions, UpdateFns,
 };
+use frondb_testkit::schedules;
 
 const COMMITS: u64 = 3;
 /// So many that readers are there until the last install, which takes far more steps than a read.
@@ -140,12 +141,12 @@ fn schedule(reader: fn(&Shared)) {
 
 #[test]
 fn shuttle_a_snapshot_shows_one_state() {
-    shuttle::check_random(|| schedule(read_at_snapshots), 200);
+    schedules::check_random(|| schedule(read_at_snapshots), 200);
     // Few switches of threads: whole flushes fall between two steps of a reader.
-    shuttle::check_pct(|| schedule(read_at_snapshots), 800, 3);
+    schedules::check_pct(|| schedule(read_at_snapshots), 800, 3);
 }
 
 #[test]
 fn shuttle_a_point_read_sees_what_was_acknowledged() {
-    shuttle::check_pct(|| schedule(read_now), 1500, 2);
+    schedules::check_pct(|| schedule(read_now), 1500, 2);
 }

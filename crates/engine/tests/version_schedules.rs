@@ -23,6 +23,7 @@ use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{
     Batch, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions, UpdateFns,
 };
+use frondb_testkit::schedules;
 
 const COMMITS: u64 = 12;
 /// So many that readers are there until the last install, which takes far more steps than a read.
@@ -153,5 +154,5 @@ fn schedule() {
 
 #[test]
 fn shuttle_no_reader_misses_a_message_or_sees_it_twice() {
-    shuttle::check_random(schedule, 1500);
+    schedules::check_random(schedule, 1500);
 }

@@ -5,6 +5,7 @@
 //! | [`crash`] | run a history, lose power at every call, check what is found |
 //! | [`dir`](mod@dir) | a directory that goes away |
 //! | [`fuzz`] | random and mutated bytes for decoders, by seed |
+//! | `schedules` | shuttle's checkers for tests with deep stacks; only with `--cfg shuttle` |
 //! | [`seed`] | seeds from the environment, so that a failure can be replayed |
 //!
 //! Only `core` and `device` are known here, so every crate above can use it in its tests.
@@ -12,6 +13,8 @@
 pub mod crash;
 pub mod dir;
 pub mod fuzz;
+#[cfg(shuttle)]
+pub mod schedules;
 pub mod seed;
 
 pub use crash::{

@@ -1,0 +1,27 @@
+//! Shuttle's checkers with the stacks of real threads.
+//!
+//! Shuttle gives a thread 60 KiB. Recovery of a debug build needs more, and a stack that overflows
+//! ends the process with a bare SIGSEGV: no schedule to replay, no name of a test. Stacks are mapped,
+//! so what a test does not touch costs nothing.
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner};
+
+const STACK_BYTES: usize = 1 << 20;
+
+/// Runs a test under this many random schedules, as shuttle's checker of that name does.
+pub fn check_random(test: impl Fn() + Send + Sync + 'static, schedules: usize) {
+    run(RandomScheduler::new(schedules), test);
+}
+
+/// Runs a test under this many schedules of few switches (PCT: Burckhardt et al., ASPLOS 2010), at
+/// most `depth` of them, as shuttle's checker of that name does.
+pub fn check_pct(test: impl Fn() + Send + Sync + 'static, schedules: usize, depth: usize) {
+    run(PctScheduler::new(depth, schedules), test);
+}
+
+fn run(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'static) {
+    let mut config = Config::new();
+    config.stack_size = STACK_BYTES;
+    Runner::new(scheduler, config).run(test);
+}
