@@ -82,7 +82,7 @@ impl Shared {
     /// Lets a commit in, at the pace that background work can follow.
     pub(crate) fn admit(&self, load: Load) -> Result<()> {
         if self.env.full().is_some() {
-            if self.is_manual() && !(load.frees_space && self.has_room()) {
+            if self.is_manual() && !(load.frees_space && self.has_room_to_delete()) {
                 self.try_space();
                 self.run_pending();
             }
@@ -107,21 +107,36 @@ impl Shared {
         }
         self.wait_for_room()?;
         self.pacing.waited(self.env.now().since(before).as_nanos() as u64);
-        Ok(())
+        // The disk may have been found full meanwhile.
+        self.admit_to_full_disk(load)
     }
 
-    /// Freezes what mostly deletes, so that it is flushed although it is small.
-    fn freeze_deletes(&self) {
-        for tree in self.env.all_trees() {
-            if frees_space(&[Arc::clone(&tree.version().active)]) {
-                self.freeze(&tree);
-            }
+    /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
+    /// one at a time, for flushes of a few deletes each would fill the disk with what describes them.
+    pub(crate) fn freeze_deletes(&self) {
+        let trees = self.env.all_trees();
+        if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
+            return;
+        }
+        let deletes = trees.iter().filter(|tree| tree.version().active.frees_space());
+        if let Some(tree) = deletes.max_by_key(|tree| tree.version().active.memtable.bytes()) {
+            self.freeze(tree);
         }
     }
 
     /// Whether both the write buffer and the log are below their limit.
     fn has_room(&self) -> bool {
-        let limit = self.env.memory().write_buffer_bytes() * 2;
+        self.is_below(self.env.memory().write_buffer_bytes() * 2)
+    }
+
+    /// The same for deletes on a full disk. Rows that found no space may fill the buffer to its limit,
+    /// and only deletes can get them out: there is room for so many that they outnumber the rows of
+    /// the memtable that they go to, for this makes it one that is flushed.
+    fn has_room_to_delete(&self) -> bool {
+        self.is_below(self.env.memory().write_buffer_bytes() * 3)
+    }
+
+    fn is_below(&self, limit: u64) -> bool {
         self.memtable_bytes() < limit && self.env.log_bytes() < limit
     }
 
@@ -130,7 +145,7 @@ impl Shared {
     fn admit_to_full_disk(&self, load: Load) -> Result<()> {
         let mut tries = 0;
         while let Some(full) = self.env.full() {
-            if load.frees_space && self.has_room() {
+            if load.frees_space && self.has_room_to_delete() {
                 return Ok(());
             }
             if !load.frees_space || self.is_manual() || tries == FULL_TRIES {
@@ -138,14 +153,14 @@ impl Shared {
             }
             tries += 1;
             self.freeze_deletes();
-            let changed = || self.env.full().is_none() || self.has_room();
+            let changed = || self.env.full().is_none() || self.has_room_to_delete();
             self.work.wait_until(LOOK_EVERY, &mut |_| changed());
             self.env.check()?;
         }
         Ok(())
     }
 
-    /// Waits while the write buffer, or the log, is at its limit.
+    /// Waits while the write buffer, or the log, is at its limit and the disk is not known as full.
     fn wait_for_room(&self) -> Result<()> {
         while !self.has_room() {
             self.freeze_if_full(&[]);
@@ -155,10 +170,7 @@ impl Shared {
                 nothing_due || self.has_room()
             });
             self.env.check()?;
-            if let Some(full) = self.env.full() {
-                return Err(full);
-            }
-            if nothing_due {
+            if nothing_due || self.env.full().is_some() {
                 // What is left is not ours to flush; waiting would not end.
                 return Ok(());
             }

@@ -33,6 +33,9 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 /// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
+/// More than the edit of an install takes.
+const EDIT_BYTES: u64 = 128 << 10;
+
 /// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
 /// thousands of small trees should not be written again for every row that goes.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
@@ -146,16 +149,22 @@ impl Shared {
                 tracing::warn!(%error, "the space kept for a full disk cannot be used");
             }
         }
+        self.plan_failed();
+        let due = self.work.due();
+        self.work.release(|| {
+            if due.debt_jobs == 0 && due.running == 0 {
+                // What failed went with its tree, or nobody waits for it: nothing else would ever
+                // say that there is space.
+                self.env.set_full(None);
+            }
+        });
+    }
+
+    /// Plans again what failed for want of space.
+    fn plan_failed(&self) {
         for (tree, node) in self.work.take_failed() {
             replan(&self.env, &self.work, &tree, &[node]);
         }
-        let due = self.work.due();
-        if due.debt_jobs == 0 && due.running == 0 {
-            // What failed went with its tree, or nobody waits for it: nothing else would ever say
-            // that there is space.
-            self.env.set_full(None);
-        }
-        self.work.release();
     }
 
     /// Whether nothing was committed for a while.
@@ -274,7 +283,7 @@ impl Shared {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.env.now());
                     }
                     if self.work.stepped(job.rank()) {
-                        return self.work.park(job);
+                        return self.set_aside(job);
                     }
                 }
                 Err(error) => return self.give_up(job, &error),
@@ -282,7 +291,33 @@ impl Shared {
         }
     }
 
+    /// Something more urgent waits.
+    fn set_aside(&self, job: Running) {
+        if self.env.full().is_some() && !job.frees_space() {
+            self.take_back(job);
+        } else {
+            self.work.park(job);
+        }
+    }
+
+    /// Sees to it that the edit of an install finds space in the manifest: the engine would not know
+    /// what is durable, and be poisoned.
+    fn make_room_for_edit(&self) -> Result<()> {
+        let manifest = &self.env.manifest;
+        if manifest.has_reserve() {
+            return Ok(());
+        }
+        self.env.runs.space.lend_reserve(LEND_BYTES)?;
+        if manifest.make_room(EDIT_BYTES)? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
+    }
+
     fn install(&self, job: Running) {
+        if let Err(error) = self.make_room_for_edit() {
+            return self.give_up(job, &error);
+        }
         let tree = Arc::clone(job.tree());
         let reserved = job.frees_space();
         match job {
@@ -338,28 +373,38 @@ impl Shared {
     /// A job could write; if it took no reserved space, the disk is no longer full.
     fn has_space(&self, reserved: bool) {
         if !reserved && self.env.full().is_some() {
-            self.env.set_full(None);
-            self.work.release();
+            self.work.release(|| self.env.set_full(None));
+            self.plan_failed();
         }
     }
 
     /// A job failed: its output goes, its inputs are as they were.
     fn give_up(&self, job: Running, error: &Error) {
-        let tree = Arc::clone(job.tree());
-        match &job {
-            Running::Flush(_) => {
-                abandon(&tree);
-                drop(job);
+        let (tree, node) = (Arc::clone(job.tree()), job.node());
+        undo(job);
+        match node {
+            None => {
                 self.fail(error);
                 self.work.end_flush(&tree, true);
             }
-            Running::Merge(merge) => {
-                let node = merge.planned.node;
-                tree.install.lock().claimed.remove(&node);
-                drop(job);
+            Some(node) => {
                 self.fail_merge(error);
                 self.work.end_plan(tree.id, node);
                 self.plan_again(&tree, node, error);
+            }
+        }
+    }
+
+    /// The disk is full: a job that may not go on before there is space is begun anew then. It would
+    /// keep what it has written, and its node from a job that frees space.
+    fn take_back(&self, job: Running) {
+        let (tree, node) = (Arc::clone(job.tree()), job.node());
+        undo(job);
+        match node {
+            None => self.work.end_flush(&tree, true),
+            Some(node) => {
+                self.work.end_plan(tree.id, node);
+                replan(&self.env, &self.work, &tree, &[node]);
             }
         }
     }
@@ -369,6 +414,10 @@ impl Shared {
     fn plan_again(&self, tree: &Arc<TreeCore>, node: frondb_core::NodeId, error: &Error) {
         if error.kind() == ErrorKind::NoSpace {
             self.work.add_failed(tree, node);
+            if self.env.full().is_none() {
+                // Another job found space since, and has not seen this one.
+                self.plan_failed();
+            }
         }
     }
 
@@ -376,8 +425,9 @@ impl Shared {
     pub(crate) fn fail(&self, error: &Error) {
         Counters::add(&self.env.counters.job_failures, 1);
         if error.kind() == ErrorKind::NoSpace {
-            self.env.set_full(Some(error.clone()));
-            self.work.hold();
+            for job in self.work.hold(|| self.env.set_full(Some(error.clone()))) {
+                self.take_back(job);
+            }
         } else {
             self.env.poison(error);
             self.work.stop();
@@ -409,5 +459,15 @@ impl Shared {
         }
         self.env.runs.space.reclaim_step(Reclaim::Busy)?;
         Ok(())
+    }
+}
+
+/// Takes back what a job has done so far.
+fn undo(job: Running) {
+    match &job {
+        Running::Flush(flush) => abandon(&flush.tree),
+        Running::Merge(merge) => {
+            merge.tree.install.lock().claimed.remove(&merge.planned.node);
+        }
     }
 }

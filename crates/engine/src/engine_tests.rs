@@ -20,7 +20,7 @@ use frondb_trunk::plan::{Plan, Planned, Reason};
 use super::*;
 use crate::checkpoint::relog;
 use crate::flush::FlushJob;
-use crate::plans::dead_runs;
+use crate::plans::{Begun, MergeJob, Running, dead_runs, replan};
 use crate::tree::Install;
 use crate::work::{RANK_FLUSH, Task};
 
@@ -535,16 +535,32 @@ fn an_idle_engine_keeps_no_spare_segments() {
 fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
     let engine = open_reserving(device, 4 << 20).unwrap();
     let tree = create(&engine, "t");
+    put_rows(&engine, &tree, 0..rows);
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    fill_disk(&engine, device);
+    (engine, tree)
+}
+
+fn put_rows(engine: &Engine, tree: &Tree, rows: impl Iterator<Item = u64>) {
     let mut prng = Prng::new(1);
-    for row in 0..rows {
+    for row in rows {
         let mut value = vec![0; 1000];
         prng.fill(&mut value);
         let mut batch = Batch::new();
-        batch.put(&tree, &row.to_be_bytes(), &value);
+        batch.put(tree, &row.to_be_bytes(), &value);
         engine.write(&batch, Durability::NoSync).unwrap();
     }
-    engine.flush().unwrap();
-    engine.wait_settled().unwrap();
+}
+
+fn delete_row(engine: &Engine, tree: &Tree, row: u64) {
+    let mut batch = Batch::new();
+    batch.delete(tree, &row.to_be_bytes());
+    engine.write(&batch, Durability::NoSync).unwrap();
+}
+
+/// Takes all space but the reserve. Returns what who wants more is told.
+fn fill_disk(engine: &Engine, device: &MemoryDevice) -> Error {
     device.set_capacity(device.used_bytes());
     let space = &engine.shared.env.runs.space;
     let error = loop {
@@ -553,7 +569,7 @@ fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace);
-    (engine, tree)
+    error
 }
 
 /// Rule 25: flushes and merges that free space use the reserve of a full disk, and no others do.
@@ -562,11 +578,7 @@ fn what_frees_space_uses_the_reserve_of_a_full_disk() {
     let device = MemoryDevice::new();
     let rows = 2000;
     let (engine, tree) = full_disk(&device, rows);
-    for row in 0..rows {
-        let mut batch = Batch::new();
-        batch.delete(&tree, &row.to_be_bytes());
-        engine.write(&batch, Durability::NoSync).unwrap();
-    }
+    (0..rows).for_each(|row| delete_row(&engine, &tree, row));
     engine.flush().unwrap();
     engine.wait_settled().unwrap();
     put(&engine, &tree, "there is space", Durability::Sync);
@@ -575,6 +587,78 @@ fn what_frees_space_uses_the_reserve_of_a_full_disk() {
     let (engine, tree) = full_disk(&MemoryDevice::new(), rows);
     put(&engine, &tree, "there is none", Durability::Sync);
     assert_eq!(engine.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+}
+
+/// Rule 25: rows that found no space may fill the memory to its limit. Deletes, the way out, find
+/// room beyond it.
+#[test]
+fn rows_are_deleted_from_a_full_disk_with_full_memory() {
+    let (device, rows) = (MemoryDevice::new(), 1600);
+    let engine = open_reserving(&device, 4 << 20).unwrap();
+    let tree = create(&engine, "t");
+    put(&engine, &tree, "takes the reserve", Durability::Sync);
+    engine.flush().unwrap();
+    engine.set_memory_bytes(16 << 20).unwrap();
+    // Not ascending: that would be flushed early.
+    put_rows(&engine, &tree, (0..rows).rev());
+    fill_disk(&engine, &device);
+    engine.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN).unwrap();
+    assert_eq!(engine.stats().disk_full, 1);
+    (0..rows).for_each(|row| delete_row(&engine, &tree, row));
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    put(&engine, &tree, "there is space", Durability::Sync);
+}
+
+/// Rule 25: deletes are flushed early on a full disk, but not each in a flush of its own: what
+/// describes so many runs takes more space than they free.
+#[test]
+fn deletes_are_flushed_early_one_memtable_at_a_time() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let [one, two] = ["one", "two"].map(|name| create(&engine, name));
+    delete_row(&engine, &one, 1);
+    (0..9).for_each(|row| delete_row(&engine, &two, row));
+    let frozen = |tree: &Tree| tree.0.version().frozen.len();
+    engine.shared.freeze_deletes();
+    engine.shared.freeze_deletes();
+    assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
+}
+
+/// Rule 25: a job that waits does not go on while the disk is full. It is begun anew then, or it would
+/// keep what it has written, and its node from what frees space.
+#[test]
+fn what_waits_when_the_disk_is_full_is_taken_back() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    let Shared { env, work, .. } = &*engine.shared;
+    put_rows(&engine, &tree, 0..300);
+    engine.flush().unwrap();
+    (0..250).for_each(|row| delete_row(&engine, &tree, row));
+    assert!(engine.shared.freeze(&tree.0));
+    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    while !flush.step().unwrap() {}
+    let touched = flush.install(env).unwrap().settle(env).unwrap();
+    replan(env, work, &tree.0, &touched);
+    let merge = next_plan(work).expect("a merge is due");
+    let Begun::Job(merge) = MergeJob::begin(env, &tree.0, merge).unwrap().unwrap() else {
+        panic!("a merge has something to do");
+    };
+    work.park(Running::Merge(merge));
+    let claimed = || tree.0.install.lock().claimed.len();
+    assert_eq!(claimed(), 1);
+
+    engine.shared.fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    assert_eq!(claimed(), 0);
+    assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
+}
+
+/// The next merge that may run; what else is due is forgotten.
+fn next_plan(work: &Work) -> Option<Planned> {
+    loop {
+        if let Task::Plan(_, planned) = work.try_next()? {
+            return Some(planned);
+        }
+    }
 }
 
 /// Calls something until the disk is full, and once more when the engine has looked for space.

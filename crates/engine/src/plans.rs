@@ -73,6 +73,14 @@ impl Running {
         }
     }
 
+    /// The node that it merges; `None` for a flush.
+    pub(crate) fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::Flush(_) => None,
+            Self::Merge(job) => Some(job.planned.node),
+        }
+    }
+
     pub(crate) fn tree(&self) -> &Arc<TreeCore> {
         match self {
             Self::Flush(job) => &job.tree,

@@ -230,16 +230,27 @@ impl Work {
 
     /// Some work found no space: holds back all that does not free any, and if that fails as well,
     /// all that writes. Without it, a flush that cannot succeed would be tried without a pause.
-    pub(crate) fn hold(&self) {
+    /// `note` notes that the disk is full in the same step: if another job could find space between
+    /// the two, nobody would know of a full disk any more, and what is held back would stay so.
+    /// Returns the parked jobs that may not go on; they are to end as those that run.
+    pub(crate) fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
         let mut state = self.state.lock();
+        note();
         state.stuck = state.held;
         state.held = true;
+        let parked = std::mem::take(&mut state.parked);
+        let (parked, waiting): (Vec<_>, Vec<_>) =
+            parked.into_iter().partition(Running::frees_space);
+        state.parked = parked;
+        state.running += waiting.len();
         self.changed.notify_all();
+        waiting
     }
 
-    /// Lets what was held back go on.
-    pub(crate) fn release(&self) {
+    /// Lets what was held back go on; `note` notes, in the same step, what is known of the disk now.
+    pub(crate) fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
+        note();
         (state.held, state.stuck) = (false, false);
         self.changed.notify_all();
     }

@@ -262,6 +262,23 @@ impl Manifest {
         left >= self.shared.options.reserve_bytes / 2
     }
 
+    /// Takes space ahead now if less than half of the reserve is left, as a write would. Returns
+    /// whether edits of `bytes` find room then; always `true` without a reserve.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub fn make_room(&self, bytes: u64) -> Result<bool> {
+        let reserve = self.shared.options.reserve_bytes;
+        if reserve == 0 || self.has_reserve() {
+            return Ok(true);
+        }
+        let (state, mut files) = self.shared.take_lead()?;
+        files.log.reserve(files.log.end, reserve);
+        let left = files.log.reserved_to.saturating_sub(files.log.end);
+        self.shared.end_lead(state, files);
+        Ok(left >= bytes)
+    }
+
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> ManifestStats {

@@ -253,8 +253,11 @@ fn edits_go_on_from_the_reserve_when_the_disk_is_full() {
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(logged > 300, "only {logged} edits");
     assert!(!manifest.has_reserve());
+    assert!(!manifest.make_room(64 * 1024).unwrap());
     // Space comes back, and so do edits, with nothing lost and nothing that failed.
     memory.set_capacity(1 << 20);
+    assert!(manifest.make_room(64 * 1024).unwrap());
+    assert!(manifest.has_reserve());
     log(&manifest, &edit(1_000_000)).unwrap();
     assert!(manifest.has_reserve());
     drop(manifest);
