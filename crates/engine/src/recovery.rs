@@ -152,6 +152,10 @@ impl Progress {
 }
 
 fn report(recovery: &Recovery) {
+    if recovery.created {
+        // Who expected tables sees why there are none: a disk that is not mounted, a wrong path.
+        tracing::info!("there was no database; a new one was made");
+    }
     if let Some(tail) = &recovery.log_tail {
         tracing::warn!("the log had a torn tail: {tail}");
     }

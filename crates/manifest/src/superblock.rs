@@ -69,7 +69,8 @@ impl Slots {
             [_, Ok(b)] => (1, b),
             [Err(Bad::Foreign), Err(Bad::Foreign)] => {
                 return Err(Error::invalid(format!(
-                    "not a FronDB database: {SUPER_FILE} in {} was made by something else",
+                    "not a FronDB database: {SUPER_FILE} in {} is empty or was made by \
+                     something else",
                     device.describe()
                 )));
             }

@@ -488,7 +488,8 @@ fn free_what_is_not_used(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()
         let pages = spaces.get(extent.file as usize).map_or(0, FileSpace::pages);
         let end = u64::from(extent.page) + u64::from(extent.pages);
         if extent.pages == 0 || end > u64::from(pages) {
-            let message = format!("extent {extent} is not in the file of {pages} pages");
+            let lost = if pages == 0 { ": it was removed, or emptied" } else { "" };
+            let message = format!("extent {extent} is not in the file of {pages} pages{lost}");
             let name = name_of(extent.file);
             return Err(Error::corruption(name, extent.offset(), "extent", message));
         }
