@@ -60,6 +60,10 @@ pub struct CursorObject {
     batch: Batch,
 }
 
+/// Entries and bytes for which a batch has room from the first entry on, at most.
+const RESERVED_ROWS_MAX: usize = 256;
+const RESERVED_BYTES_MAX: usize = 32 << 10;
+
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -171,7 +175,12 @@ impl CursorObject {
                 break Ok(());
             }
             match self.fill_one(direction, bytes_max) {
-                Ok(true) => read += 1,
+                Ok(true) => {
+                    read += 1;
+                    if read == 1 {
+                        self.batch.expect(rows_max, bytes_max);
+                    }
+                }
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             }
@@ -213,6 +222,16 @@ impl Batch {
         self.bytes.clear();
         self.ends.clear();
         self.entries.clear();
+    }
+
+    /// Makes room for as many entries, if they are like the first; not for so many that it would be
+    /// dear if there are only a few.
+    fn expect(&mut self, rows_max: usize, bytes_max: usize) {
+        let rows = rows_max.min(RESERVED_ROWS_MAX);
+        let bytes = self.bytes.len().saturating_mul(rows);
+        self.bytes.reserve(bytes.min(bytes_max).min(RESERVED_BYTES_MAX));
+        self.ends.reserve(rows);
+        self.entries.reserve(rows);
     }
 
     #[inline]

@@ -100,6 +100,22 @@ impl Chunk {
         }
     }
 
+    /// Bytes of memory that the arrays own, used or not.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        let values = match &self.values {
+            Values::Owned(vec) => vec.capacity(),
+            Values::Shared(_) => 0,
+        };
+        let ends = self.key_ends.capacity() + self.value_ends.capacity();
+        values
+            + self.keys.capacity()
+            + self.prefixes.capacity() * size_of::<u64>()
+            + ends * size_of::<u32>()
+            + self.kinds.capacity() * size_of::<MessageKind>()
+            + self.seqs.capacity() * size_of::<SeqNo>()
+    }
+
     /// How many messages.
     #[inline]
     #[must_use]

@@ -315,7 +315,7 @@ fn ahead(
     let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
     // Those of memtables were taken from the counts: what they hide counts nowhere.
     let mut gone = Vec::new();
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
     for (i, slot) in version.slots().enumerate() {
         gone.extend(slot.memtable.range_deletes().iter().cloned());
         sources.push(Box::new(in_memtable(i, &slot.memtable, &part.lo, part.hi.as_deref())));

@@ -264,6 +264,7 @@ impl Source for MemCursor {
             if self.pending.is_empty() {
                 self.gathered.clear();
                 let Self { direction, want, snapshot, .. } = *self;
+                self.gathered.reserve(want.min(source.len()));
                 self.how = source.gather(self.how, direction, want, snapshot, &mut self.gathered);
                 self.pending = 0..self.gathered.len();
                 if self.gathered.is_empty() && !source.has_more() {

@@ -13,6 +13,7 @@
 //! Everything here is for one thread at a time; sources are `Send`, so a merge may move between
 //! threads at its caller's steps. Sources come positioned and bounded by their caller.
 
+mod buffers;
 mod fold;
 pub mod kernel_bench;
 mod lookup;

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 
+use crate::buffers::Buffers;
 use crate::loser_tree::{LoserTree, Verdict};
 use crate::order::{self, END, EQUAL};
 
@@ -25,7 +26,13 @@ struct Input {
 
 impl Input {
     fn new(source: Box<dyn Source>) -> Self {
-        Self { source, chunk: Chunk::new(), codes: Vec::new(), at: 0, last_key: Vec::new() }
+        let Buffers { chunk, codes, last_key } = Buffers::take();
+        Self { source, chunk, codes, at: 0, last_key }
+    }
+
+    fn end(self) {
+        let Self { chunk, codes, last_key, .. } = self;
+        Buffers { chunk, codes, last_key }.keep();
     }
 
     /// Takes the next chunk. The code of its first entry is relative to the last key of the chunk
@@ -222,6 +229,15 @@ impl Merger {
     #[must_use]
     pub fn same_key(&self) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.winner().code == EQUAL)
+    }
+}
+
+impl Drop for Merger {
+    fn drop(&mut self) {
+        // The first input's are the next to be taken: memtables copy values, runs do not.
+        while let Some(input) = self.inputs.pop() {
+            input.end();
+        }
     }
 }
 

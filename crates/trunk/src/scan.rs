@@ -120,6 +120,9 @@ impl Segment {
         }
         let mut part = view.cut(&self.lo, self.hi.as_ref(), 1)?;
         let (hidden, sets) = (meta.max_seq, &self.range_deletes);
+        if sets.is_empty() {
+            return part.is_visible().then_some(part);
+        }
         while let Some(end) =
             sets.iter().find_map(|set| set.hidden_until(&part.lo, hidden, snapshot))
         {
