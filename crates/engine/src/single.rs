@@ -82,6 +82,5 @@ fn count_view(view: &View, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
     if !reaches(run, lo, hi) || hi.is_some_and(|hi| hi <= lo) {
         return Ok(0);
     }
-    let end = hi.map_or(Ok(run.meta().entries), |hi| run.exact_rank(hi))?;
-    Ok(end.saturating_sub(run.exact_rank(lo)?))
+    run.count_between(lo, hi)
 }

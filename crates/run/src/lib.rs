@@ -13,6 +13,7 @@
 //! The crate knows nothing of trees, nodes or logs: a [`Run`] is told when it is dead and gives
 //! its extents back when the last holder lets go (rule 7).
 
+mod count;
 mod cursor;
 pub mod format;
 mod index;

@@ -329,23 +329,6 @@ impl Run {
         let entries = index.rank(block + 1) - index.rank(block);
         Ok(index.rank(block) + part_below(key, begin, end, entries))
     }
-
-    /// How many entries have a key below `key`: reads the block the key falls in.
-    ///
-    /// # Errors
-    /// `Corruption` or a device error.
-    pub fn exact_rank(&self, key: &[u8]) -> Result<u64> {
-        if *key <= *self.meta.first_key {
-            return Ok(0);
-        }
-        if *key > *self.meta.last_key {
-            return Ok(self.meta.entries);
-        }
-        let index = self.index()?;
-        let number = index.find(key);
-        let below = self.block(&index, number)?.lower_bound(key);
-        Ok(index.rank(number) + below as u64)
-    }
 }
 
 impl Drop for Run {

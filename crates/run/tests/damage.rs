@@ -68,6 +68,19 @@ fn a_damaged_block_fails_alone() {
             }
         }
     }
+    // A count needs the blocks of the bounds, whatever it reads beside them.
+    let at = |block: usize| &entries[index.rank(block) as usize + 1].key;
+    for (lo, hi) in [(6, 8), (4, 9)] {
+        damaged.fixture.env.cache.clear();
+        let count = run.count_between(at(lo), Some(at(hi))).unwrap();
+        assert_eq!(count, index.rank(hi) - index.rank(lo));
+    }
+    for (lo, hi) in [(7, 9), (5, 7), (7, 7)] {
+        let (lo, hi) = (at(lo), [&at(hi)[..], &[0]].concat());
+        damaged.fixture.env.cache.clear();
+        let error = run.count_between(lo, Some(&hi)).unwrap_err();
+        damaged.assert_place(&error, offset, "data block");
+    }
     // Walks hand out everything in front of it, whatever was read ahead.
     for mode in [ReadMode::Scan, ReadMode::Merge] {
         let (lo, hi) = (&entries[first].key, &entries[end].key);

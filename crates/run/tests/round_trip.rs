@@ -70,7 +70,7 @@ fn random_options(prng: &mut Prng) -> RunOptions {
 
 fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, expected: &[Entry]) {
     for round in 0..24 {
-        let mut bound = || {
+        let bound = |prng: &mut Prng| {
             let near = prng.pick(expected).unwrap().key.clone();
             match prng.below(4) {
                 0 => None,
@@ -79,12 +79,17 @@ fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, e
                 _ => Some(near),
             }
         };
-        let (lo, hi) = if round < 2 { (None, None) } else { (bound(), bound()) };
+        let (lo, hi) = if round < 2 { (None, None) } else { (bound(prng), bound(prng)) };
         let inside = |entry: &&Entry| {
             lo.as_ref().is_none_or(|lo| *lo <= entry.key)
                 && hi.as_ref().is_none_or(|hi| entry.key < *hi)
         };
         let mut wanted: Vec<Entry> = expected.iter().filter(inside).cloned().collect();
+        if prng.chance(1, 3) {
+            run.env().cache.clear();
+        }
+        let count = run.count_between(lo.as_deref().unwrap_or(b""), hi.as_deref()).unwrap();
+        assert_eq!(count, wanted.len() as u64, "{lo:?}..{hi:?}");
         for direction in [Direction::Forward, Direction::Backward] {
             for mode in [ReadMode::Scan, ReadMode::Merge] {
                 let found = scan(run, direction, mode, lo.as_deref(), hi.as_deref()).unwrap();
@@ -237,4 +242,35 @@ fn walks_past_the_bounds_of_a_run_read_no_block() {
     assert_eq!(get(&run, &[20], 9).unwrap(), [], "all is newer than the snapshot");
     assert_eq!(reads(), before);
     assert_eq!(scan(Some(&[30]), Some(&[32])).unwrap(), entries[20..22]);
+}
+
+/// Who asks for the size of a short range reads it next.
+#[test]
+fn a_count_reads_a_short_range_at_once() {
+    let fixture = Fixture::new();
+    let entries: Vec<Entry> =
+        (0..4000u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[7; 90])).collect();
+    let run = fixture.run(options(4096), true, &entries);
+    let index = run.index().unwrap();
+    assert!(index.len() > 90, "{} blocks", index.len());
+    let reads = || run.env().stats.reads.load(frondb_core::sync::atomic::Ordering::Relaxed);
+    let count_and_scan = |blocks: std::ops::Range<usize>| {
+        let (lo, hi) = (index.rank(blocks.start) + 1, index.rank(blocks.end - 1) + 2);
+        let (lo, hi) = (&entries[lo as usize].key, &entries[hi as usize].key);
+        let before = reads();
+        let count = run.count_between(lo, Some(hi)).unwrap();
+        let counted = reads();
+        let found = scan(&run, Direction::Forward, ReadMode::Scan, Some(lo), Some(hi)).unwrap();
+        assert_eq!(count, found.len() as u64);
+        (counted - before, reads() - counted)
+    };
+    assert_eq!(count_and_scan(10..11), (1, 0));
+    assert_eq!(count_and_scan(20..22), (1, 0));
+    assert_eq!(count_and_scan(30..37), (1, 0));
+    assert_eq!(count_and_scan(30..37), (0, 0), "all of it is in the cache");
+    // Blocks 19 and 22 are missing: they and what lies between them come at once.
+    assert_eq!(count_and_scan(19..23), (1, 0));
+    // A long range is not read to be counted.
+    let (counting, scanning) = count_and_scan(50..80);
+    assert!(counting == 2 && scanning > 1, "{counting} and {scanning} reads");
 }

@@ -1,0 +1,94 @@
+//! Counting the entries of a key range exactly, by the blocks that its bounds fall in.
+//!
+//! Who asks is about to read the range, as an optimizer is before a short query. So of a range of a few
+//! blocks those that are not in the cache are read with one request, those between the bounds too.
+
+use std::ops::Range;
+
+use frondb_block::Block;
+use frondb_core::Result;
+use smallvec::SmallVec;
+
+use crate::index::BlockIndex;
+use crate::reader::Run;
+
+/// Blocks that are read together, at most, and their bytes: what a short scan would read by and by.
+const TOGETHER_BLOCKS_MAX: usize = 8;
+const TOGETHER_BYTES_MAX: usize = 128 << 10;
+
+/// Blocks in the hand, by number: the cache may have dropped them again.
+type Blocks = SmallVec<[(usize, Block); 4]>;
+
+impl Run {
+    /// How many entries have a key of `[lo, hi)`; `hi` `None` is the end.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of the block index or of a block that a bound falls in.
+    pub fn count_between(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        let meta = self.meta();
+        let cuts = |key: &&[u8]| **key > *meta.first_key && **key <= *meta.last_key;
+        let begins_behind = *lo > *meta.last_key;
+        let ends_before = hi.is_some_and(|hi| *hi <= *meta.first_key || *hi <= *lo);
+        if begins_behind || ends_before {
+            return Ok(0);
+        }
+        let (lo, hi) = (Some(lo).filter(cuts), hi.filter(cuts));
+        if lo.is_none() && hi.is_none() {
+            return Ok(meta.entries);
+        }
+        let index = self.index()?;
+        let (first, last) = (lo.map(|lo| index.find(lo)), hi.map(|hi| index.find(hi)));
+        let held = match (first, last) {
+            (Some(first), Some(last)) if first < last => self.hold(&index, first..last + 1),
+            _ => Blocks::new(),
+        };
+        let rank = |number: usize, key: &[u8]| {
+            let block = match held.iter().find(|(n, _)| *n == number) {
+                Some((_, block)) => block.clone(),
+                None => self.block(&index, number)?,
+            };
+            Ok(index.rank(number) + block.lower_bound(key) as u64)
+        };
+        let below_lo = first.zip(lo).map_or(Ok(0), |(number, lo)| rank(number, lo))?;
+        let below_hi = last.zip(hi).map_or(Ok(meta.entries), |(number, hi)| rank(number, hi))?;
+        Ok(below_hi.saturating_sub(below_lo))
+    }
+
+    /// The first and the last of the blocks, and those that were read beside them. What cannot be read is
+    /// not there: whoever needs it will be told why.
+    fn hold(&self, index: &BlockIndex, blocks: Range<usize>) -> Blocks {
+        let ends = [blocks.start, blocks.end - 1];
+        let mut held: Blocks =
+            ends.iter().filter_map(|&n| Some((n, self.cached_block(n)?))).collect();
+        if held.len() < ends.len() && blocks.len() <= TOGETHER_BLOCKS_MAX {
+            let between = ends[0] + 1..ends[1];
+            let is_missing = |n: &usize| match between.contains(n) {
+                true => self.cached_block(*n).is_none(),
+                false => held.iter().all(|(held, _)| held != n),
+            };
+            let missing: SmallVec<[usize; TOGETHER_BLOCKS_MAX]> =
+                blocks.filter(is_missing).collect();
+            self.read_together(index, &missing, &mut held);
+        }
+        held
+    }
+
+    /// Reads these blocks and what lies between them with one request.
+    fn read_together(&self, index: &BlockIndex, blocks: &[usize], held: &mut Blocks) {
+        let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else { return };
+        let (offset, (last_offset, last_len)) = (index.extent(first).0, index.extent(last));
+        let len = (last_offset - offset) as usize + last_len;
+        if len > TOGETHER_BYTES_MAX {
+            return;
+        }
+        let Ok(span) = self.read(offset, len) else { return };
+        for &number in blocks {
+            let (at, len) = index.extent(number);
+            let begin = (at - offset) as usize;
+            if let Ok(block) = self.decode(&span.bytes()[begin..begin + len], at) {
+                self.keep_block(number, &block);
+                held.push((number, block));
+            }
+        }
+    }
+}
