@@ -44,7 +44,7 @@ const LEVEL_SLOTS_MIN: usize = 256;
 /// Slots that may be merged for one cursor to meet one array less: what an array costs a cursor of
 /// some hundred keys, measured (docs/decisions/0002-memtable.md).
 const SLOTS_PER_LOOK: usize = 48;
-/// Slots merged for readers while a commit waits: a millisecond, once in a thousand inserts or so.
+/// Slots merged for readers while a commit waits: a millisecond, when the tail is full.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
 pub(crate) struct Tiers {
