@@ -15,6 +15,7 @@
 mod client;
 pub mod differential;
 mod error;
+mod innodb_log;
 mod options;
 mod packet;
 mod place;
@@ -23,6 +24,7 @@ mod server;
 
 pub use client::Client;
 pub use error::{Error, Result};
+pub use innodb_log::{StaleTail, stale_tail};
 pub use options::{Engine, Options};
 pub use reply::{Column, Reply, Value};
 pub use server::{Server, free_port};

@@ -1,0 +1,127 @@
+//! Whether InnoDB's recovery took old log for new.
+//!
+//! A checksum of InnoDB's log does not cover the place of what it guards, and the block at the end of the log is
+//! written with whatever the buffer held before. When those bytes begin with a whole mini-transaction, recovery
+//! may go on with it: the log then ends with a copy of itself from a whole number of sectors before, and what
+//! was done long ago is done again. A test that has InnoDB beside FronDB asks here whose fault a half is.
+//!
+//! ```text
+//!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...      recovered as prepared, and
+//!          ^------------- n sectors ------------------^                      rolled back
+//! ```
+
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::error::{Error, Result, harness};
+use crate::server::Server;
+
+/// Where the log begins in its file.
+const LOG_START: u64 = 12288;
+/// Where its file says which position that is.
+const FIRST_POSITION: u64 = 8;
+/// Copies are a multiple of this away.
+const SECTOR: usize = 512;
+/// How much of the log before its end is looked at.
+const WINDOW: u64 = 1 << 20;
+/// The shortest copy that is told from chance: two small mini-transactions, with their checksums.
+const SHORTEST: usize = 48;
+
+/// A copy of older log at the end of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaleTail {
+    /// Where recovery took the log to end, in bytes of log.
+    pub end: u64,
+    /// Bytes before the end that are a copy.
+    pub bytes: usize,
+    /// How far before them the log has the same bytes.
+    pub distance: usize,
+}
+
+impl fmt::Display for StaleTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { end, bytes, distance } = self;
+        write!(
+            f,
+            "the last {bytes} bytes of InnoDB's log before {end} are a copy of those {distance} bytes before"
+        )
+    }
+}
+
+/// Looks at the log that InnoDB has recovered when `server` was started last. None if it is sound, or if there
+/// was nothing to recover.
+pub fn stale_tail(server: &Server) -> Result<Option<StaleTail>> {
+    let Some(end) = recovered_end(&server.log()?) else { return Ok(None) };
+    let path = server.data().join("ib_logfile0");
+    let failed = |error| harness(path.display(), error);
+    let file = File::open(&path).map_err(failed)?;
+    let mut first = [0; 8];
+    file.read_exact_at(&mut first, FIRST_POSITION).map_err(failed)?;
+    let written = end.checked_sub(u64::from_be_bytes(first)).ok_or_else(|| {
+        Error::Harness(format!("{}: it begins after its end at {end}", path.display()))
+    })?;
+    // A test does not fill the log, so it has not begun again at the start of its file.
+    let from = written.saturating_sub(WINDOW);
+    let mut log = vec![0; usize::try_from(written - from).map_err(|e| harness("the log", e))?];
+    file.read_exact_at(&mut log, LOG_START + from).map_err(failed)?;
+    Ok(copied_tail(&log).map(|(bytes, distance)| StaleTail { end, bytes, distance }))
+}
+
+/// Where the last recovery says that the log ends, if the last start was one.
+fn recovered_end(errors: &str) -> Option<u64> {
+    let last_start = errors.rfind("Starting MariaDB")?;
+    let (_, rest) = errors[last_start..].split_once("End of log at LSN=")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// How many bytes at the end of `log` are a copy, and how far before them the original is.
+fn copied_tail(log: &[u8]) -> Option<(usize, usize)> {
+    let is_suffix =
+        |distance: &usize| log[..log.len() - distance].ends_with(&log[log.len() - SHORTEST..]);
+    let far = log.len().checked_sub(SHORTEST)?;
+    let distance = (SECTOR..=far).step_by(SECTOR).find(is_suffix)?;
+    let pairs = log.iter().rev().zip(log[..log.len() - distance].iter().rev());
+    Some((pairs.take_while(|(copy, original)| copy == original).count(), distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{copied_tail, recovered_end};
+    use frondb_core::prng::Prng;
+
+    fn log(bytes: usize) -> Vec<u8> {
+        let mut random = Prng::new(9);
+        (0..bytes).map(|_| random.below(256) as u8).collect()
+    }
+
+    #[test]
+    fn a_copy_is_found_with_its_length() {
+        let mut log = log(20_000);
+        let from = log.len() - 8192;
+        log[from - 1] = !log[19_999];
+        log.extend_from_within(from..from + 312);
+        assert_eq!(copied_tail(&log), Some((312, 8192)));
+    }
+
+    #[test]
+    fn a_sound_log_has_none() {
+        assert_eq!(copied_tail(&log(20_000)), None);
+        assert_eq!(copied_tail(&[]), None);
+        // A few bytes may be equal by chance, and other distances are not the buffer's.
+        for (length, distance) in [(20, 8192), (312, 8000)] {
+            let mut log = log(20_000);
+            let from = log.len() - distance;
+            log.extend_from_within(from..from + length);
+            assert_eq!(copied_tail(&log), None, "{length} bytes {distance} away");
+        }
+    }
+
+    #[test]
+    fn the_end_is_that_of_the_last_start() {
+        let run = |end| format!("Starting MariaDB 10.11\nInnoDB: End of log at LSN={end}\nready\n");
+        assert_eq!(recovered_end(&(run(12) + &run(3456))), Some(3456));
+        assert_eq!(recovered_end(&(run(12) + "Starting MariaDB 10.11\nready\n")), None);
+        assert_eq!(recovered_end(""), None);
+    }
+}
