@@ -170,6 +170,12 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         self.budget.left_for(Part::Cache).max(floor)
     }
 
+    /// Bytes that fit before something is evicted.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.capacity().saturating_sub(self.bytes.load(Ordering::Relaxed))
+    }
+
     /// The counters, summed over the shards one after the other.
     #[must_use]
     pub fn stats(&self) -> Stats {

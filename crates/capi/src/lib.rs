@@ -18,6 +18,11 @@
 
 #![allow(non_camel_case_types, reason = "these are the names in C")]
 
+/// Connections that share one of glibc's arenas wait for each other at every allocation.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod batch;
 mod buffer;
 mod bulk;

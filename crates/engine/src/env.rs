@@ -203,6 +203,7 @@ impl Env {
     pub(crate) fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
             reserved: frees_space && self.full().is_some(),
+            reads: self.counters.found(),
             tree: tree.id,
             options: tree.options.trunk,
             run_env: Arc::clone(&self.runs),

@@ -62,11 +62,13 @@ pub(crate) fn get_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
-    Counters::add(&env.counters.gets, 1);
     // The version first, the SeqNo then: what the version has folded away is invisible at it.
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
-    match find_under(env, tree, &version, key, seq, lookup)? {
+    let found = find_under(env, tree, &version, key, seq, lookup)?;
+    let counters = &env.counters;
+    Counters::add(if found.is_some() { &counters.gets } else { &counters.checks }, 1);
+    match found {
         None => Ok(None),
         Some(Found::Value(value)) => Ok(Some(value)),
         Some(Found::Reference(reference)) => read_value(&env.runs.space, &reference).map(Some),
@@ -91,7 +93,7 @@ pub(crate) fn exists_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<bool> {
-    Counters::add(&env.counters.gets, 1);
+    Counters::add(&env.counters.checks, 1);
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
     Ok(find_under(env, tree, &version, key, seq, lookup)?.is_some())
@@ -164,7 +166,6 @@ pub(crate) fn multi_get(
     keys: &[&[u8]],
     snapshot: Option<SeqNo>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    Counters::add(&env.counters.gets, keys.len() as u64);
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| env.oracle.visible());
     // In key order neighbours find their block in the cache.
@@ -178,6 +179,9 @@ pub(crate) fn multi_get(
             Some(Found::Reference(reference)) => Some(read_value(&env.runs.space, &reference)?),
         };
     }
+    let found = values.iter().flatten().count() as u64;
+    Counters::add(&env.counters.gets, found);
+    Counters::add(&env.counters.checks, keys.len() as u64 - found);
     Ok(values)
 }
 

@@ -21,7 +21,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
-use frondb_run::{Run, RunEnv, RunMeta, RunStats};
+use frondb_run::{Run, RunEnv, RunMeta};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_trunk::format::BodyImage;
 use frondb_trunk::{Key, NodeImage, restore};
@@ -102,8 +102,7 @@ pub(crate) fn open(
     };
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-    let runs =
-        Arc::new(RunEnv { space, cache, budget: Arc::clone(&budget), stats: RunStats::default() });
+    let runs = RunEnv::new(space, cache, Arc::clone(&budget));
     let allocator = budget.reserve(Part::Other, options.memory().allocator_bytes());
     let log_from = start;
     // What nobody commits any more is forgotten by the next snapshot of the manifest.

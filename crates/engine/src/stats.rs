@@ -10,7 +10,10 @@ pub(crate) struct Counters {
     pub(crate) commits: AtomicU64,
     pub(crate) messages: AtomicU64,
     pub(crate) user_bytes: AtomicU64,
+    /// That found something.
     pub(crate) gets: AtomicU64,
+    /// That did not, or only asked.
+    pub(crate) checks: AtomicU64,
     pub(crate) seeks: AtomicU64,
     pub(crate) deletes_stepped_over: AtomicU64,
     pub(crate) attaches: AtomicU64,
@@ -34,6 +37,11 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Reads that found something, about.
+    pub(crate) fn found(&self) -> u64 {
+        self.gets.load(Ordering::Relaxed) + self.seeks.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add_flush(&self, stats: &JobStats) {
@@ -61,7 +69,7 @@ impl Counters {
         stats.commits = get(&self.commits);
         stats.messages = get(&self.messages);
         stats.user_bytes = get(&self.user_bytes);
-        stats.gets = get(&self.gets);
+        stats.gets = get(&self.gets) + get(&self.checks);
         stats.seeks = get(&self.seeks);
         stats.deletes_stepped_over = get(&self.deletes_stepped_over);
         stats.attaches = get(&self.attaches);

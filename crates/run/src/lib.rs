@@ -17,6 +17,7 @@ mod count;
 mod cursor;
 pub mod format;
 mod index;
+mod keep;
 mod output;
 mod read;
 mod reader;

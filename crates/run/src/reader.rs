@@ -15,6 +15,7 @@ use frondb_space::Space;
 
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
+use crate::keep::Demand;
 use crate::read::{Span, locate, read_span};
 use crate::writer::filter_hash;
 
@@ -69,8 +70,19 @@ pub struct RunEnv {
     pub cache: Arc<Cache<Cached>>,
     /// The one memory budget.
     pub budget: Arc<Budget>,
+    /// Whether blocks are worth keeping as they are written.
+    pub(crate) demand: Demand,
     /// Counters.
     pub stats: RunStats,
+}
+
+impl RunEnv {
+    /// The handles, with all counters at 0.
+    #[must_use]
+    pub fn new(space: Arc<Space>, cache: Arc<Cache<Cached>>, budget: Arc<Budget>) -> Arc<Self> {
+        let (demand, stats) = (Demand::default(), RunStats::default());
+        Arc::new(Self { space, cache, budget, demand, stats })
+    }
 }
 
 /// An immutable run. Thread-safe; dropped by its last holder.

@@ -2,12 +2,15 @@
 
 use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
 use frondb_core::checksum::xxh3;
+use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::{FilterBuilder, FilterKind};
 
 use crate::format::RunMeta;
 use crate::index::IndexBuilder;
+use crate::keep::Keeper;
 use crate::output::Output;
+use crate::reader::RunEnv;
 
 /// How a run is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +47,8 @@ pub struct RunWriter {
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
     frame: Vec<u8>,
+    /// None if nothing is kept in the cache.
+    keeper: Option<Keeper>,
     meta: RunMeta,
     /// Last key of the block before, once one was closed.
     boundary: Option<Vec<u8>>,
@@ -67,6 +72,7 @@ impl RunWriter {
             index: IndexBuilder::default(),
             filter,
             frame: Vec::new(),
+            keeper: None,
             meta: RunMeta {
                 id,
                 tree,
@@ -91,6 +97,14 @@ impl RunWriter {
             boundary: None,
             options,
         }
+    }
+
+    /// Keeps what it writes in the cache as long as that has room and not more was kept than was read:
+    /// `reads` that found something, since the engine was opened. Before the first message.
+    #[must_use]
+    pub fn keeping(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
+        self.keeper = Some(Keeper::new(Arc::clone(env), self.meta.id, reads));
+        self
     }
 
     /// Messages so far.
@@ -174,6 +188,9 @@ impl RunWriter {
         let entries = self.builder.len() as u64;
         self.frame.clear();
         self.builder.finish(&mut self.frame)?;
+        if let Some(keeper) = &self.keeper {
+            keeper.block(self.index.count(), &self.frame)?;
+        }
         self.index.end_block(self.frame.len() as u64, entries);
         output.write(&self.frame)
     }
@@ -197,11 +214,17 @@ impl RunWriter {
         encode_frame(BlockKind::Index, Codec::Zstd(1), &self.index.finish(), &mut self.frame)?;
         self.meta.index_bytes = self.frame.len() as u32;
         output.write(&self.frame)?;
+        if let Some(keeper) = &self.keeper {
+            keeper.index(&self.frame, self.meta.blocks, self.meta.blocks_bytes)?;
+        }
         if let Some(filter) = self.filter.take() {
             self.frame.clear();
             encode_frame(BlockKind::Filter, Codec::None, &filter.finish(), &mut self.frame)?;
             self.meta.filter_bytes = self.frame.len() as u32;
             output.write(&self.frame)?;
+            if let Some(keeper) = &self.keeper {
+                keeper.filter(&self.frame)?;
+            }
         }
         self.meta.extents = output.end_run();
         Ok(Some(self.meta))

@@ -16,7 +16,7 @@ use frondb_core::sync::atomic::AtomicU64;
 use frondb_core::{Chunk, Direction, MessageKind, NodeId, Result, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::{FilterBuilder, FilterKind};
-use frondb_run::{ReadMode, RunCursor, RunEnv, RunStats};
+use frondb_run::{ReadMode, RunCursor, RunEnv};
 use frondb_space::{Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::Surgeon;
@@ -92,9 +92,10 @@ impl Bench {
         let env = JobEnv {
             tree,
             options: TrunkOptions::default(),
-            run_env: Arc::new(RunEnv { space, cache, budget, stats: RunStats::default() }),
+            run_env: RunEnv::new(space, cache, budget),
             run_ids: Arc::new(AtomicU64::new(0)),
             update: None,
+            reads: 0,
             reserved: false,
         };
         let root = Node::empty_leaf(NodeId(0), Key::from([]), None);

@@ -45,6 +45,8 @@ pub struct JobEnv {
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
+    /// Reads that found something, when the job was made: whether its blocks are worth keeping in the cache.
+    pub reads: u64,
     /// Whether the output may use the space that is kept for a full disk (rule 25).
     pub reserved: bool,
     /// The tree's update function.
@@ -309,7 +311,8 @@ impl Job {
     fn begin_run(&mut self) {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = self.run_options();
-        self.writer = Some(RunWriter::new(id, self.env.tree, options, self.per_entry_seqs));
+        let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs);
+        self.writer = Some(writer.keeping(&self.env.run_env, self.env.reads));
     }
 
     fn run_options(&self) -> RunOptions {

@@ -17,7 +17,7 @@ use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
 use frondb_merge::{Found, Lookup, Own, VisibleMerge, VisibleOptions};
 use frondb_run::format::ValueRef;
-use frondb_run::{RunEnv, RunOptions, RunStats};
+use frondb_run::{RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
 
@@ -70,9 +70,9 @@ fn world(seed: u64) -> World {
     let space = Space::open(Arc::new(device), options, []).unwrap();
     let budget = Budget::new(64 << 20);
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-    let runs = RunEnv { space: Arc::clone(&space), cache, budget, stats: RunStats::default() };
+    let runs = RunEnv::new(Arc::clone(&space), cache, budget);
     let env = SpillEnv {
-        runs: Arc::new(runs),
+        runs,
         run_ids: Arc::default(),
         index_budget: Budget::new(u64::MAX),
         runs_max: Arc::new(AtomicUsize::new(5)),

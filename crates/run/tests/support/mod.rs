@@ -10,9 +10,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
-use frondb_run::{
-    Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunStats, RunWriter,
-};
+use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 
 /// A message as tests write it down.
@@ -52,7 +50,7 @@ impl Fixture {
         let space = Space::open(Arc::new(device.clone()), options, []).unwrap();
         let budget = Budget::new(64 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-        let env = Arc::new(RunEnv { space, cache, budget, stats: RunStats::default() });
+        let env = RunEnv::new(space, cache, budget);
         Self { device, env, next_id: AtomicU64::new(1) }
     }
 

@@ -14,7 +14,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
-use frondb_run::{Output, Run, RunEnv, RunStats, RunWriter};
+use frondb_run::{Output, Run, RunEnv, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
@@ -81,9 +81,10 @@ impl Lab {
         let space = Space::open(Arc::new(device.clone()), space_options, []).unwrap();
         let budget = Budget::new(16 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-        let run_env = Arc::new(RunEnv { space, cache, budget, stats: RunStats::default() });
+        let run_env = RunEnv::new(space, cache, budget);
         let run_ids = Arc::new(AtomicU64::new(0));
-        let env = JobEnv { tree: TREE, options, run_env, run_ids, update, reserved: false };
+        let env =
+            JobEnv { tree: TREE, options, run_env, run_ids, update, reads: 0, reserved: false };
         let root = Node::empty_leaf(NodeId(0), Arc::from([]), None);
         Self {
             device,

@@ -1,0 +1,130 @@
+//! What is kept in the cache as it is written, so that readers of what a job replaced find the new
+//! blocks where the old ones were.
+//!
+//! ```text
+//!   a block of a job -- room in the cache? -- as many reads as blocks? --> decoded and kept
+//!                               | no                    | no
+//!                               +-----------------------+---> on the device only
+//! ```
+//!
+//! Without it a table that fits memory is read from the device again after each job that rewrites it.
+//! It evicts next to nothing, and where nobody reads it costs nothing: what it costs to decode a block is
+//! what the reader it spares would have paid, with a wait on top.
+
+use frondb_block::{Block, BlockKind, Place, decode_frame};
+use frondb_cache::{CacheKey, Priority};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{Error, Result, RunId};
+use frondb_filter::FilterReader;
+
+use crate::index::BlockIndex;
+use crate::reader::{Cached, RunEnv};
+
+/// Blocks that may be kept on behalf of reads that lie back.
+const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
+
+/// The place of what is about to be written.
+const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
+
+/// How many blocks were kept, against how often somebody read.
+#[derive(Debug, Default)]
+pub(crate) struct Demand {
+    /// In reads: each pays for one block.
+    spent: AtomicU64,
+}
+
+impl Demand {
+    /// Whether one of the `reads` so far pays for a block; it is then spent.
+    fn take(&self, reads: u64) -> bool {
+        let spend = |spent: u64| {
+            let spent = spent.max(reads.saturating_sub(CREDIT_BLOCKS_MAX));
+            (spent < reads).then_some(spent + 1)
+        };
+        self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
+    }
+}
+
+/// Keeps parts of one run. Those of a run that is never finished are evicted in time: run ids are not reused.
+pub(crate) struct Keeper {
+    env: Arc<RunEnv>,
+    run: RunId,
+    /// Reads of the engine when the job was made.
+    reads: u64,
+}
+
+impl Keeper {
+    pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64) -> Self {
+        Self { env, run, reads }
+    }
+
+    /// Keeps data block `number`, if that is worth it.
+    ///
+    /// # Errors
+    /// Corruption if the frame is not what a reader would accept: nothing of it may be written then.
+    pub(crate) fn block(&self, number: u32, frame: &[u8]) -> Result<()> {
+        if !self.is_worth(frame) {
+            return Ok(());
+        }
+        let block = Block::decode(frame, &UNWRITTEN)?;
+        let bytes = block.memory_bytes();
+        self.insert(number, Cached::Block(block), bytes, Priority::Data);
+        Ok(())
+    }
+
+    /// Keeps the block index, of `blocks` blocks of `blocks_bytes`; errors as [`block`](Self::block).
+    pub(crate) fn index(&self, frame: &[u8], blocks: u32, blocks_bytes: u64) -> Result<()> {
+        if !self.is_worth(frame) {
+            return Ok(());
+        }
+        let payload = decode_frame(frame, BlockKind::Index, &UNWRITTEN)?;
+        let index = BlockIndex::decode(&payload, blocks, blocks_bytes)
+            .map_err(|_| Error::internal("a block index that contradicts itself"))?;
+        let bytes = index.memory_bytes();
+        self.insert(CacheKey::INDEX, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
+        Ok(())
+    }
+
+    /// Keeps the filter; errors as [`block`](Self::block).
+    pub(crate) fn filter(&self, frame: &[u8]) -> Result<()> {
+        if !self.is_worth(frame) {
+            return Ok(());
+        }
+        let filter = FilterReader::open(decode_frame(frame, BlockKind::Filter, &UNWRITTEN)?)?;
+        let bytes = filter.memory_bytes();
+        self.insert(CacheKey::FILTER, Cached::Filter(Arc::new(filter)), bytes, Priority::Meta);
+        Ok(())
+    }
+
+    /// Whether there is room and demand. Decoded it takes more room, which it then makes by itself.
+    fn is_worth(&self, frame: &[u8]) -> bool {
+        self.env.cache.room() >= frame.len() as u64 && self.env.demand.take(self.reads)
+    }
+
+    fn insert(&self, block: u32, value: Cached, bytes: usize, priority: Priority) {
+        self.env.cache.insert(CacheKey::block(self.run, block), value, bytes as u64, priority);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_read_pays_for_one_block() {
+        let demand = Demand::default();
+        assert!(!demand.take(0), "nobody reads");
+        let kept = |reads| (0..1_000_000).take_while(|_| demand.take(reads)).count() as u64;
+        assert_eq!(kept(10), 10);
+        assert_eq!(kept(10), 0);
+        assert_eq!(kept(15), 5);
+    }
+
+    #[test]
+    fn reads_of_long_ago_pay_for_few() {
+        let demand = Demand::default();
+        let kept = |reads| (0..1_000_000).take_while(|_| demand.take(reads)).count() as u64;
+        assert_eq!(kept(1 << 40), CREDIT_BLOCKS_MAX);
+        assert_eq!(kept((1 << 40) + 7), 7);
+    }
+}

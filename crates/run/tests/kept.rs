@@ -1,0 +1,86 @@
+//! What is written while others read is found in the cache, as it would be found on the device.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use frondb_core::{Direction, TreeId};
+use frondb_run::{ReadMode, Run, RunWriter};
+use support::{Entry, Fixture, get, options, put, scan};
+
+/// Of about 64 KiB.
+fn entries() -> Vec<Entry> {
+    (0..200u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 300])).collect()
+}
+
+/// A run of blocks of 1,000 bytes that are kept for the sake of so many reads.
+fn kept_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
+    let mut output = fixture.output(0);
+    let writer = RunWriter::new(fixture.next_id(), TreeId(3), options(1000), true);
+    let mut writer = writer.keeping(&fixture.env, reads_of_rows);
+    for entry in entries() {
+        writer.add(&mut output, &entry.key, entry.seq, entry.kind, &entry.value).unwrap();
+    }
+    let meta = writer.finish(&mut output).unwrap().unwrap();
+    output.finish().unwrap();
+    fixture.open(meta, None)
+}
+
+fn reads(fixture: &Fixture) -> u64 {
+    fixture.env.stats.reads.load(Ordering::Relaxed)
+}
+
+#[test]
+fn what_is_kept_is_what_the_device_has() {
+    let fixture = Fixture::new();
+    let run = kept_run(&fixture, 1000);
+    let before = reads(&fixture);
+    assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
+    for entry in entries() {
+        assert_eq!(get(&run, &entry.key, u64::MAX).unwrap(), [entry]);
+    }
+    assert_eq!(reads(&fixture), before, "a block was not kept");
+    // The device has the same.
+    fixture.env.cache.clear();
+    assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
+    assert!(reads(&fixture) > before);
+    run.verify().unwrap();
+}
+
+#[test]
+fn no_more_is_kept_than_was_read() {
+    let fixture = Fixture::new();
+    let _run = kept_run(&fixture, 0);
+    assert_eq!(fixture.env.cache.stats().items, 0);
+    let _run = kept_run(&fixture, 5);
+    assert_eq!(fixture.env.cache.stats().items, 5);
+    let _run = kept_run(&fixture, 7);
+    assert_eq!(fixture.env.cache.stats().items, 7);
+}
+
+#[test]
+fn nothing_is_evicted_for_what_is_only_written() {
+    let fixture = Fixture::new();
+    let budget = &fixture.env.budget;
+    let room = fixture.env.cache.room();
+    let part = frondb_core::budget::Part::Work;
+    let _others = budget.reserve(part, room - 10_000);
+    let before = fixture.env.cache.stats();
+    let _run = kept_run(&fixture, 1000);
+    let after = fixture.env.cache.stats();
+    assert!(after.items > before.items, "there was room for a few");
+    assert!(after.evictions <= before.evictions + 1, "{before:?} {after:?}");
+}
+
+#[test]
+fn a_run_that_goes_takes_what_was_kept_along() {
+    let fixture = Fixture::new();
+    let items = fixture.env.cache.stats().items;
+    let run = kept_run(&fixture, 1000);
+    assert!(fixture.env.cache.stats().items > items);
+    run.kill();
+    drop(run);
+    assert_eq!(fixture.env.cache.stats().items, items);
+}
