@@ -193,6 +193,14 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
+/// How many bytes the frame that begins with `header` decompresses to; nothing is verified. `None` if the
+/// header is cut short.
+#[must_use]
+pub fn frame_raw_len(header: &[u8]) -> Option<usize> {
+    let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;
+    Some(u32::from_le_bytes([header[20], header[21], header[22], header[23]]) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +213,8 @@ mod tests {
         let mut frame = Vec::new();
         encode_frame(BlockKind::Index, Codec::Zstd(1), &raw, &mut frame).unwrap();
         assert_eq!(frame_len(&frame), Some(frame.len()));
+        assert_eq!(frame_raw_len(&frame), Some(raw.len()));
+        assert_eq!(frame_raw_len(&frame[..FRAME_HEADER_BYTES - 1]), None);
         assert_eq!(&*decode_frame(&frame, BlockKind::Index, &PLACE).unwrap(), &raw[..]);
         for bit in 0..frame.len() * 8 {
             frame[bit / 8] ^= 1 << (bit % 8);

@@ -5,13 +5,14 @@ use frondb_core::mem::Buf;
 use frondb_core::{Chunk, SeqNo};
 
 use crate::format::CHECKSUM_BYTES;
-use crate::{Block, BlockKind, Place, decode_frame, frame_len};
+use crate::{Block, BlockKind, Place, decode_frame, frame_len, frame_raw_len};
 
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
 
 /// Any bytes as a frame of each kind, as they are and with the checksum made right.
 pub fn frame(data: &[u8]) {
     let _ = frame_len(data);
+    let _ = frame_raw_len(data);
     for kind in [BlockKind::Data, BlockKind::Index, BlockKind::Filter] {
         let _ = decode_frame(data, kind, &PLACE);
     }

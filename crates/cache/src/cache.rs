@@ -133,6 +133,15 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         self.make_room(0, own);
     }
 
+    /// [`insert`](Self::insert) if nothing has to be evicted for it. Returns whether it was done.
+    pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) -> bool {
+        let fits = bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room();
+        if fits {
+            self.insert(key, value, bytes, priority);
+        }
+        fits
+    }
+
     /// Removes one key and returns its value.
     pub fn remove(&self, key: CacheKey) -> Option<V> {
         let hash = key.hash64();

@@ -34,7 +34,7 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
 /// More than the edit of an install takes.
-const EDIT_BYTES: u64 = 128 << 10;
+const EDIT_BYTES: u64 = 512 << 10;
 
 /// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
 /// thousands of small trees should not be written again for every row that goes.
@@ -145,9 +145,7 @@ impl Shared {
         }
         if !self.env.manifest.has_reserve() || !self.env.wal.has_reserve() {
             // Log and manifest must go on for deletes to be possible.
-            if let Err(error) = self.env.runs.space.lend_reserve(LEND_BYTES) {
-                tracing::warn!(%error, "the space kept for a full disk cannot be used");
-            }
+            self.lend_reserve();
         }
         self.plan_failed();
         let due = self.work.due();
@@ -158,6 +156,14 @@ impl Shared {
                 self.env.set_full(None);
             }
         });
+        // What failed since, and found the disk still full: see `plan_again`.
+        self.plan_failed();
+    }
+
+    fn lend_reserve(&self) {
+        if let Err(error) = self.env.runs.space.lend_reserve(LEND_BYTES) {
+            tracing::warn!(%error, "the space kept for a full disk cannot be used");
+        }
     }
 
     /// Plans again what failed for want of space.
@@ -186,7 +192,10 @@ impl Shared {
     fn tidy_space(&self) -> Result<()> {
         while let Some(tail) = self.env.runs.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.env.is_closed();
-            if !goes_on || !move_one(&self.env, &self.work, tail)? {
+            if !goes_on
+                || !self.env.manifest.has_reserve()
+                || !move_one(&self.env, &self.work, tail)?
+            {
                 break;
             }
         }
@@ -219,7 +228,8 @@ impl Shared {
             Task::Flush(tree) => self.begin_flush(&tree),
             Task::Plan(tree, planned) => {
                 let key = (tree.id, planned.node);
-                match MergeJob::begin(&self.env, &tree, planned) {
+                let begun = self.make_room_for_edit();
+                match begun.and_then(|()| MergeJob::begin(&self.env, &tree, planned)) {
                     Ok(Some(Begun::Job(job))) => self.drive(Running::Merge(job)),
                     Ok(Some(Begun::Done(installed))) => {
                         self.settle(&tree, installed);
@@ -244,7 +254,7 @@ impl Shared {
     }
 
     fn begin_flush(&self, tree: &Arc<TreeCore>) {
-        match attach::flush(&self.env, tree) {
+        match self.make_room_for_edit().and_then(|()| attach::flush(&self.env, tree)) {
             Ok(None) => {}
             Ok(Some(installed)) => {
                 self.settle(tree, installed);
@@ -293,10 +303,8 @@ impl Shared {
 
     /// Something more urgent waits.
     fn set_aside(&self, job: Running) {
-        if self.env.full().is_some() && !job.frees_space() {
+        if let Some(job) = self.work.park(job) {
             self.take_back(job);
-        } else {
-            self.work.park(job);
         }
     }
 
@@ -307,7 +315,7 @@ impl Shared {
         if manifest.has_reserve() {
             return Ok(());
         }
-        self.env.runs.space.lend_reserve(LEND_BYTES)?;
+        self.lend_reserve();
         if manifest.make_room(EDIT_BYTES)? {
             return Ok(());
         }

@@ -132,7 +132,7 @@ struct Sum {
     entries: u64,
     /// Deletes among them.
     deletes: u64,
-    /// Messages of bases.
+    /// Messages of bases, each the only one of its key there.
     base: u64,
     disk_bytes: u64,
     /// Some node has range deletes, whose effect is not in the sums.
@@ -308,7 +308,7 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
         let totals = &node.totals;
         sum.entries += totals.entries;
         sum.deletes += totals.deletes;
-        sum.base += share(totals.entries, totals.base_raw_bytes, totals.raw_bytes);
+        sum.base += totals.base_keys;
         sum.disk_bytes += totals.disk_bytes;
         return Ok(());
     }
@@ -329,7 +329,7 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
         sum.entries += entries;
         sum.deletes += share(meta.deletes, entries, meta.entries);
         sum.rough |= meta.deletes > 0 && entries < meta.entries;
-        sum.base += if i >= above { entries } else { 0 };
+        sum.base += if i >= above && meta.one_a_key { entries } else { 0 };
         sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
     }
     for child in node.children() {
@@ -347,7 +347,8 @@ pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
     Ok(range_messages(version, range)?.all)
 }
 
-/// About how many messages of the range are consolidated: each has a key of its own.
+/// About how many messages of the range are consolidated: each has a key of its own. Those of
+/// bases with several for a key, which open snapshots kept, are not among them.
 pub(crate) fn consolidated(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
     let mut sum = Sum::default();
     add(&version.trunk.root, lo, hi, &mut sum)?;

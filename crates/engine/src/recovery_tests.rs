@@ -25,6 +25,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         min_seq: SeqNo(1),
         max_seq: SeqNo(seq),
         per_entry_seqs: false,
+        one_a_key: true,
         seq_shift: 0,
         writes: 1,
         first_key: (*b"a").into(),

@@ -144,15 +144,13 @@ pub(crate) fn count_first(
         return Ok(FirstEntries::default());
     }
     let cursors = cursors_in_memory(version, snapshot, lo, hi);
-    let in_memory = to_go_over(&cursors);
-    if in_memory <= HOT_FACTOR * max_keys
-        && let Some(count) = count_single(version, &cursors, lo, hi)?
-    {
+    let is_hot = to_go_over(&cursors) > HOT_FACTOR.saturating_mul(max_keys);
+    if !is_hot && let Some(count) = count_single(version, &cursors, lo, hi)? {
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
     let range = InMemory { cursors, lo, hi };
     // Keys that lie in many arrays: a few of them may do.
-    if in_memory > HOT_FACTOR * max_keys && max_keys > LEAST_SAMPLE * HOT_SHARE {
+    if is_hot && max_keys > LEAST_SAMPLE * HOT_SHARE {
         let few = max_keys / HOT_SHARE - 1;
         let first = count_or_estimate(version, snapshot, &range, few)?;
         if first.is_all || first.is_estimate {
@@ -226,7 +224,7 @@ pub(crate) fn count_short(
 
 /// Whether counts tell that the range has several times as many keys. They are estimates within blocks.
 fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
-    Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR * max_keys)
+    Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR.saturating_mul(max_keys))
 }
 
 /// What a reader has to go over in each memtable.

@@ -184,12 +184,17 @@ impl Work {
         state.stopped || state.waiting_rank().is_some_and(|waiting| waiting < rank)
     }
 
-    /// A job goes back to the queue.
-    pub(crate) fn park(&self, job: Running) {
+    /// A job goes back to the queue; or to its worker, if it may not go on before there is space: it is
+    /// to end then, as those that [`hold`](Self::hold) returns.
+    pub(crate) fn park(&self, job: Running) -> Option<Running> {
         let mut state = self.state.lock();
+        if !state.may_resume(&job) {
+            return Some(job);
+        }
         state.running -= 1;
         state.parked.push(job);
         self.changed.notify_all();
+        None
     }
 
     /// A flush of `tree` is over that made nothing durable; `more` says whether it has another frozen

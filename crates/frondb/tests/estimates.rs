@@ -74,6 +74,20 @@ fn assert_close(tree: &Tree, what: &str) {
     }
 }
 
+/// Parts of a hundred keys.
+fn hundreds() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    (0..20).map(|i| (key(i * N / 20), key(i * N / 20 + 100)))
+}
+
+/// A hundred keys in one place are counted, not estimated.
+fn assert_counted(tree: &Tree, what: &str) {
+    for (lo, hi) in hundreds() {
+        let found = tree.count_first(&lo, Some(&hi), 128).unwrap();
+        let exact = found.is_all && !found.is_estimate && found.count == 100;
+        assert!(exact, "{what}: {found:?}");
+    }
+}
+
 /// Runs `work` on a tree with N keys, in every place that the keys and the work may be.
 fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     for (flush_keys, flush_work) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -85,9 +99,11 @@ fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
         let what = format!("{what}, keys flushed {flush_keys}, rest flushed {flush_work}");
         write(&db, N, put(&tree, 0));
         assert_close(&tree, "keys alone");
+        assert_counted(&tree, "keys alone");
         if flush_keys {
             db.flush().unwrap();
             assert_close(&tree, "keys alone, flushed");
+            assert_counted(&tree, "keys alone, flushed");
         }
         work(&db, &tree);
         assert_close(&tree, &what);
@@ -120,6 +136,35 @@ fn overwrites_add_nothing() {
             db.flush().unwrap();
         }
     });
+}
+
+#[test]
+fn what_snapshots_keep_is_not_counted() {
+    everywhere("overwrites under snapshots", |db, tree| {
+        let mut snapshots = Vec::new();
+        for _ in 0..2 {
+            snapshots.push(db.snapshot().unwrap());
+            write(db, N, put(tree, 0));
+            db.flush().unwrap();
+            db.wait_settled().unwrap();
+            assert_close(tree, "overwritten under a snapshot");
+            assert_counted(tree, "overwritten under a snapshot");
+        }
+    });
+}
+
+#[test]
+fn keys_that_are_written_all_the_time_are_estimated() {
+    let dir = TempDir::new("estimates");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    for _ in 0..8 {
+        write(&db, N, put(&tree, 0));
+    }
+    for (lo, hi) in hundreds() {
+        let found = tree.count_first(&lo, Some(&hi), 128).unwrap();
+        assert!(found.is_estimate && (80..=125).contains(&found.count), "{found:?}");
+    }
 }
 
 #[test]
@@ -164,6 +209,11 @@ fn few_keys_may_be_asked_for() {
                 false => first.count <= max_keys || first.is_all && first.count == 100,
             };
             assert!(is_true, "{max_keys} keys: {first:?}");
+        }
+        // None is too many to ask for.
+        for max_keys in [1 << 62, 1 << 63, u64::MAX] {
+            let first = tree.count_first(&key(0), Some(&key(100)), max_keys).unwrap();
+            assert!(first.is_all && first.count == 100, "{max_keys} keys: {first:?}");
         }
     });
 }

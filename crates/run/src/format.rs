@@ -3,7 +3,7 @@
 //! Metadata (all integers varints unless said otherwise):
 //!
 //! ```text
-//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted), writes (u8)
+//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted, bit 2 one message a key), writes (u8)
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
@@ -35,6 +35,8 @@ const FLAG_PER_ENTRY_SEQS: u8 = 1;
 /// Metadata flag: the SeqNos stored with messages are local numbers of a transaction; what is to be
 /// added to them follows.
 const FLAG_SHIFTED: u8 = 2;
+/// Metadata flag beside per-entry seqs: no key has several messages.
+const FLAG_ONE_A_KEY: u8 = 4;
 
 /// Everything the manifest keeps of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +72,9 @@ pub struct RunMeta {
     /// Whether each message carries its own SeqNo, because a snapshot lay below `max_seq` when
     /// the run was written.
     pub per_entry_seqs: bool,
+    /// Whether no key has several messages, as it may for the sake of snapshots. Always so where no
+    /// message carries its own SeqNo.
+    pub one_a_key: bool,
     /// What is added to every SeqNo that is stored with a message: not 0 only for a run that was
     /// written with a transaction's local numbers ([`attached`](Self::attached)).
     pub seq_shift: u64,
@@ -107,7 +112,11 @@ impl RunMeta {
         put_varint(out, u64::from(self.tree.get()));
         let flag = |set, flag| if set { flag } else { 0 };
         let shifted = self.seq_shift != 0;
-        out.push(flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS) | flag(shifted, FLAG_SHIFTED));
+        out.push(
+            flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS)
+                | flag(shifted, FLAG_SHIFTED)
+                | flag(self.per_entry_seqs && self.one_a_key, FLAG_ONE_A_KEY),
+        );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
         for extent in &self.extents {
@@ -143,7 +152,7 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED) != 0 {
+        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_ONE_A_KEY) != 0 {
             return Err(Truncated);
         }
         let writes = input.u8()?;
@@ -171,13 +180,15 @@ impl RunMeta {
             min_seq: SeqNo(input.varint()?),
             max_seq: SeqNo(input.varint()?),
             per_entry_seqs: flags & FLAG_PER_ENTRY_SEQS != 0,
+            one_a_key: flags & FLAG_PER_ENTRY_SEQS == 0 || flags & FLAG_ONE_A_KEY != 0,
             writes,
             first_key: input.bytes()?.into(),
             last_key: input.bytes()?.into(),
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
         };
-        // Written only where it means something.
-        if flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
+        // Both are written only where they mean something.
+        let needless = flags & FLAG_ONE_A_KEY != 0 && !meta.per_entry_seqs;
+        if needless || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
             return Err(Truncated);
         }
         if meta.is_sound() { Ok(meta) } else { Err(Truncated) }
@@ -297,6 +308,7 @@ mod tests {
             min_seq: SeqNo(40),
             max_seq: SeqNo(1000),
             per_entry_seqs: true,
+            one_a_key: false,
             seq_shift: 0,
             writes: 2,
             first_key: Box::from(*b"aa"),
@@ -335,6 +347,18 @@ mod tests {
     }
 
     #[test]
+    fn one_message_a_key_is_a_flag_beside_seqs_of_their_own() {
+        for (per_entry_seqs, one_a_key, flags) in
+            [(true, false, 1), (true, true, 5), (false, true, 0)]
+        {
+            let (meta, mut out) = (RunMeta { per_entry_seqs, one_a_key, ..meta() }, Vec::new());
+            meta.encode(&mut out);
+            assert_eq!(out[3], flags);
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(meta));
+        }
+    }
+
+    #[test]
     fn an_attached_run_has_one_field_more() {
         let (local, mut plain, mut out) = (meta(), Vec::new(), Vec::new());
         let attached = local.attached(SeqNo(500));
@@ -344,7 +368,8 @@ mod tests {
         assert_eq!((out[3], &out[out.len() - 2..]), (3, &b"\xf4\x03"[..]));
         assert_eq!(attached.attached(SeqNo(1)).seq_shift, 501);
         // Where one SeqNo stands for all, nothing is stored that could be shifted.
-        let attached = RunMeta { per_entry_seqs: false, ..local }.attached(SeqNo(500));
+        let attached =
+            RunMeta { per_entry_seqs: false, one_a_key: true, ..local }.attached(SeqNo(500));
         assert_eq!((attached.seq_shift, attached.max_seq), (0, SeqNo(1500)));
         attached.encode(&mut plain);
         assert_eq!((plain[3], plain.len()), (0, out.len() - 2));
@@ -370,9 +395,11 @@ mod tests {
         refused(|meta| (meta.seq_shift, meta.per_entry_seqs) = (1, false));
         refused(|meta| meta.first_key = Box::from(*b"zz"));
         refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
-        let mut out = Vec::new();
-        meta().encode(&mut out);
-        out[3] = 4;
-        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated), "an unknown flag");
+        for (flags, what) in [(8, "an unknown flag"), (4, "one that says nothing")] {
+            let mut out = Vec::new();
+            meta().encode(&mut out);
+            out[3] = flags;
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated), "{what}");
+        }
     }
 }

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Without it a table that fits memory is read from the device again after each job that rewrites it.
-//! It evicts next to nothing, and where nobody reads it costs nothing: what it costs to decode a block is
+//! It evicts nothing, and where nobody reads it costs nothing: what it costs to decode a block is
 //! what the reader it spares would have paid, with a wait on top.
 
-use frondb_block::{Block, BlockKind, Place, decode_frame};
+use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +23,9 @@ use crate::reader::{Cached, RunEnv};
 
 /// Blocks that may be kept on behalf of reads that lie back.
 const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
+
+/// More than a block or an index takes in memory, as a multiple of its raw bytes.
+const READER_FACTOR: u64 = 2;
 
 /// The place of what is about to be written.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
@@ -96,13 +99,17 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether there is room and demand. Decoded it takes more room, which it then makes by itself.
+    /// Whether there is demand, and room for what the frame holds with the tables of its reader. Where
+    /// there is none, nothing is decoded.
     fn is_worth(&self, frame: &[u8]) -> bool {
-        self.env.cache.room() >= frame.len() as u64 && self.env.demand.take(self.reads)
+        let raw_len = frame_raw_len(frame).unwrap_or(usize::MAX) as u64;
+        let room = self.env.cache.room() / READER_FACTOR;
+        room >= raw_len && self.env.demand.take(self.reads)
     }
 
     fn insert(&self, block: u32, value: Cached, bytes: usize, priority: Priority) {
-        self.env.cache.insert(CacheKey::block(self.run, block), value, bytes as u64, priority);
+        let key = CacheKey::block(self.run, block);
+        self.env.cache.insert_in_room(key, value, bytes as u64, priority);
     }
 }
 

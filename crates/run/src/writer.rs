@@ -89,6 +89,7 @@ impl RunWriter {
                 min_seq: SeqNo::MAX,
                 max_seq: SeqNo::MIN,
                 per_entry_seqs,
+                one_a_key: true,
                 seq_shift: 0,
                 writes: options.writes,
                 first_key: Box::default(),
@@ -144,6 +145,9 @@ impl RunWriter {
     ) -> Result<()> {
         if key.len() + value.len() >= self.options.block_bytes && !self.builder.is_empty() {
             self.end_block(output)?;
+        }
+        if self.meta.per_entry_seqs && self.meta.entries > 0 && self.last_key() == key {
+            self.meta.one_a_key = false;
         }
         if self.builder.is_empty() {
             self.begin_block(key);

@@ -109,6 +109,9 @@ pub struct NodeTotals {
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
+    /// Messages of bases where each is known to be the only one of its key: not where open snapshots
+    /// kept several.
+    pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
 }
@@ -130,6 +133,7 @@ impl NodeTotals {
         self.deletes += other.deletes;
         self.raw_bytes += other.raw_bytes;
         self.base_raw_bytes += other.base_raw_bytes;
+        self.base_keys += other.base_keys;
         self.disk_bytes += other.disk_bytes;
     }
 }
@@ -177,6 +181,9 @@ impl Node {
                 for view in base {
                     totals.add_view(view);
                     totals.base_raw_bytes += view.raw_bytes();
+                    if view.run.meta().one_a_key {
+                        totals.base_keys += view.entries();
+                    }
                 }
             }
             Body::Inner { children } => {
