@@ -693,6 +693,25 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
     });
 }
 
+/// Rule 25: a job that is set aside just when the disk is found full is not parked, or it would keep
+/// what it has written.
+#[test]
+fn no_job_is_parked_behind_a_full_disk() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (create(&engine, "t"), &engine.shared.work);
+    put(&engine, &tree, "key", Durability::Sync);
+    assert!(engine.shared.freeze(&tree.0));
+    let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
+    let job = FlushJob::begin(&engine.shared.env, &core).unwrap().unwrap();
+    assert!(work.hold(|| {}).is_empty());
+    let job = work.park(Running::Flush(Box::new(job)));
+    let job = job.expect("it takes space, and nothing may");
+    work.release(|| {});
+    assert!(work.park(job).is_none());
+    engine.flush().unwrap();
+    assert_eq!(tree.0.version().frozen.len(), 0);
+}
+
 /// Rule 24: what the process takes beside what its parts charge is charged ahead.
 #[test]
 fn the_allocator_is_charged_ahead() {
