@@ -62,16 +62,22 @@ pub(crate) struct ArrayBuilder {
     obsolete: usize,
     /// Whether older messages of the last slot's key are obsolete.
     settled: bool,
+    /// The second array while it is being made.
+    thinned: Option<Thinned>,
+}
+
+/// The slots that are not obsolete of the first so many.
+struct Thinned {
+    newest: Box<SortedArray>,
+    looked_at: usize,
+    settled: bool,
 }
 
 impl ArrayBuilder {
     /// An empty array with room for exactly `slots` slots.
     pub(crate) fn new(slots: usize, seqs: SeqSpan) -> Self {
-        let memory = Buf::packed(slots.max(1) * size_of::<Slot>());
-        let samples = Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS));
-        let filter = Filter::with_capacity(slots);
-        let array = SortedArray { memory, len: 0, samples, filter, seqs, newest: None };
-        Self { array, obsolete: 0, settled: false }
+        let array = SortedArray::with_room(slots, seqs);
+        Self { array, obsolete: 0, settled: false, thinned: None }
     }
 
     /// Appends slots, none before what is there.
@@ -84,38 +90,49 @@ impl ArrayBuilder {
             self.obsolete += usize::from(follows(last, slot, &mut self.settled, chunks));
             last = Some(slot);
         }
-        self.append(slots);
-    }
-
-    fn append(&mut self, slots: &[Slot]) {
-        let array = &mut self.array;
-        let to_sample = array.len.next_multiple_of(SAMPLE_SLOTS) - array.len;
-        let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
-        array.samples.extend(sampled.map(|slot| slot.bits()));
-        array.filter.add(slots);
-        let all: &mut [Slot] = bytemuck::cast_slice_mut(&mut array.memory);
-        all[array.len..array.len + slots.len()].copy_from_slice(slots);
-        array.len += slots.len();
+        self.array.append(slots);
     }
 
     /// Memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.array.bytes()
+        let thinned = self.thinned.as_ref().map_or(0, |thinned| thinned.newest.bytes());
+        self.array.bytes() + thinned
     }
 
-    pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
+    /// How many slots of the full array are to be looked at again, for one without what is obsolete.
+    pub(crate) fn left_to_thin(&self) -> usize {
         let len = self.array.len;
-        if self.obsolete >= OBSOLETE_MIN.max(len / 2) {
-            let mut newest = Self::new(len - self.obsolete, self.array.seqs);
-            let (mut last, mut settled) = (None, false);
-            for &slot in self.array.slots() {
-                if !follows(last, slot, &mut settled, chunks) {
-                    newest.append(&[slot]);
-                }
-                last = Some(slot);
-            }
-            self.array.newest = Some(Box::new(newest.array));
+        let looked_at = self.thinned.as_ref().map_or(0, |thinned| thinned.looked_at);
+        if self.obsolete < OBSOLETE_MIN.max(len / 2) { 0 } else { len - looked_at }
+    }
+
+    /// Looks at the next of them, `slots` at most.
+    pub(crate) fn thin(&mut self, slots: usize, chunks: &Chunks) {
+        let next = self.left_to_thin().min(slots);
+        if next == 0 {
+            return;
         }
+        let Self { array, obsolete, thinned, .. } = self;
+        let thinned = thinned.get_or_insert_with(|| Thinned {
+            newest: Box::new(SortedArray::with_room(array.len - *obsolete, array.seqs)),
+            looked_at: 0,
+            settled: false,
+        });
+        let (before, rest) = array.slots().split_at(thinned.looked_at);
+        let mut last = before.last().copied();
+        for &slot in &rest[..next] {
+            if !follows(last, slot, &mut thinned.settled, chunks) {
+                thinned.newest.append(&[slot]);
+            }
+            last = Some(slot);
+        }
+        thinned.looked_at += next;
+    }
+
+    /// The array, with what is [left to thin](Self::left_to_thin) done at once.
+    pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
+        self.thin(usize::MAX, chunks);
+        self.array.newest = self.thinned.map(|thinned| thinned.newest);
         Arc::new(self.array)
     }
 }
@@ -130,6 +147,27 @@ fn follows(last: Option<Slot>, slot: Slot, settled: &mut bool, chunks: &Chunks) 
 }
 
 impl SortedArray {
+    fn with_room(slots: usize, seqs: SeqSpan) -> Self {
+        Self {
+            memory: Buf::packed(slots.max(1) * size_of::<Slot>()),
+            len: 0,
+            samples: Vec::with_capacity(slots.div_ceil(SAMPLE_SLOTS)),
+            filter: Filter::with_capacity(slots),
+            seqs,
+            newest: None,
+        }
+    }
+
+    fn append(&mut self, slots: &[Slot]) {
+        let to_sample = self.len.next_multiple_of(SAMPLE_SLOTS) - self.len;
+        let sampled = slots.iter().skip(to_sample).step_by(SAMPLE_SLOTS);
+        self.samples.extend(sampled.map(|slot| slot.bits()));
+        self.filter.add(slots);
+        let all: &mut [Slot] = bytemuck::cast_slice_mut(&mut self.memory);
+        all[self.len..self.len + slots.len()].copy_from_slice(slots);
+        self.len += slots.len();
+    }
+
     #[inline]
     pub(crate) fn slots(&self) -> &[Slot] {
         &bytemuck::cast_slice(&self.memory)[..self.len]

@@ -67,7 +67,7 @@ struct Merge {
     /// Level of the output.
     level: u32,
     output: ArrayBuilder,
-    /// Slots paid for and not merged yet.
+    /// Slots paid for, and neither merged nor thinned yet.
     credit: usize,
 }
 
@@ -119,10 +119,9 @@ impl Tiers {
         }
         let mut extra = worth.min(READERS_SLOTS_MAX);
         for merge in self.merges.iter_mut().rev() {
-            let left = merge.left;
             let paid = inserted.saturating_mul(STEPS_PER_SLOT).saturating_add(extra);
-            merge.step(paid, chunks, &mut self.scratch);
-            extra = extra.saturating_sub(left - merge.left);
+            let spent = merge.step(paid, chunks, &mut self.scratch);
+            extra = extra.saturating_sub(spent);
         }
         while let Some(done) = self.merges.iter().position(Merge::is_done) {
             let merge = self.merges.swap_remove(done);
@@ -213,12 +212,14 @@ impl Merge {
     }
 
     fn is_done(&self) -> bool {
-        self.left == 0
+        self.left == 0 && self.output.left_to_thin() == 0
     }
 
-    fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) {
+    /// Merges, and then thins, what is paid for. Returns how many slots that were.
+    fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) -> usize {
         self.credit = self.credit.saturating_add(paid);
-        while !self.is_done() && self.credit >= STEP_SLOTS.min(self.left) {
+        let mut spent = 0;
+        while self.left > 0 && self.credit >= STEP_SLOTS.min(self.left) {
             scratch.clear();
             let progress = self.inputs.iter().zip(&self.done);
             let mut rests: Rests<'_> =
@@ -230,11 +231,68 @@ impl Merge {
             self.output.extend(scratch, chunks);
             self.left -= scratch.len();
             self.credit = self.credit.saturating_sub(scratch.len());
+            spent += scratch.len();
         }
+        if self.left == 0 {
+            let slots = self.output.left_to_thin().min(self.credit);
+            self.output.thin(slots, chunks);
+            self.credit -= slots;
+            spent += slots;
+        }
+        spent
     }
 }
 
 /// The level at which an array with this many slots begins.
 fn level_of(slots: usize) -> u32 {
     (slots / LEVEL_SLOTS_MIN).max(1).ilog(FAN_IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use frondb_core::{MessageKind, SeqNo};
+
+    use super::*;
+    use crate::arena::Arena;
+
+    const ROWS: u64 = 10_000;
+
+    /// An array of a message for each row.
+    fn write_all(arena: &mut Arena, tiers: &mut Tiers, from: u64) {
+        let slot =
+            |row: u64| arena.append(&row.to_be_bytes(), SeqNo(from + row), MessageKind::Put, b"");
+        let slots = (0..ROWS).map(slot).collect();
+        let seqs = SeqSpan { min: SeqNo(from), max: SeqNo(from + ROWS - 1) };
+        tiers.push(slots, seqs, &arena.chunks());
+    }
+
+    /// Rows that are written over and over: the second array, of the newest messages, costs as many slots
+    /// as the first, and is paid for as that is.
+    #[test]
+    fn no_insert_does_more_than_is_paid_for() {
+        let (mut arena, mut tiers) = (Arena::new(SeqNo(1)), Tiers::new());
+        for i in 0..FAN_IN as u64 {
+            write_all(&mut arena, &mut tiers, 1 + i * ROWS);
+        }
+        let (slots, inserted) = (FAN_IN * ROWS as usize, 100);
+        tiers.advance(0, 0, &arena.chunks());
+        assert_eq!(tiers.merges.len(), 1);
+        let mut paid = 0;
+        while !tiers.merges.is_empty() {
+            let to_do = |merge: &Merge| merge.left + merge.output.left_to_thin();
+            let before = to_do(&tiers.merges[0]);
+            tiers.advance(inserted, 0, &arena.chunks());
+            paid += inserted * STEPS_PER_SLOT;
+            let after = tiers.merges.first().map_or(0, to_do);
+            assert!(before.saturating_sub(after) <= STEP_SLOTS + inserted * STEPS_PER_SLOT);
+        }
+        assert!((2 * slots..2 * slots + STEP_SLOTS).contains(&paid), "{paid} for {slots}");
+        let [merged] = tiers.arrays() else { panic!("{} arrays", tiers.arrays().len()) };
+        assert_eq!(merged.slots().len(), slots);
+        let newest = merged.seen_by(SeqNo::MAX).slots();
+        assert_eq!(newest.len(), ROWS as usize);
+        let chunks = arena.chunks();
+        let oldest_of_newest = newest.iter().map(|slot| chunks.seq(*slot)).min();
+        assert_eq!(oldest_of_newest, Some(SeqNo(1 + (FAN_IN as u64 - 1) * ROWS)));
+    }
 }
