@@ -40,6 +40,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
         findings.extend(check_member(&layers, &members, member));
     }
     findings.extend(check_reasons(&external(&workspace), &reasons));
+    findings.extend(check_lock(&members, &read_toml(&root().join("fuzz/Cargo.lock"))?));
     Ok(findings)
 }
 
@@ -186,6 +187,34 @@ fn check_reasons(external: &BTreeSet<String>, documented: &BTreeSet<String>) -> 
     missing.chain(stale).collect()
 }
 
+/// What crates depend on and fuzz/Cargo.lock does not know: cargo keeps only our own lock file up to
+/// date, and that of the other workspace is found stale by `make audit` and `make fuzz`.
+fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
+    let packages = lock.get("package").and_then(Value::as_array);
+    let mut findings = Vec::new();
+    for package in packages.into_iter().flatten() {
+        let name = package.get("name").and_then(Value::as_str);
+        let Some(member) = members.iter().find(|m| Some(&*m.package) == name) else { continue };
+        let known = package.get("dependencies").and_then(Value::as_array);
+        // A name, with a version where there are several.
+        let known: BTreeSet<&str> = known
+            .into_iter()
+            .flatten()
+            .filter_map(|known| known.as_str()?.split(' ').next())
+            .collect();
+        for (section, dependency, value) in dependencies(&member.manifest) {
+            let optional = value.get("optional").and_then(Value::as_bool) == Some(true);
+            if section != "dev-dependencies" && !optional && !known.contains(&*dependency) {
+                findings.push(format!(
+                    "fuzz/Cargo.lock: {} uses {dependency}; `cargo metadata` in fuzz/ brings it up to date",
+                    member.package
+                ));
+            }
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -267,6 +296,18 @@ mod tests {
         let members = [member("a", "[dependencies]\nzstd = \"1\"\n")];
         let findings = check_member(&layers, &members, &members[0]);
         assert_eq!(findings, ["crate a: zstd must come from [workspace.dependencies]"]);
+    }
+
+    #[test]
+    fn what_the_lock_file_of_the_fuzzers_lacks_is_found() {
+        let manifest = "[dependencies]\nzstd.workspace = true\nsmallvec.workspace = true\n\
+                        mimalloc = { workspace = true, optional = true }\n\
+                        [dev-dependencies]\nproptest.workspace = true\n";
+        let members = [member("a", manifest), member("b", manifest)];
+        let lock = "[[package]]\nname = \"frondb-a\"\ndependencies = [\"zstd 0.13.3\"]\n";
+        let findings = check_lock(&members, &lock.parse().unwrap());
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains("frondb-a uses smallvec"));
     }
 
     #[test]
