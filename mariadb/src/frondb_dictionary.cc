@@ -96,10 +96,17 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
   return {};
 }
 
+/** A batch that does not wait for background work: whoever opens a table waits for the dictionary, and what
+    it writes is little. */
+Error make_batch(Batch *batch) {
+  if (Error error = frondb_batch_new(batch->out())) return error;
+  return frondb_batch_set_unpaced(batch->get());
+}
+
 Error put_bytes(frondb_db *db, const Tree &tree, std::string_view key, const std::string &bytes,
                 bool frees_space = false) {
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
   if (frees_space)
     if (Error error = frondb_batch_set_frees_space(batch.get())) return error;
@@ -274,7 +281,7 @@ Error Dictionary::create(const std::string &key, TableRecord *record,
   if (Error error = make_trees(*record, options)) return error;
   may_crash_at("create: trees made");
   Batch batch;
-  Error error = frondb_batch_new(batch.out());
+  Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, *record);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
   if (error) drop_trees(*record);
@@ -285,7 +292,7 @@ Error Dictionary::create(const std::string &key, TableRecord *record,
 
 Error Dictionary::alter(const std::vector<TableChange> &changes) {
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = make_batch(&batch)) return error;
   for (const TableChange &change : changes)
     if (Error error = put_record(batch, change.key, change.record)) return error;
   may_crash_at("alter: not recorded");
@@ -349,7 +356,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (Error error = find(from, &record, found)) return error;
   if (!*found) return {};
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
   if (Error error = put_record(batch, to, record)) return error;
   may_crash_at("rename: not recorded");
@@ -372,7 +379,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (Error error = find(key, &record, found)) return error;
   if (!*found) return {};
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
   if (Error error = forget(batch, record.number)) return error;
   if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
@@ -409,7 +416,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   if (Error error = make_trees(record, pointers(options))) return error;
   may_crash_at("truncate: trees made");
   Batch batch;
-  Error error = frondb_batch_new(batch.out());
+  Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, record);
   // The old trees go behind it: on a full disk TRUNCATE is how to make space.
   if (!error) error = frondb_batch_set_frees_space(batch.get());
@@ -452,7 +459,7 @@ Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &byt
   std::string key = prepared_key(name);
   if (!bytes.empty()) return put_bytes(db_, counters_, key, bytes);
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return error;
+  if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
   return frondb_db_write(db_, batch.get(), FRONDB_NO_SYNC);
 }

@@ -90,6 +90,8 @@ int ha_out_of_memory() { return HA_ERR_OUT_OF_MEM; }
 int raise_at_commit(int number) {
   if (number == HA_ERR_DISK_FULL)
     my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: %M)", MYF(ME_ERROR_LOG), number);
+  else if (number == HA_ERR_ABORTED_BY_USER)
+    my_error(ER_QUERY_INTERRUPTED, MYF(0));
   else if (number == HA_ERR_FRONDB)
     my_printf_error(ER_GET_ERRMSG, "Got error %d '%s' from FronDB", MYF(0), number, last_sentence);
   return number;

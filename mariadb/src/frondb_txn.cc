@@ -171,8 +171,17 @@ int Connection::end_statement() {
   return ha_error(frondb_txn_end_statement(txn_.get()));
 }
 
+/** COMMIT is a statement of its own: a KILL of one before does not hit it, and one of its own ends its wait
+    for room. */
+void Connection::begin_commit(MYSQL_THD thd, bool all) {
+  if (!all || prepared_) return;
+  Error ignored = frondb_txn_forget_cancel(txn_.get());
+  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+}
+
 int Connection::prepare(MYSQL_THD thd, bool all) {
   if (!txn_ || !ends_transaction(thd, all)) return 0;
+  begin_commit(thd, all);
   may_crash_at("commit: not prepared");
   MYSQL_XID xid;
   thd_get_xid(thd, &xid);
@@ -216,6 +225,7 @@ int Connection::finish(MYSQL_THD thd) {
 int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
   if (!ends_transaction(thd, all)) return end_statement();
+  begin_commit(thd, all);
   commit_ordered(thd, true);
   int error = finish(thd);
   error ? counts_.roll_back() : counts_.commit();

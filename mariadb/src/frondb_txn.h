@@ -102,6 +102,7 @@ class Connection {
   int begin_engine_statement(MYSQL_THD thd, bool is_new);
   int begin_locking(MYSQL_THD thd);
   int end_statement();
+  void begin_commit(MYSQL_THD thd, bool all);
   int finish(MYSQL_THD thd);
   void end();
 

@@ -1645,6 +1645,14 @@ frondb_error *frondb_batch_update(frondb_batch *batch,
 frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
 
 /**
+ * Says that the batch is not to wait for background work, as writes that outrun it do: others wait for
+ * who writes it, and it is small and rare, like a counter.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_batch_set_unpaced(frondb_batch *batch);
+
+/**
  * Forgets all writes and keeps the memory.
  *
  * Threads: one at a time.
@@ -2005,12 +2013,24 @@ frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits
 frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 
 /**
- * Makes the transaction's wait for a lock fail with FRONDB_CANCELLED; if it does not wait, its next
- * one, unless frondb_txn_begin_statement() comes before. Never waits itself.
+ * Makes the transaction's wait for a lock fail with FRONDB_CANCELLED, or its commit or prepare while that
+ * waits for background work to make room: it is then as if it had not been tried. If the transaction does
+ * not wait, its next wait fails, unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes
+ * before. Never waits itself.
  *
  * Threads: any; this is for another one than the one that waits.
  */
 frondb_error *frondb_txn_cancel(frondb_txn *txn);
+
+/**
+ * Forgets a frondb_txn_cancel() that no wait has met, as frondb_txn_begin_statement() does: for a commit
+ * that is a statement of its own.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
  * Puts the value of a key into a buffer, own writes included; `found` says whether it has one. With

@@ -137,6 +137,18 @@ pub extern "C" fn frondb_batch_set_frees_space(batch: *mut frondb_batch) -> *mut
     })
 }
 
+/// Says that the batch is not to wait for background work, as writes that outrun it do: others wait for
+/// who writes it, and it is small and rare, like a counter.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_batch_set_unpaced(batch: *mut frondb_batch) -> *mut frondb_error {
+    call(|| {
+        handle::exclusive::<Batch>(batch)?.set_unpaced();
+        Ok(())
+    })
+}
+
 /// Forgets all writes and keeps the memory.
 ///
 /// Threads: one at a time.

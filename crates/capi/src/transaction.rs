@@ -318,8 +318,10 @@ pub extern "C" fn frondb_txn_take_snapshot(txn: *mut frondb_txn) -> *mut frondb_
     with(txn, |txn| txn.txn.take_snapshot())
 }
 
-/// Makes the transaction's wait for a lock fail with FRONDB_CANCELLED; if it does not wait, its next
-/// one, unless frondb_txn_begin_statement() comes before. Never waits itself.
+/// Makes the transaction's wait for a lock fail with FRONDB_CANCELLED, or its commit or prepare while that
+/// waits for background work to make room: it is then as if it had not been tried. If the transaction does
+/// not wait, its next wait fails, unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes
+/// before. Never waits itself.
 ///
 /// Threads: any; this is for another one than the one that waits.
 #[unsafe(no_mangle)]
@@ -328,6 +330,17 @@ pub extern "C" fn frondb_txn_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
         txn.txn.canceller().cancel();
         Ok(())
     })
+}
+
+/// Forgets a frondb_txn_cancel() that no wait has met, as frondb_txn_begin_statement() does: for a commit
+/// that is a statement of its own.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_forget_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.forget_cancel())
 }
 
 // --- Reading ---

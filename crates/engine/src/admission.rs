@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use frondb_core::Result;
 use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
 use crate::checkpoint::log_is_long;
@@ -46,6 +46,8 @@ pub(crate) struct Load {
     pub(crate) messages: u64,
     /// It only deletes: let in while the disk is full.
     pub(crate) frees_space: bool,
+    /// It does not wait for background work.
+    pub(crate) unpaced: bool,
 }
 
 impl Load {
@@ -54,6 +56,7 @@ impl Load {
             bytes: batch.bytes() as u64,
             messages: batch.len() as u64,
             frees_space: batch.frees_space(),
+            unpaced: batch.is_unpaced(),
         }
     }
 }
@@ -79,14 +82,18 @@ impl Shared {
         }
     }
 
-    /// Lets a commit in, at the pace that background work can follow.
-    pub(crate) fn admit(&self, load: Load) -> Result<()> {
+    /// Lets a commit in, at the pace that background work can follow; `Cancelled`, soon after
+    /// `is_cancelled` says so, if it still waits then.
+    pub(crate) fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         if self.env.full().is_some() {
             if self.is_manual() && !(load.frees_space && self.has_room_to_delete()) {
                 self.try_space();
                 self.run_pending();
             }
-            return self.admit_to_full_disk(load);
+            return self.admit_to_full_disk(load, is_cancelled);
+        }
+        if load.unpaced && !self.is_manual() {
+            return Ok(());
         }
         let debt = self.debt();
         if debt.permille() == 0 {
@@ -105,10 +112,10 @@ impl Shared {
         if let Some(wait) = self.pacing.wait(bytes, debt) {
             self.env.clock.sleep(wait);
         }
-        self.wait_for_room()?;
+        self.wait_for_room(is_cancelled)?;
         self.pacing.waited(self.env.now().since(before).as_nanos() as u64);
         // The disk may have been found full meanwhile.
-        self.admit_to_full_disk(load)
+        self.admit_to_full_disk(load, is_cancelled)
     }
 
     /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
@@ -142,7 +149,7 @@ impl Shared {
 
     /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
     /// flushes then; there is always some space for those.
-    fn admit_to_full_disk(&self, load: Load) -> Result<()> {
+    fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let mut tries = 0;
         while let Some(full) = self.env.full() {
             if load.frees_space && self.has_room_to_delete() {
@@ -152,6 +159,7 @@ impl Shared {
                 return Err(full);
             }
             tries += 1;
+            check_cancelled(is_cancelled)?;
             self.freeze_deletes();
             let changed = || self.env.full().is_none() || self.has_room_to_delete();
             self.work.wait_until(LOOK_EVERY, &mut |_| changed());
@@ -161,8 +169,9 @@ impl Shared {
     }
 
     /// Waits while the write buffer, or the log, is at its limit and the disk is not known as full.
-    fn wait_for_room(&self) -> Result<()> {
+    fn wait_for_room(&self, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         while !self.has_room() {
+            check_cancelled(is_cancelled)?;
             self.freeze_if_full(&[]);
             let mut nothing_due = false;
             self.work.wait_until(LOOK_EVERY, &mut |due| {
@@ -293,4 +302,12 @@ impl Shared {
             }
         }
     }
+}
+
+fn check_cancelled(is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    if is_cancelled() {
+        let message = "cancelled waiting for background work to make room: nothing was written";
+        return Err(Error::new(ErrorKind::Cancelled, message));
+    }
+    Ok(())
 }

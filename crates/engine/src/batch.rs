@@ -41,6 +41,8 @@ pub struct Batch {
     grows: bool,
     /// The caller says that it leads to space being freed.
     frees: bool,
+    /// The caller says that it is not to wait for background work.
+    unpaced: bool,
     /// The section used last: batches of tables cycle through few trees.
     last: usize,
 }
@@ -144,6 +146,17 @@ impl Batch {
         self.frees = true;
     }
 
+    /// Says that the batch is not to wait for background work, as writes that outrun it do: others wait
+    /// for who writes it, and it is small and rare, like a counter.
+    pub fn set_unpaced(&mut self) {
+        self.unpaced = true;
+    }
+
+    /// Whether it is let in at once, unless the disk is full.
+    pub(crate) fn is_unpaced(&self) -> bool {
+        self.unpaced
+    }
+
     /// Whether it only deletes, or leads to space being freed: such batches are let in while the disk is
     /// full.
     pub(crate) fn frees_space(&self) -> bool {
@@ -159,7 +172,7 @@ impl Batch {
         self.large.clear();
         self.engine = None;
         self.error = None;
-        self.frees = false;
+        (self.frees, self.unpaced) = (false, false);
         self.grows = false;
     }
 

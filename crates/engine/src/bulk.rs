@@ -518,7 +518,8 @@ impl LoadShared {
         let mut locker = env.locks.locker(txn);
         self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.engine.begin_call()?;
-        shared.admit(Load { bytes: 0, messages: 0, frees_space: false })?;
+        let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
+        shared.admit(load, &|| self.check_cancelled().is_err())?;
         pending::add(env, txn, parts)?;
         let commit = Commit { txn, attachments: parts, sections: &[] };
         let committed = shared

@@ -226,7 +226,7 @@ impl Engine {
         let _call = self.begin_call()?;
         let shared = &self.shared;
         batch.check_bytes(self.batch_bytes_max())?;
-        shared.admit(Load::of(batch))?;
+        shared.admit(Load::of(batch), &|| false)?;
         let locks = BatchLocks::take(&shared.env, batch)?;
         let committed = shared
             .lending_space(batch.frees_space(), || shared.committer.commit(&shared.env, batch))?;

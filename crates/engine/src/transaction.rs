@@ -214,11 +214,22 @@ impl Transaction {
         &self.core.options
     }
 
-    /// Makes the wait for a lock that is under way fail with `Cancelled`; without one the next one,
-    /// unless a statement begins before ([`begin_statement`](Self::begin_statement)). From any thread.
+    /// Makes the wait for a lock that is under way fail with `Cancelled`, or a commit that waits for
+    /// room: that one is as if it had not been tried. Without one the next wait, unless a statement begins
+    /// before ([`begin_statement`](Self::begin_statement)). From any thread.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
+    }
+
+    /// Forgets a cancel that no wait has met, as [`begin_statement`](Self::begin_statement) does: for a
+    /// commit that is a statement of its own.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn forget_cancel(&self) -> Result<()> {
+        self.core.active()?.locker.forget_cancel();
+        Ok(())
     }
 
     /// Begins a statement: at read committed, all plain reads until the next call of this see one

@@ -94,6 +94,12 @@ impl Batch {
         self.inner.set_frees_space();
     }
 
+    /// Says that the batch is not to wait for background work, as writes that outrun it do: others wait
+    /// for who writes it, and it is small and rare, like a counter.
+    pub fn set_unpaced(&mut self) {
+        self.inner.set_unpaced();
+    }
+
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.inner.clear();

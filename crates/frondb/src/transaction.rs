@@ -131,6 +131,15 @@ impl Transaction {
         self.inner.begin_statement()
     }
 
+    /// Forgets a cancel ([`canceller`](Self::canceller)) that no wait has met, as
+    /// [`begin_statement`](Self::begin_statement) does: for a commit that is a statement of its own.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn forget_cancel(&self) -> Result<()> {
+        self.inner.forget_cancel()
+    }
+
     /// Ends a statement: at read committed, the state that its reads saw is kept for it no longer. What
     /// comes before the next statement sees the newest.
     ///
@@ -168,7 +177,8 @@ impl Transaction {
     }
 
     /// Something with which any thread can make this transaction's wait for a lock fail with
-    /// `Cancelled`. If it does not wait its next wait does, unless a statement begins before
+    /// `Cancelled`, or its commit while that waits for background work to make room: that commit is then
+    /// as if it had not been tried. If it does not wait its next wait does, unless a statement begins before
     /// ([`begin_statement`](Self::begin_statement)): so a cancel that comes too late for one statement
     /// does not hit the next.
     #[must_use]

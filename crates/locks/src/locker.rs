@@ -247,6 +247,13 @@ impl Locker {
         }
     }
 
+    /// Whether a cancel came that no wait has met; it has met one then. For who waits for something else
+    /// than a lock, and looks now and then.
+    #[must_use]
+    pub fn take_cancel(&self) -> bool {
+        self.waker.get().is_some_and(|waker| waker.cancelled.swap(false, Ordering::Relaxed))
+    }
+
     /// A handle with which any thread makes the present wait of this locker, or its next one,
     /// fail with `Cancelled`.
     #[must_use]

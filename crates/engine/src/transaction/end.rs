@@ -171,7 +171,8 @@ impl Core {
         let writes = Writes::seal(&shared.env, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
-        shared.admit(Load { bytes, messages, frees_space })?;
+        let load = Load { bytes, messages, frees_space, unpaced: false };
+        shared.admit(load, &|| state.locker.take_cancel())?;
         pending::add(&shared.env, self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
@@ -191,7 +192,8 @@ impl Core {
         let writes = Writes::seal(env, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
-        shared.admit(Load { bytes, messages, frees_space })?;
+        let load = Load { bytes, messages, frees_space, unpaced: false };
+        shared.admit(load, &|| state.locker.take_cancel())?;
         pending::add(env, self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
