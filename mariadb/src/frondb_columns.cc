@@ -44,10 +44,22 @@ bool same_bytes(const Field *x, const Field *y) {
   return x->field_length <= y->field_length && is_short(x->field_length) == is_short(y->field_length);
 }
 
-/** Whether rows that are there have the definition's default: not the time of the statement, a counter, an
-    expression. */
-bool has_plain_default(const Field *added) {
-  return !added->stored_in_db() || (!added->default_value && added->unireg_check == Field::NONE);
+/** What an expression may depend on to have one value in all rows that are there: the statement's time. */
+constexpr uint OF_STATEMENT = VCOL_TIME_FUNC;
+
+/** Whether a default that is an expression can be stored in its field: what its conversion loses, or refuses, a
+    copy says for each row. */
+bool can_evaluate(Field *added) {
+  int result = added->set_default();
+  constexpr int TIME_CUT_TO_FIT = 3;
+  return result == 0 || result == TIME_CUT_TO_FIT;
+}
+
+/** Whether all rows that are there have one value: not a counter, nor what is another one in each row. */
+bool has_one_default(Field *added) {
+  if (!added->stored_in_db()) return true;
+  if (added->unireg_check == Field::NEXT_NUMBER) return false;
+  return !added->default_value || (!(added->default_value->flags & ~OF_STATEMENT) && can_evaluate(added));
 }
 
 /** Columns of the server's own, which no statement names. */
@@ -70,12 +82,12 @@ bool keeps_rows(const TABLE *table, const TABLE *altered, const Alter_inplace_in
   if (has_hash_column(table) || has_hash_column(altered) || !old_numbers(table, altered, info, &numbers)) return false;
   size_t slots = layout.empty() ? table->s->fields : layout.size();
   for (uint i = 0; i < altered->s->fields; i++) {
-    const Field *field = altered->field[i];
+    Field *field = altered->field[i];
     if (numbers[i] != Slot::GONE) {
       if (!same_bytes(table->field[numbers[i]], field)) return false;
       continue;
     }
-    if (!has_plain_default(field)) return false;
+    if (!has_one_default(field)) return false;
     slots++;
   }
   // Each is a bit in each row, forever.
@@ -89,10 +101,10 @@ bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *i
   if (layout.empty())
     for (uint i = 0; i < table->s->fields; i++) layout.push_back({i, 0, 0});
   std::vector<uint32_t> new_numbers(table->s->fields, Slot::GONE);
-  bool adds = false;
+  std::vector<Field *> added;
   for (uint i = 0; i < numbers.size(); i++) {
     if (numbers[i] != Slot::GONE) new_numbers[numbers[i]] = i;
-    else adds = true;
+    else added.push_back(altered->field[i]);
   }
   for (Slot &slot : layout) {
     if (slot.field == Slot::GONE) continue;
@@ -104,7 +116,7 @@ bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *i
     if (numbers[i] == Slot::GONE) layout.push_back({i, 0, 0});
   if (is_in_order(layout)) layout.clear();
   // Slots of the old defaults are where they were, so the new layout reads them.
-  return !adds || pack_defaults(altered, form);
+  return added.empty() || pack_defaults(altered, added, form);
 }
 
 bool is_widened(const Field &field, const Column_definition &wanted) {

@@ -194,10 +194,13 @@ bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, u
   return unpack_some(table, form.layout, row, record, &slots);
 }
 
-bool pack_defaults(TABLE *table, RowForm *form) {
+bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form) {
   uint slots;
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], &slots)) return false;
+  // An expression's value now.
+  for (Field *field : added)
+    if (field->default_value && field->stored_in_db()) field->set_default();
   // Blobs of the record point into the old ones.
   std::string made;
   pack_row(table, form->layout, table->record[0], &made);

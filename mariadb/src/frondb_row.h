@@ -39,8 +39,8 @@ void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record);
 
 /** Makes the defaults of a table whose layout has new slots behind: as before for those that there were, as the
-    definition says for the new ones. Uses record[0]. False if the old ones are damaged. */
-bool pack_defaults(TABLE *table, RowForm *form);
+    definition says for the `added` ones, expressions as of now. Uses record[0]. False if the old ones are damaged. */
+bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form);
 
 /** Fills in how the bytes of a field in rows are passed over without it. */
 void describe_bytes(const Field *field, Slot *slot);
