@@ -51,13 +51,18 @@ struct Run {
     size_t end = ends[at][prefix];
     return end != ends[at - 1][prefix] || keys[at].compare(0, end, keys[at - 1], 0, end) != 0;
   }
-  /** How often it changes, and where for the last time (0: never). */
-  size_t count(size_t prefix, size_t *last) const {
+  /** How often it changes in the first `size` of them, and where for the last time (0: never). */
+  size_t count(size_t size, size_t prefix, size_t *last) const {
     size_t n = 0;
     *last = 0;
-    for (size_t i = 1; i < keys.size(); i++)
+    for (size_t i = 1; i < size; i++)
       if (changes(i, prefix)) n++, *last = i;
     return n;
+  }
+
+  /** How many lie before `hi`, if that is given. */
+  size_t before(const std::string *hi) const {
+    return hi ? size_t(std::lower_bound(keys.begin(), keys.end(), *hi) - keys.begin()) : keys.size();
   }
 };
 
@@ -81,17 +86,21 @@ class GroupCounter {
     return {};
   }
 
-  /** Groups of a prefix that begin in an interval, about, of `entries` entries from those of `first`
-      on. `hi` is where it ends; null for the last one. */
+  /** Groups of a prefix that begin behind the first entry of an interval, and up to the first of the next one,
+      about. The interval has some `entries`, of which `first` are the first; `hi` is where it ends, null for the
+      last one. So each group is counted in one interval, but for the first of all. */
   Error count(const Run &first, const std::string *hi, double entries, size_t prefix, double *groups) const {
     *groups = 0;
     Run later;
     const Run *run = &first;
     double covered = 0;
     for (size_t step = 0;; step++) {
-      size_t last, n = run->count(prefix, &last);
+      size_t inside = run->before(hi), last;
+      bool is_end = hi ? inside < run->keys.size() : run->is_last;
+      // With the first of the next interval, if it is here.
+      size_t n = run->count(is_end && hi ? inside + 1 : inside, prefix, &last);
       // All of them are here, or enough to go by.
-      if (run->is_last && !hi) {
+      if (is_end) {
         *groups += double(n);
         return {};
       }
@@ -101,20 +110,18 @@ class GroupCounter {
         *groups += std::max<double>(double(n), double(left.entries) * double(n) / double(run->keys.size() - 1));
         return {};
       }
-      *groups += double(n) + 1;
+      *groups += double(n);
       std::string next;
       bool has_next = true;
       if (Error error = end_of_group(*run, last, hi, prefix, &next, &has_next, &covered)) return error;
-      if (!has_next) {
-        // The last group of all has none behind it.
-        if (!hi) *groups -= 1;
-        return {};
-      }
-      if (hi && next >= *hi) return {};
+      // A group that goes on in the next interval ends there.
+      if (!has_next || (hi && next > *hi)) return {};
       if (step + 1 >= size_.steps) break;
       if (Error error = read(next, size_.entries, &later)) return error;
       run = &later;
-      if (run->keys.size() < 2) return {};
+      if (run->keys.empty()) return {};
+      *groups += 1;
+      if (hi && run->keys[0] >= *hi) return {};
     }
     if (covered < entries) *groups *= entries / std::max(1.0, covered);
     return {};

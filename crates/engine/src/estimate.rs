@@ -11,16 +11,18 @@
 //!                                        h: share of deletes that meet a put
 //! ```
 //!
-//! with `o` and `h` taken from samples at quartiles of the messages in the range (`sample.rs`): a sample
-//! reads a block of each source there. Where the counts alone leave little room, as in a tree that has
+//! with `o` and `h` taken from samples at quartiles of the messages in the range (`sample.rs`), and at its end:
+//! a sample reads a block of each source there. If they differ much, as where one end is deleted, more
+//! samples look for where that changes (`strata.rs`). Where the counts alone leave little room, as in a tree that has
 //! been merged, nothing is sampled and no data is read. What a short range holds, which an optimizer asks
 //! before each of many short queries, is counted.
 //!
 //! Range deletes in memtables take away what their ranges hold in older sources, and of their own
 //! memtable the part that was inserted before, by SeqNo. Those in nodes show in the samples.
 //!
-//! It is within a factor of two where keys are written much alike across the range; nothing bounds
-//! the error when one small part of the range is overwritten or deleted in quite another way.
+//! It is within a factor of two where keys are written much alike across the range, or in one way up to some
+//! place and in another behind it; nothing bounds the error when a small part in the middle is overwritten or
+//! deleted in quite another way.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -29,7 +31,8 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_trunk::Node;
 
-use crate::sample::{COUNTED_KEYS, Sample, count_short, probe, quartiles};
+use crate::sample::{COUNTED_KEYS, count_short};
+use crate::strata::{Found, look};
 use crate::tree::Version;
 
 /// An estimate of what a key range holds.
@@ -85,10 +88,10 @@ pub(crate) fn estimate(
 
 /// The entries of a range with these messages, by samples.
 fn sampled(version: &Version, snapshot: SeqNo, range: &Range, sum: Sum) -> Result<u64> {
-    let mut sample = Sample::default();
-    for at in quartiles(version, range)? {
-        probe(version, snapshot, &at, range.hi.as_deref(), &mut sample)?;
-    }
+    let sample = match look(version, snapshot, range)? {
+        Found::Entries(entries) => return Ok(entries),
+        Found::Alike(sample) => sample,
+    };
     Ok(if sample.is_empty() && sum.range_deletes {
         // Runs of which a range delete hides all are no sources.
         0

@@ -43,6 +43,7 @@ mod sample;
 mod single;
 mod split;
 mod stats;
+mod strata;
 mod stretch;
 mod sums;
 mod throttle;

@@ -1,7 +1,7 @@
 //! Samples of a tree's messages: what an estimate (`estimate.rs`) cannot know from counts.
 //!
-//! At quartiles of a long range all messages are looked at, to learn which share of them is obsolete. In
-//! a short one the entries are counted, or, where keys are written all the time and so lie in every array
+//! At some places of a long range (`strata.rs`) all messages are looked at, to learn which share of them is
+//! obsolete. In a short one the entries are counted, or, where keys are written all the time and so lie in every array
 //! of a memtable, the first of them, which stand for the others. Either reads a block or two of each
 //! source.
 
@@ -14,15 +14,12 @@ use frondb_memtable::{MemCursor, Memtable};
 use frondb_merge::Merger;
 use frondb_trunk::segment;
 
-use crate::estimate::{KeySpace, Range, consolidated, ends, messages, share};
+use crate::estimate::{consolidated, share};
 use crate::single::count_single;
 use crate::tree::Version;
 
-/// Samples of a long range, at quartiles of the messages.
-const PROBES: u64 = 4;
-
-/// Messages of such a sample.
-const PROBE_MESSAGES: u64 = 256;
+/// Messages of a sample of a long range.
+pub(crate) const PROBE_MESSAGES: u64 = 256;
 
 /// Keys of a range that are counted one by one for an estimate, at most.
 pub(crate) const COUNTED_KEYS: u64 = 128;
@@ -40,9 +37,6 @@ const HOT_SHARE: u64 = 8;
 /// Fewer keys than this stand for no others: who asks for one or two wants to know whether there are any.
 const LEAST_SAMPLE: u64 = 8;
 
-/// Halvings of the key space in search of a quartile.
-const HALVINGS: usize = 20;
-
 /// What samples found of complete keys.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sample {
@@ -50,6 +44,8 @@ pub(crate) struct Sample {
     overwritten: u64,
     deletes: u64,
     met: u64,
+    /// Messages that a range delete hides.
+    hidden: u64,
 }
 
 /// The messages of one key in a sample.
@@ -76,6 +72,22 @@ impl Sample {
         }
     }
 
+    pub(crate) fn join(&mut self, other: Self) {
+        let Self { puts, overwritten, deletes, met, hidden } = other;
+        self.puts += puts;
+        self.overwritten += overwritten;
+        self.deletes += deletes;
+        self.met += met;
+        self.hidden += hidden;
+    }
+
+    /// Entries for each message; `None` if it has seen no message.
+    pub(crate) fn live_a_message(&self) -> Option<f64> {
+        let messages = self.puts + self.deletes + self.hidden;
+        let live = self.puts.saturating_sub(self.overwritten + self.met);
+        (messages > 0).then(|| live as f64 / messages as f64)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.puts + self.deletes == 0
     }
@@ -92,29 +104,6 @@ impl Sample {
         let met = if self.deletes == 0 { deletes } else { share(deletes, self.met, self.deletes) };
         puts.saturating_sub(overwritten).saturating_sub(met)
     }
-}
-
-/// Keys at which about 0, 1, 2 and 3 quarters of the range's messages lie below.
-pub(crate) fn quartiles(version: &Version, range: &Range) -> Result<Vec<Vec<u8>>> {
-    let mut keys = vec![range.lo.clone()];
-    let all = messages(version, range)?;
-    let Some((least, most)) = ends(version, range) else { return Ok(keys) };
-    let space = KeySpace::between(&least, &most);
-    for i in 1..PROBES {
-        let wanted = share(all, i, PROBES);
-        let (mut from, mut to) = (space.from, space.to);
-        for _ in 0..HALVINGS {
-            let middle = u128::midpoint(from, to);
-            let below = range.clone().up_to(space.key(middle));
-            if messages(version, &below)? < wanted { from = middle } else { to = middle }
-        }
-        let key = space.key(to);
-        if key > range.lo && range.hi.as_ref().is_none_or(|hi| key < *hi) {
-            keys.push(key);
-        }
-    }
-    keys.dedup();
-    Ok(keys)
 }
 
 /// Entries at the beginning of a key range, counted one by one.
@@ -240,7 +229,7 @@ fn cursors_in_memory(
     version.memtables().map(cursor).collect()
 }
 
-fn bounds<'a>(lo: &'a [u8], hi: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+pub(crate) fn bounds<'a>(lo: &'a [u8], hi: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
     (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
@@ -361,7 +350,11 @@ pub(crate) fn probe(
             break;
         }
         let (seq, kind) = (merge.seq(), merge.kind());
-        if seq > snapshot || seq < gone.newest_covering(merge.key(), snapshot) {
+        if seq > snapshot {
+            continue;
+        }
+        if seq < gone.newest_covering(merge.key(), snapshot) {
+            sample.hidden += 1;
             continue;
         }
         let put = kind != MessageKind::Delete;

@@ -196,6 +196,43 @@ fn a_front_that_was_deleted_stands_for_nothing() {
     });
 }
 
+/// A time series that is cut off at its old end, by an index that has a few values before the time: of each
+/// value a long dead part and a short live one.
+#[test]
+fn what_is_dead_on_the_left_and_live_on_the_right_is_told_apart() {
+    const VALUES: u64 = 10;
+    const LIVE: u64 = 20_000;
+    const PART: u64 = 2000;
+    let key = |i: u64| [(i % VALUES).to_be_bytes(), i.to_be_bytes()].concat();
+    for flush_every in [u64::MAX, 9] {
+        let dir = TempDir::new("estimates");
+        let db = Db::open(dir.path(), options()).unwrap();
+        let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+        let mut from = 0;
+        for round in 0..60 {
+            let mut batch = Batch::new();
+            let to = if round == 0 { LIVE } else { PART };
+            (0..to)
+                .for_each(|i| batch.put(&tree, &key(from + LIVE * u64::from(round > 0) + i), b""));
+            if round > 0 {
+                (0..PART).for_each(|i| batch.delete(&tree, &key(from + i)));
+                from += PART;
+            }
+            db.write(&batch, Durability::NoSync).unwrap();
+            if round % flush_every == flush_every - 1 {
+                db.flush().unwrap();
+            }
+            for value in [0, 3, 9] {
+                let [lo, hi] = [value, value + 1].map(u64::to_be_bytes);
+                let found = tree.estimate(&lo, Some(&hi)).unwrap().entries;
+                let truth = LIVE / VALUES;
+                let is_near = (truth / 2..=truth * 2).contains(&found);
+                assert!(is_near, "{found} in round {round}, really {truth}");
+            }
+        }
+    }
+}
+
 #[test]
 fn few_keys_may_be_asked_for() {
     everywhere("counts of a few keys", |db, tree| {
