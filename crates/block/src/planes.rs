@@ -23,22 +23,54 @@ pub(crate) fn transpose(w: [u64; 8]) -> [u64; 8] {
     }
 }
 
-/// [`transpose`] with 12 instructions that interleave, instead of 72 that shift and mask.
+/// [`transpose`] of words that lie here and there. They go from there into registers: written to memory one by
+/// one and read from it two at a time, which is what becomes of an array of them, they make the processor wait.
+#[inline(always)]
+fn transpose_from(places: [&[u8; 8]; 8]) -> [u64; 8] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: SSE2 is part of every x86-64 processor.
+        unsafe { transpose_places_sse2(places) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        transpose_portable(places.map(|bytes| u64::from_le_bytes(*bytes)))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+fn transpose_places_sse2(places: [&[u8; 8]; 8]) -> [u64; 8] {
+    use std::arch::x86_64::{__m128i, _mm_loadl_epi64};
+    // SAFETY: the instruction reads eight bytes, wherever they are, and there are eight.
+    let rows = places.map(|bytes| unsafe { _mm_loadl_epi64(bytes.as_ptr().cast::<__m128i>()) });
+    transpose_rows_sse2(rows)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
 fn transpose_sse2(w: [u64; 8]) -> [u64; 8] {
+    use std::arch::x86_64::_mm_cvtsi64_si128;
+    transpose_rows_sse2(w.map(|word| _mm_cvtsi64_si128(word as i64)))
+}
+
+/// [`transpose`] with 12 instructions that interleave, instead of 72 that shift and mask.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+#[inline]
+fn transpose_rows_sse2(w: [std::arch::x86_64::__m128i; 8]) -> [u64; 8] {
     use std::arch::x86_64::{
-        _mm_cvtsi64_si128 as row, _mm_cvtsi128_si64 as low_half, _mm_unpackhi_epi16,
-        _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi8, _mm_unpacklo_epi16,
-        _mm_unpacklo_epi32,
+        _mm_cvtsi128_si64 as low_half, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
+        _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32,
     };
     // Interleaving rows by bytes, pairs by words and fours by double words leaves two columns in
     // each register. Written out, because a closure here would not be inlined.
-    let rows_01 = _mm_unpacklo_epi8(row(w[0] as i64), row(w[1] as i64));
-    let rows_23 = _mm_unpacklo_epi8(row(w[2] as i64), row(w[3] as i64));
-    let rows_45 = _mm_unpacklo_epi8(row(w[4] as i64), row(w[5] as i64));
-    let rows_67 = _mm_unpacklo_epi8(row(w[6] as i64), row(w[7] as i64));
+    let rows_01 = _mm_unpacklo_epi8(w[0], w[1]);
+    let rows_23 = _mm_unpacklo_epi8(w[2], w[3]);
+    let rows_45 = _mm_unpacklo_epi8(w[4], w[5]);
+    let rows_67 = _mm_unpacklo_epi8(w[6], w[7]);
     let (top_0123, top_4567) =
         (_mm_unpacklo_epi16(rows_01, rows_23), _mm_unpackhi_epi16(rows_01, rows_23));
     let (end_0123, end_4567) =
@@ -375,7 +407,7 @@ impl PlaneMap {
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
     /// Each column's byte in the first row, eight times.
-    constant: [u64; 8],
+    constant: [[u8; 8]; 8],
     /// Where each column's plane begins; [`NO_PLANE`] if constant.
     plane_at: [u32; 8],
     /// Whether any column varies.
@@ -389,7 +421,7 @@ impl Tile {
         let plane_at: [u32; 8] =
             std::array::from_fn(|c| map.plane_at.get(column + c).copied().unwrap_or(NO_PLANE));
         Self {
-            constant: std::array::from_fn(|c| u64::from_le_bytes([byte(c); 8])),
+            constant: std::array::from_fn(|c| [byte(c); 8]),
             plane_at,
             varies: plane_at.iter().any(|&at| at != NO_PLANE),
         }
@@ -398,18 +430,33 @@ impl Tile {
     /// The tile of eight rows from `row`; those from `end` on are arbitrary.
     #[inline(always)]
     pub(crate) fn rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
-        let mut columns = self.constant;
-        for (column, &at) in columns.iter_mut().zip(&self.plane_at) {
-            if at != NO_PLANE {
-                *column = eight_of(payload, at as usize + row, end - row);
-            }
+        if !self.varies {
+            return self.constant_rows();
         }
-        // A constant tile's columns are rows of equal bytes, to be transposed like any other.
-        if self.varies { transpose(columns) } else { self.constant_rows() }
+        let mut columns = [&self.constant[0]; 8];
+        for (c, column) in columns.iter_mut().enumerate() {
+            *column = match self.plane_at[c] {
+                NO_PLANE => &self.constant[c],
+                at => match payload[at as usize + row..].first_chunk() {
+                    Some(eight) => eight,
+                    None => return self.last_rows(payload, row, end),
+                },
+            };
+        }
+        transpose_from(columns)
+    }
+
+    /// [`rows`](Self::rows) where a plane at the end of the payload has fewer than eight.
+    #[cold]
+    fn last_rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
+        transpose(std::array::from_fn(|c| match self.plane_at[c] {
+            NO_PLANE => u64::from_le_bytes(self.constant[c]),
+            at => eight_of(payload, at as usize + row, end - row),
+        }))
     }
 
     fn constant_rows(&self) -> [u64; 8] {
-        let first: [u8; 8] = std::array::from_fn(|c| self.constant[c] as u8);
+        let first: [u8; 8] = std::array::from_fn(|c| self.constant[c][0]);
         [u64::from_le_bytes(first); 8]
     }
 }
