@@ -198,7 +198,7 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   uint slots;
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], &slots)) return false;
-  // An expression's value now.
+  // An expression's value now. That it fits its field was found out before the ALTER began (keeps_rows()).
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
   // Blobs of the record point into the old ones.

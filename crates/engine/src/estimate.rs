@@ -11,8 +11,8 @@
 //!                                        h: share of deletes that meet a put
 //! ```
 //!
-//! with `o` and `h` taken from samples at quartiles of the messages in the range (`sample.rs`), and at its end:
-//! a sample reads a block of each source there. If they differ much, as where one end is deleted, more
+//! with `o` and `h` taken from samples in strata of the messages in the range (`sample.rs`), and at its ends: a
+//! sample reads a block of each source there. If they differ much, as where one end is deleted, more
 //! samples look for where that changes (`strata.rs`). Where the counts alone leave little room, as in a tree that has
 //! been merged, nothing is sampled and no data is read. What a short range holds, which an optimizer asks
 //! before each of many short queries, is counted.
@@ -405,6 +405,9 @@ fn least_key(node: &Node) -> Option<&[u8]> {
     }
 }
 
+/// Halvings of the key space in search of a place among the messages: enough for its 16 bytes.
+const HALVINGS: usize = 128;
+
 /// The keys between two others as numbers: the sixteen bytes behind what both begin with.
 pub(crate) struct KeySpace {
     prefix: Vec<u8>,
@@ -427,5 +430,34 @@ impl KeySpace {
 
     pub(crate) fn key(&self, number: u128) -> Vec<u8> {
         [&self.prefix[..], &number.to_be_bytes()].concat()
+    }
+
+    /// Halves what lies from `lowest` on until a key has `wanted` messages below it, or up to `near` more or
+    /// fewer. Returns the last number with fewer, and that of the key.
+    pub(crate) fn find(
+        &self,
+        lowest: u128,
+        wanted: u64,
+        near: u64,
+        below: impl Fn(Vec<u8>) -> Result<u64>,
+    ) -> Result<(u128, u128)> {
+        let (mut from, mut to) = (lowest, self.to);
+        for _ in 0..HALVINGS {
+            if to.saturating_sub(from) <= 1 {
+                break;
+            }
+            let middle = u128::midpoint(from, to);
+            let found = below(self.key(middle))?;
+            if found < wanted {
+                from = middle
+            } else {
+                to = middle
+            }
+            if found.abs_diff(wanted) <= near {
+                to = middle;
+                break;
+            }
+        }
+        Ok((from, to))
     }
 }

@@ -11,9 +11,6 @@ use crate::tree::Version;
 /// Most parts that are made.
 pub(crate) const PARTS_MAX: usize = 1024;
 
-/// Halvings of the key space in search of a cut: enough for its 16 bytes.
-const HALVINGS: usize = 128;
-
 /// Up to `parts - 1` keys, ascending and different. Fewer if there are not so many to tell apart.
 pub(crate) fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     let whole = Range::whole();
@@ -27,23 +24,8 @@ pub(crate) fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>
     let mut lowest = space.from;
     for part in 1..parts {
         let wanted = share(all, part, parts);
-        let (mut from, mut to) = (lowest, space.to);
-        for _ in 0..HALVINGS {
-            if to - from <= 1 {
-                break;
-            }
-            let middle = u128::midpoint(from, to);
-            let below = messages(version, &Range::below(space.key(middle)))?;
-            if below < wanted {
-                from = middle
-            } else {
-                to = middle
-            }
-            if below.abs_diff(wanted) <= near {
-                to = middle;
-                break;
-            }
-        }
+        let below = |key| messages(version, &Range::below(key));
+        let (from, to) = space.find(lowest, wanted, near, below)?;
         lowest = from;
         let key = space.key(to);
         if key > least && key <= most && keys.last().is_none_or(|last| *last < key) {

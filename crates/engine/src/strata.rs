@@ -27,9 +27,6 @@ use crate::tree::Version;
 const STRATA: (u64, u64) = (4, 24);
 const STRATUM_MESSAGES: u64 = 8192;
 
-/// Halvings of the key space in search of a place among the messages: enough for its 16 bytes.
-const HALVINGS: usize = 128;
-
 /// Samples more, at most, where the first differ.
 const REFINEMENTS: usize = 16;
 
@@ -150,23 +147,7 @@ impl Looker<'_> {
     /// A key of the range between two others with `wanted` messages below, or up to `near` more or fewer.
     fn key_at(&self, wanted: u64, near: u64, least: &[u8], most: &[u8]) -> Result<Option<Vec<u8>>> {
         let space = KeySpace::between(least, most);
-        let (mut from, mut to) = (space.from, space.to);
-        for _ in 0..HALVINGS {
-            let middle = u128::midpoint(from, to);
-            let below = self.below(&space.key(middle))?;
-            if below < wanted {
-                from = middle
-            } else {
-                to = middle
-            }
-            if below.abs_diff(wanted) <= near {
-                to = middle;
-                break;
-            }
-            if to - from <= 1 {
-                break;
-            }
-        }
+        let (_, to) = space.find(space.from, wanted, near, |key| self.below(&key))?;
         let key = space.key(to);
         let is_inside = key > self.range.lo && self.range.hi.as_ref().is_none_or(|hi| key < *hi);
         Ok(is_inside.then_some(key))
