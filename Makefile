@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle plugin server server-stop test-mariadb test-mariadb-full linker
+.PHONY: help run test bench fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -37,6 +37,10 @@ sanitize: linker ## Tests of the crates with unsafe code, under address sanitize
 
 shuttle: linker ## Concurrency tests under the shuttle scheduler (part of test)
 	@$(XTASK) shuttle
+
+soak: linker ## The random tests of test, longer and on new seeds: TIMES= MINUTES= SEED= (two hours)
+	@$(call only,TIMES MINUTES SEED)
+	@$(XTASK) soak $(foreach v,TIMES MINUTES SEED,$(if $($v),'$v=$($v)'))
 
 plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server
 	@$(XTASK) plugin

@@ -15,7 +15,7 @@
 //! | [`install`] | installs what is missing, or says how |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`mariadb`] | the storage engine plugin and a private server |
-//! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`] | the commands |
+//! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
@@ -29,6 +29,7 @@ mod mariadb;
 mod pages;
 mod sanitize;
 mod shuttle;
+mod soak;
 mod step;
 mod suite;
 mod tidy;
@@ -53,6 +54,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
+  soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
   plugin     build ha_frondb.so for the installed MariaDB server
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         "audit" => audit::run(),
         "sanitize" => sanitize::run(),
         "shuttle" => shuttle::run(),
+        "soak" => soak::run(&rest),
         "plugin" => mariadb::build(),
         "server" => mariadb::start(),
         "server-stop" => mariadb::stop(),

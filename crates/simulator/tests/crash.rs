@@ -1,8 +1,8 @@
 //! Power loss at every write and sync point of histories with flushes, merges, splits, inner
 //! nodes, tree creation, renames and drops, large values, manifest and log rotation.
 //!
-//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point; `FRONDB_SEED` picks
-//! one; a failure says how to replay its point.
+//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point, from `FRONDB_FIRST_SEED` on;
+//! `FRONDB_SEED` picks one; a failure says how to replay its point.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -40,14 +40,22 @@ fn add(sum: &mut CrashReport, report: CrashReport) {
     sum.checks += report.checks;
 }
 
+/// The seeds to try, and the only one if there is just one to replay.
+fn seeds() -> (std::ops::Range<u64>, u64) {
+    let only = seed::from_env("FRONDB_SEED", u64::MAX);
+    if only != u64::MAX {
+        return (only..only + 1, only);
+    }
+    let first = seed::from_env("FRONDB_FIRST_SEED", 0);
+    (first..first + seed::from_env("FRONDB_CRASH_SEEDS", 4), only)
+}
+
 /// The main test: one history a seed, crashed while it stands still in each call.
 #[test]
 fn every_crash_point_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();
     let mut coverage = Coverage::default();
-    let seeds = seed::from_env("FRONDB_CRASH_SEEDS", 4);
-    let only = seed::from_env("FRONDB_SEED", u64::MAX);
-    let seeds = if only == u64::MAX { 0..seeds } else { only..only + 1 };
+    let (seeds, only) = seeds();
     let histories = seeds.end - seeds.start;
     let recoveries = Arc::new(AtomicU64::new(0));
     for seed in seeds {
@@ -78,9 +86,7 @@ fn every_crash_point_recovers_an_allowed_state() {
 fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();
     let mut coverage = Coverage::default();
-    let seeds = seed::from_env("FRONDB_CRASH_SEEDS", 4);
-    let only = seed::from_env("FRONDB_SEED", u64::MAX);
-    let seeds = if only == u64::MAX { 0..seeds } else { only..only + 1 };
+    let (seeds, only) = seeds();
     let recoveries = Arc::new(AtomicU64::new(0));
     for seed in seeds {
         let history = History::new(100 + seed, 110, &profile().with_transactions());

@@ -1,7 +1,7 @@
 //! Random histories against the model, and the same history under options that may change nothing.
 //!
-//! `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets how many are tried, `FRONDB_SHRINK=1` makes
-//! a failing history small.
+//! `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets how many are tried from `FRONDB_FIRST_SEED` on,
+//! `FRONDB_TIMES` multiplies how many each test tries, `FRONDB_SHRINK=1` makes a failing history small.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,11 @@ fn run_or_shrink(seed: u64, history: &History, setup: &Setup) -> Simulation {
 
 fn seeds(count: u64) -> Vec<u64> {
     match seed::from_env("FRONDB_SEED", u64::MAX) {
-        u64::MAX => (0..seed::from_env("FRONDB_SEEDS", count)).collect(),
+        u64::MAX => {
+            let first = seed::from_env("FRONDB_FIRST_SEED", 0);
+            let count = count * seed::from_env("FRONDB_TIMES", 1);
+            (first..first + seed::from_env("FRONDB_SEEDS", count)).collect()
+        }
         seed => vec![seed],
     }
 }

@@ -1,9 +1,9 @@
 //! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and every
 //! collation comes 50 times. `SEED=` and `STATEMENTS=` run others; STATEMENTS=0 goes on without an end,
-//! from a seed of the clock.
+//! from a seed of the clock; `MINUTES=` goes on with the next seeds for so long.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use frondb_mariadb_harness::{Options, Server, differential};
 
@@ -21,6 +21,8 @@ fn frondb_answers_as_innodb_does() {
     let statements = variable("STATEMENTS").unwrap_or(STATEMENTS);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let mut seed = variable("SEED").unwrap_or(if statements == 0 { now } else { SEED });
+    let time = variable("MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
+    let start = Instant::now();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let options = Options::new()
         .plugin_from_environment()
@@ -40,7 +42,7 @@ fn frondb_answers_as_innodb_does() {
             let rare = counts.rare(differential::LEAST);
             assert!(rare.is_empty(), "seed {seed}, too rare: {}", rare.join(", "));
         }
-        if statements != 0 {
+        if time.map_or(statements != 0, |time| start.elapsed() >= time) {
             break;
         }
         seed += 1;

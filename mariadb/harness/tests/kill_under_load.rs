@@ -9,6 +9,8 @@
 //!                make that safe. Some are left prepared
 //!   rotator      FLUSH BINARY LOGS: the server asks for a checkpoint of commits
 //! ```
+//!
+//! `FRONDB_SEED` sets when the server dies, `FRONDB_KILL_HISTORIES` how many histories are wanted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the seed")]
@@ -23,6 +25,7 @@ use frondb_mariadb_harness::{
     Client, Error, Options, Reply, Result, Server, StaleTail, stale_tail,
 };
 
+/// Kills a history.
 const ROUNDS: u64 = 10;
 /// One in a thousand kills or so leaves InnoDB a log that it misreads.
 const HISTORIES: u64 = 3;
@@ -315,9 +318,16 @@ fn tables_and_binary_log_agree_after_kills() {
     let seed = std::env::var("FRONDB_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("FRONDB_SEED={seed}");
+    let wanted = std::env::var("FRONDB_KILL_HISTORIES").ok().and_then(|count| count.parse().ok());
     let mut random = Prng::new(seed);
+    for _ in 0..wanted.unwrap_or(1) {
+        one_good_history(&mut random);
+    }
+}
+
+fn one_good_history(random: &mut Prng) {
     for _ in 0..HISTORIES {
-        match history(&mut random) {
+        match history(random) {
             Ok(()) => return,
             Err(stale) => println!("another history: {stale}"),
         }

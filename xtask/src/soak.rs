@@ -1,0 +1,116 @@
+//! `make soak`: the random tests of `make test`, many times as long and on new seeds. For the night before a
+//! release, and for whoever has changed the trunk, recovery, transactions or the plugin's reads.
+//!
+//! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies the counts of
+//! `make test`, `SEED=` is the first seed of each. The differential test against InnoDB goes by the clock:
+//! `MINUTES=`, and 0 leaves out what needs a server.
+//!
+//! Every test prints its seed, and a failure says how to replay it. docs/reliability.md has what the last soak
+//! covered and found.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::step::{Cmd, Counts, Summary};
+use crate::{Result, install, mariadb, variables};
+
+/// A random test of the simulator.
+struct Test {
+    /// The file in `crates/simulator/tests`.
+    file: &'static str,
+    /// The variable of its first seed.
+    seed: &'static str,
+    /// The variable that sets how much it does.
+    variable: &'static str,
+    /// How much `make test` does: the default in the test's own file.
+    count: u64,
+}
+
+/// One random test a row: file, variable of its first seed, variable of its length, its length in `make test`.
+const TESTS: &[Test] = &[
+    Test::new("model", "FRONDB_FIRST_SEED", "FRONDB_TIMES", 1),
+    Test::new("crash", "FRONDB_FIRST_SEED", "FRONDB_CRASH_SEEDS", 4),
+    Test::new("flips", "FRONDB_SEED", "FRONDB_FLIPS", 250),
+    Test::new("kill", "FRONDB_SEED", "FRONDB_KILL_ROUNDS", 20),
+    Test::new("bank", "FRONDB_SEED", "FRONDB_TRANSFERS", 250),
+    Test::new("list_append", "FRONDB_SEED", "FRONDB_TRANSACTIONS", 1600),
+    Test::new("list_append_checks", "FRONDB_FIRST_SEED", "FRONDB_HISTORIES", 60),
+    Test::new("deadlocks", "FRONDB_SEED", "FRONDB_STORM", 1600),
+];
+
+impl Test {
+    const fn new(
+        file: &'static str,
+        seed: &'static str,
+        variable: &'static str,
+        count: u64,
+    ) -> Self {
+        Self { file, seed, variable, count }
+    }
+}
+
+const TIMES_DEFAULT: u64 = 10;
+const MINUTES_DEFAULT: u64 = 60;
+
+/// Runs all of it, one after the other, and sums up.
+pub(crate) fn run(args: &[String]) -> Result {
+    let given = variables(args, &["TIMES", "MINUTES", "SEED"])?;
+    let number = |wanted: &str, default: u64| match given.iter().find(|(name, _)| *name == wanted) {
+        None => Ok(default),
+        Some((_, value)) => value.parse().map_err(|_| format!("{wanted}={value} is not a number")),
+    };
+    let times = number("TIMES", TIMES_DEFAULT)?;
+    let minutes = number("MINUTES", MINUTES_DEFAULT)?;
+    let seed = number("SEED", seed_of_now()?)?;
+    println!(
+        "soak: {times} times the counts of `make test`, seed {seed}, {minutes} min beside InnoDB"
+    );
+
+    install::c_compiler()?;
+    let mut summary = Summary::default();
+    for test in TESTS {
+        summary.tests(test.file, || simulate(test, times, seed));
+    }
+    if minutes > 0 {
+        summary.tests("differential", || {
+            let minutes = minutes.to_string();
+            on_servers("differential", &[("MINUTES", &minutes), ("SEED", &seed.to_string())])
+        });
+        summary.tests("servers killed", || {
+            let times = times.to_string();
+            on_servers(
+                "kill_under_load",
+                &[("FRONDB_KILL_HISTORIES", &times), ("FRONDB_SEED", &seed.to_string())],
+            )
+        });
+    }
+    summary.finish()
+}
+
+/// A new one every second, and far from the seeds of `make test`.
+fn seed_of_now() -> Result<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
+    Ok(now.as_secs())
+}
+
+fn simulate(test: &Test, times: u64, seed: u64) -> (Counts, Result) {
+    let arguments =
+        format!("test --quiet --package frondb-simulator --test {} -- --show-output", test.file);
+    let count = (test.count * times).to_string();
+    let cmd = Cmd::new("cargo", &arguments).env(test.variable, &count);
+    cmd.env(test.seed, &seed.to_string()).run_tests()
+}
+
+fn on_servers(test: &str, environment: &[(&str, &str)]) -> (Counts, Result) {
+    let plugin = match mariadb::plugin() {
+        Ok(plugin) => plugin,
+        Err(error) => return (Counts::default(), Err(error)),
+    };
+    let arguments = format!(
+        "test --quiet --package frondb-mariadb-harness --test {test} -- --ignored --show-output"
+    );
+    let mut cmd = Cmd::new("cargo", &arguments).env("FRONDB_PLUGIN", &plugin.display().to_string());
+    for (name, value) in environment {
+        cmd = cmd.env(name, value);
+    }
+    cmd.run_tests()
+}
