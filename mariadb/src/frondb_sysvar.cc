@@ -119,6 +119,9 @@ Error make_options(Options *options) {
     if (Error error = frondb_options_set_memory_bytes(to, memory)) return error;
   if (log_dir && *log_dir)
     if (Error error = frondb_options_set_log_dir(to, log_dir)) return error;
+  // The server's own files have these, from UMASK and UMASK_DIR.
+  if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
+  if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;
   if (background_threads)
     if (Error error = frondb_options_set_background_threads(to, background_threads)) return error;
   frondb_sync_mode mode = fsync_log_period ? FRONDB_SYNC_EVERY_MILLIS : FRONDB_SYNC_ALWAYS;

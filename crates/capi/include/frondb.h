@@ -952,6 +952,25 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
 frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *path);
 
 /**
+ * Permission bits of new files, whatever the umask is: 0600 to 0666, with those of the owner. Default 0600,
+ * for the owner alone. Files that exist keep theirs, so that who shares a database with a group gives 0640 or
+ * 0660 at every open.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_file_mode(frondb_options *options,
+                                           uint32_t mode);
+
+/**
+ * Permission bits of new directories, whatever the umask is: 0700 to 0777, with those of the owner. Default:
+ * those of files, and an x for each r, so 0700.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_dir_mode(frondb_options *options,
+                                          uint32_t mode);
+
+/**
  * Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
  * buffer and at most 100 MiB.
  *

@@ -150,6 +150,31 @@ pub extern "C" fn frondb_options_set_log_dir(
     set(options, |options| Ok(options.log_dir(path.path()?)))
 }
 
+/// Permission bits of new files, whatever the umask is: 0600 to 0666, with those of the owner. Default 0600,
+/// for the owner alone. Files that exist keep theirs, so that who shares a database with a group gives 0640 or
+/// 0660 at every open.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_file_mode(
+    options: *mut frondb_options,
+    mode: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.file_mode(mode)))
+}
+
+/// Permission bits of new directories, whatever the umask is: 0700 to 0777, with those of the owner. Default:
+/// those of files, and an x for each r, so 0700.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_dir_mode(
+    options: *mut frondb_options,
+    mode: u32,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.dir_mode(mode)))
+}
+
 /// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
 /// buffer and at most 100 MiB.
 ///

@@ -11,6 +11,7 @@
 //! | [`faults`] | any device, with errors, flipped bits and a full disk by script |
 //! | [`throttle`] | any device, with a limit on bytes and calls a second |
 //! | [`trace`] | any device, with every call written down as a line of text |
+//! | [`modes`] | who may read and write what is made |
 //! | [`intercept`] | the plumbing under the last three |
 //!
 //! Every device and file may be used from many threads at once. Reads and writes of ranges that
@@ -21,6 +22,7 @@ pub mod faults;
 pub mod intercept;
 mod machine;
 pub mod memory;
+pub mod modes;
 pub mod name;
 pub mod posix;
 pub mod throttle;
@@ -30,6 +32,7 @@ pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile
 pub use faults::FaultDevice;
 pub use machine::memory_bytes;
 pub use memory::{CrashMode, MemoryDevice};
+pub use modes::Modes;
 pub use posix::PosixDevice;
 pub use throttle::ThrottleDevice;
 pub use trace::TraceDevice;

@@ -21,17 +21,15 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
+use crate::modes::Modes;
 use crate::name;
 use file::PosixFile;
-
-/// New files are readable and writable as the umask allows, as those of any program are.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
-const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// A directory of the operating system.
 pub struct PosixDevice {
     dir: OwnedFd,
     path: PathBuf,
+    modes: Modes,
 }
 
 impl PosixDevice {
@@ -49,22 +47,37 @@ impl PosixDevice {
                     errno => os_error("open directory", &path.display().to_string(), errno),
                 },
             )?;
-        Ok(Self { dir, path: path.to_owned() })
+        Ok(Self { dir, path: path.to_owned(), modes: Modes::PRIVATE })
     }
 
     /// The directory at `path`, made with its parents if it does not exist. What is made survives
-    /// power loss when this returns.
+    /// power loss when this returns, and is for its owner alone.
     ///
     /// # Errors
     /// As [`PosixDevice::open`], and `NoSpace`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::create_with(path, Modes::PRIVATE)
+    }
+
+    /// The same with other modes, of the directories made here too.
+    ///
+    /// # Errors
+    /// As [`PosixDevice::create`].
+    pub fn create_with(path: impl AsRef<Path>, modes: Modes) -> Result<Self> {
         let path = path.as_ref();
         let in_the_way = path.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir());
         if let Some(file) = in_the_way {
             return Err(not_a_directory(file));
         }
-        create_durably(path, &mut |parent| Self::open(parent)?.sync_dir(""))?;
-        Self::open(path)
+        create_durably(path, modes, &mut |parent| Self::open(parent)?.sync_dir(""))?;
+        Ok(Self::open(path)?.with_modes(modes))
+    }
+
+    /// The same device, which makes files and directories with these modes; at first they are for
+    /// their owner alone.
+    #[must_use]
+    pub fn with_modes(self, modes: Modes) -> Self {
+        Self { modes, ..self }
     }
 
     /// The directory's path, as it was given.
@@ -79,6 +92,35 @@ impl PosixDevice {
 
     fn error(&self, action: &str, name: &str, errno: Errno) -> Error {
         os_error(action, &self.full(name), errno)
+    }
+
+    /// Opens a file, or makes it with the device's mode.
+    fn open_or_make(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let mode = Mode::from_raw_mode(self.modes.file());
+        let make = || {
+            let flags = flags | OFlags::CREATE | OFlags::EXCL;
+            let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, mode))?;
+            set_mode(&fd, mode, name);
+            Ok(fd)
+        };
+        if flags.contains(OFlags::EXCL) {
+            return make();
+        }
+        if !flags.contains(OFlags::CREATE) {
+            return retry_on_intr(|| fs::openat(&self.dir, name, flags, Mode::empty()));
+        }
+        // A file that was there keeps its mode, so it must be known which of the two it is.
+        loop {
+            let there = flags.difference(OFlags::CREATE);
+            match retry_on_intr(|| fs::openat(&self.dir, name, there, Mode::empty())) {
+                Err(Errno::NOENT) => {}
+                other => return other,
+            }
+            match make() {
+                Err(Errno::EXIST) => {}
+                other => return other,
+            }
+        }
     }
 
     fn open_dir(&self, dir: &str) -> Result<OwnedFd> {
@@ -106,8 +148,7 @@ impl Device for PosixDevice {
         } else if options.create {
             flags |= OFlags::CREATE;
         }
-        let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, FILE_MODE))
-            .map_err(|errno| self.error("open", name, errno))?;
+        let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
         let direct = options.direct && set_direct(&fd);
         if options.direct && !direct {
             tracing::debug!(file = self.full(name), "no direct I/O on this file system; buffered");
@@ -155,8 +196,12 @@ impl Device for PosixDevice {
 
     fn create_dir(&self, name: &str) -> Result<()> {
         name::check(name)?;
-        match retry_on_intr(|| fs::mkdirat(&self.dir, name, DIR_MODE)) {
-            Ok(()) => Ok(()),
+        let mode = Mode::from_raw_mode(self.modes.dir());
+        match retry_on_intr(|| fs::mkdirat(&self.dir, name, mode)) {
+            Ok(()) => {
+                set_mode(&self.open_dir(name)?, mode, name);
+                Ok(())
+            }
             Err(Errno::EXIST) => {
                 let stat = fs::statat(&self.dir, name, AtFlags::empty())
                     .map_err(|errno| self.error("look for", name, errno))?;
@@ -177,8 +222,7 @@ impl Device for PosixDevice {
     fn lock(&self, name: &str) -> Result<DeviceLock> {
         name::check(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let fd = retry_on_intr(|| fs::openat(&self.dir, name, flags, FILE_MODE))
-            .map_err(|errno| self.error("open", name, errno))?;
+        let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
         // `flock` belongs to the open file: the kernel drops it with the process, and a second open
         // within this process conflicts as one of another process does.
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
@@ -206,7 +250,7 @@ impl Device for PosixDevice {
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
         self.create_dir(dir)?;
         let fd = self.open_dir(dir)?;
-        Ok(Arc::new(Self { dir: fd, path: self.path.join(dir) }))
+        Ok(Arc::new(Self { dir: fd, path: self.path.join(dir), modes: self.modes }))
     }
 }
 
@@ -232,19 +276,27 @@ impl Drop for LockedFile {
     fn drop(&mut self) {
         // Only so that nobody reads the pid of an owner that is gone: its failure harms nothing.
         let _ = fs::ftruncate(&self.0, 0);
+        // A child that another thread has just forked keeps the file open until it runs its
+        // program, and with it a lock that is not given up by name. Closing is what is left then.
+        let _ = fs::flock(&self.0, FlockOperation::Unlock);
     }
 }
 
 /// Makes the directory at `path` and those above it that do not exist. Calls `sync` for every
 /// directory that has got an entry, the innermost first: a directory that is not durable in its
 /// parent is lost in a power failure with all that is durable in itself.
-fn create_durably(path: &Path, sync: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+fn create_durably(
+    path: &Path,
+    modes: Modes,
+    sync: &mut dyn FnMut(&Path) -> Result<()>,
+) -> Result<()> {
     let made: Vec<&Path> = path
         .ancestors()
         .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
         .collect();
-    std::fs::create_dir_all(path)
-        .map_err(|source| Error::io("create directory", &path.display().to_string(), &source))?;
+    for directory in made.iter().rev() {
+        make_dir(directory, Mode::from_raw_mode(modes.dir()))?;
+    }
     for directory in made {
         match directory.parent() {
             Some(parent) if parent.as_os_str().is_empty() => sync(Path::new("."))?,
@@ -253,6 +305,41 @@ fn create_durably(path: &Path, sync: &mut dyn FnMut(&Path) -> Result<()>) -> Res
         }
     }
     Ok(())
+}
+
+/// Makes a directory whose parent exists; another process may come before.
+fn make_dir(path: &Path, mode: Mode) -> Result<()> {
+    let name = path.display().to_string();
+    let failed = |errno| os_error("create directory", &name, errno);
+    match retry_on_intr(|| fs::mkdir(path, mode)) {
+        Ok(()) => {}
+        // `a/..` and `a/.` are there once `a` is.
+        Err(Errno::EXIST) if path.is_dir() => return Ok(()),
+        Err(errno) => return Err(failed(errno)),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = retry_on_intr(|| fs::open(path, flags, Mode::empty())).map_err(failed)?;
+    set_mode(&dir, mode, &name);
+    Ok(())
+}
+
+/// Gives a file or directory that was just made with `mode` the bits that the umask took. The
+/// set-group-id bit that a directory inherits stays.
+///
+/// It only adds, so a file system that has no modes is no reason to fail: nobody may do more than
+/// was asked for.
+fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
+    let set = || {
+        let now = Mode::from_raw_mode(fs::fstat(fd)?.st_mode);
+        let bits = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+        if now & bits == mode {
+            return Ok(());
+        }
+        fs::fchmod(fd, now.difference(bits) | mode)
+    };
+    if let Err(errno) = set() {
+        tracing::warn!(file = name, %errno, "the file's mode cannot be set");
+    }
 }
 
 /// Asks for direct I/O; false if the file system does not have it.
@@ -276,13 +363,28 @@ mod tests {
 
     fn synced_for(path: &Path) -> Vec<PathBuf> {
         let mut synced = Vec::new();
-        create_durably(path, &mut |parent| {
+        create_durably(path, Modes::PRIVATE, &mut |parent| {
             assert!(path.is_dir(), "a directory is synced before it has its entry");
             synced.push(parent.to_owned());
             Ok(())
         })
         .unwrap();
         synced
+    }
+
+    #[test]
+    fn a_lock_ends_although_a_child_has_its_file() {
+        let top = std::env::temp_dir().join(format!("frondb-forked-{}", std::process::id()));
+        let device = PosixDevice::create(&top).unwrap();
+        let fd = device.open_or_make("LOCK", OFlags::RDWR | OFlags::CREATE).unwrap();
+        fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).unwrap();
+        // What a fork leaves in the child: another descriptor of the same open file.
+        let of_child = rustix::io::dup(&fd).unwrap();
+        assert_eq!(device.lock("LOCK").unwrap_err().kind(), ErrorKind::Busy);
+        drop(LockedFile(fd));
+        drop(device.lock("LOCK").unwrap());
+        drop(of_child);
+        std::fs::remove_dir_all(&top).unwrap();
     }
 
     #[test]
@@ -298,7 +400,9 @@ mod tests {
         PosixDevice::create(top.join("e/f")).unwrap();
         // A path without a parent of its own lies in the current directory.
         assert!(synced_for(Path::new(".")).is_empty());
-        let failed = create_durably(&top.join("g"), &mut |_| Err(Error::internal("no sync")));
+        let failed = create_durably(&top.join("g"), Modes::PRIVATE, &mut |_| {
+            Err(Error::internal("no sync"))
+        });
         assert!(failed.is_err(), "a sync that failed is an error");
         std::fs::remove_dir_all(&top).unwrap();
     }

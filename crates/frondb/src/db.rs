@@ -7,7 +7,7 @@ use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
-use frondb_device::{PosixDevice, SharedDevice};
+use frondb_device::{Modes, PosixDevice, SharedDevice};
 use frondb_engine::{
     CommitHook, DeadlockInfo, Durability, Engine, EngineStats, FileInfo, LockInfo, Recovery,
     Snapshot, TransactionInfo, WaitHook, WaitInfo,
@@ -44,8 +44,9 @@ impl Db {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         options.engine.check()?;
+        let modes = options.modes()?;
         let may_make = options.engine.create || options.engine.create_new;
-        let found = existing(path)?;
+        let found = existing(path, modes)?;
         let is_there = match &found {
             Some(device) => Engine::is_there(device, &options.engine)?,
             None if may_make => false,
@@ -57,11 +58,11 @@ impl Db {
         // The log's directory first: one that is another database's leaves nothing behind.
         let log = match &options.log_dir {
             None => None,
-            Some(dir) => Some(log_device(dir, is_there)?),
+            Some(dir) => Some(log_device(dir, is_there, modes)?),
         };
         let device = match found {
             Some(device) => device,
-            None => Arc::new(PosixDevice::create(path)?),
+            None => Arc::new(PosixDevice::create_with(path, modes)?),
         };
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         Self::open_on(device, log, options, clock, &executor)
@@ -446,20 +447,20 @@ impl Db {
 }
 
 /// The directory at `path`; `None` if there is none.
-fn existing(path: &Path) -> Result<Option<SharedDevice>> {
+fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
     match PosixDevice::open(path) {
-        Ok(device) => Ok(Some(Arc::new(device))),
+        Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// The directory of the log: of a database that is there, or of one that is to be made.
-fn log_device(dir: &Path, is_there: bool) -> Result<SharedDevice> {
-    match existing(dir)? {
+fn log_device(dir: &Path, is_there: bool, modes: Modes) -> Result<SharedDevice> {
+    match existing(dir, modes)? {
         Some(device) if is_there => Ok(device),
         Some(device) => owner::check_free(&device).map(|()| device),
         None if is_there => Err(owner::missing(&dir.display().to_string())),
-        None => Ok(Arc::new(PosixDevice::create(dir)?)),
+        None => Ok(Arc::new(PosixDevice::create_with(dir, modes)?)),
     }
 }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use frondb_block::Codec;
+use frondb_core::Result;
 use frondb_core::message::UpdateFn;
 use frondb_core::sync::Arc;
+use frondb_device::Modes;
 use frondb_engine::{EngineOptions, UpdateFns};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::SyncMode;
@@ -17,6 +19,8 @@ use frondb_wal::SyncMode;
 pub struct Options {
     pub(crate) engine: EngineOptions,
     pub(crate) log_dir: Option<PathBuf>,
+    file_mode: u32,
+    dir_mode: Option<u32>,
 }
 
 impl Default for Options {
@@ -26,7 +30,7 @@ impl Default for Options {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let background_threads = (cores / 2).max(2);
         let engine = EngineOptions { memory_bytes, background_threads, ..EngineOptions::default() };
-        Self { engine, log_dir: None }
+        Self { engine, log_dir: None, file_mode: Modes::PRIVATE.file(), dir_mode: None }
     }
 }
 
@@ -89,6 +93,28 @@ impl Options {
     pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.log_dir = Some(dir.as_ref().to_owned());
         self
+    }
+
+    /// Permission bits of new files, whatever the umask is: 0o600 to 0o666, with those of the owner.
+    /// Default 0o600, for the owner alone. Files that exist keep theirs, so that who shares a
+    /// database with a group gives 0o640 or 0o660 at every open.
+    #[must_use]
+    pub fn file_mode(mut self, mode: u32) -> Self {
+        self.file_mode = mode;
+        self
+    }
+
+    /// Permission bits of new directories, whatever the umask is: 0o700 to 0o777, with those of the
+    /// owner. Default: those of files, and an `x` for each `r`, so 0o700.
+    #[must_use]
+    pub fn dir_mode(mut self, mode: u32) -> Self {
+        self.dir_mode = Some(mode);
+        self
+    }
+
+    /// The modes of what is made.
+    pub(crate) fn modes(&self) -> Result<Modes> {
+        Modes::new(self.file_mode, self.dir_mode)
     }
 
     /// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the

@@ -39,3 +39,48 @@ fn a_server_that_cannot_start_shows_its_log() {
     let error = Server::start_fresh(&folder("refused"), options).unwrap_err();
     assert!(error.to_string().contains("no-such-variable"), "{error}");
 }
+
+/// Modes of all files below a folder, and of all folders.
+fn modes(dir: &std::path::Path) -> (Vec<u32>, Vec<u32>) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    let (mut files, mut folders) = (Vec::new(), vec![mode(dir)]);
+    for entry in dir.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let (more, below) = modes(&path);
+            files.extend(more);
+            folders.extend(below);
+        } else {
+            files.push(mode(&path));
+        }
+    }
+    (files, folders)
+}
+
+/// The engine's files have the modes of the server's.
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn files_have_the_modes_of_the_server() {
+    for (environment, file, folder_mode) in
+        [(&[][..], 0o660, 0o700), (&[("UMASK", "0600"), ("UMASK_DIR", "0750")], 0o600, 0o750)]
+    {
+        let mut options = Options::new().plugin_from_environment();
+        for (name, value) in environment {
+            options = options.environment(name, value);
+        }
+        let mut server = Server::start_fresh(&folder("modes"), options).unwrap();
+        let mut client = server.connect_to("test").unwrap();
+        client
+            .run([
+                "CREATE TABLE t (a INT) ENGINE=FronDB",
+                "INSERT INTO t SELECT seq FROM seq_1_to_50000",
+            ])
+            .unwrap();
+        let (files, folders) = modes(&server.data().join("#frondb"));
+        assert!(files.len() > 5, "{files:o?}");
+        assert!(files.iter().all(|mode| *mode == file), "{files:o?}");
+        assert!(folders.iter().all(|mode| *mode == folder_mode), "{folders:o?}");
+        server.stop().unwrap();
+    }
+}
