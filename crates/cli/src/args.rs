@@ -1,12 +1,13 @@
 //! The command line as types. Every help text is here, and docs/operating/command-line.md is
 //! written from it, so the page and the program cannot differ.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::encoding::Encoding;
-use crate::records::Format;
+use crate::failure::Failure;
+use crate::records::{Cells, Format, TextOptions};
 
 /// Everything on the command line.
 #[derive(Parser, Debug)]
@@ -34,10 +35,10 @@ pub(crate) struct Common {
     /// Print JSON: one object, or one a line where there are many; errors as JSON on stderr
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// How keys are written
+    /// How keys are written; in a table text has escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) keys: Encoding,
-    /// How values are written
+    /// How values are written; in a table text has escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) values: Encoding,
     /// Memory the engine may use, for example 256MiB or 2GiB
@@ -46,7 +47,10 @@ pub(crate) struct Common {
     /// Directory of the log, if it is not in the database's
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
-    /// Show no progress and no notes
+    /// Permission bits of files that are made, dumps too, in octal: 0600 to 0666; directories get an x for each r
+    #[arg(long, global = true, value_name = "MODE", default_value = "0600", value_parser = mode)]
+    pub(crate) file_mode: u32,
+    /// Print only what was asked for, and errors: no progress, no notes, and no confirmation
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
 }
@@ -237,6 +241,37 @@ pub(crate) struct FileArgs {
     /// The first row of a table is not the names of its columns
     #[arg(long)]
     pub(crate) no_header: bool,
+    /// Text cells have the escapes of the command line, such as \xHH, and hold any bytes; without this they are literal
+    #[arg(long)]
+    pub(crate) escapes: bool,
+}
+
+impl FileArgs {
+    /// The format of a file, and how its tables are written; only a table has options.
+    pub(crate) fn layout(
+        &self,
+        common: &Common,
+        file: &Path,
+        columns: (Option<&str>, Option<&str>),
+    ) -> Result<(Format, TextOptions), Failure> {
+        let from_name = (file != Path::new("-")).then_some(file);
+        let format = Format::of(self.format, from_name);
+        let (key_column, value_column) = columns;
+        let given = self.no_header || self.escapes || key_column.or(value_column).is_some();
+        if format == Format::Binary && given {
+            return Err(Failure::usage("only a table has a header, columns and escapes")
+                .with_hint("say --format csv or tsv, or give the file a name that ends so"));
+        }
+        let text = TextOptions {
+            delimiter: format.delimiter(),
+            header: !self.no_header,
+            key_column: key_column.unwrap_or("1").to_owned(),
+            value_column: value_column.map(str::to_owned),
+            keys: Cells::of(common.keys, self.escapes),
+            values: Cells::of(common.values, self.escapes),
+        };
+        Ok((format, text))
+    }
 }
 
 /// `load`
@@ -251,9 +286,9 @@ pub(crate) struct Load {
     /// Its form
     #[command(flatten)]
     pub(crate) form: FileArgs,
-    /// Column of the key: its name, or its number from 1
-    #[arg(long, value_name = "COLUMN", default_value = "1")]
-    pub(crate) key_column: String,
+    /// Column of the key: its name, or its number from 1; by default the first
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) key_column: Option<String>,
     /// Column of the value; by default the other one of two
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
@@ -335,6 +370,13 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
 }
 
+/// Permission bits in octal.
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).map_err(|_| "a mode is octal digits".to_owned())?;
+    let sound = mode & 0o600 == 0o600 && mode & !0o666 == 0;
+    sound.then_some(mode).ok_or_else(|| "it has at least 0600 and at most 0666".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -344,6 +386,15 @@ mod tests {
     #[test]
     fn the_definitions_are_sound() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn modes_are_octal() {
+        assert_eq!(mode("0640"), Ok(0o640));
+        assert_eq!(mode("600"), Ok(0o600));
+        for wrong in ["", "-600", "0700", "0400", "8", "0o600"] {
+            assert!(mode(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

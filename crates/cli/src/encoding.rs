@@ -35,7 +35,8 @@ impl Encoding {
         };
         decoded.map_err(|why| {
             let name = self.to_possible_value().map(|v| v.get_name().to_owned());
-            Failure::usage(format!("`{text}` is not {}: {why}", name.unwrap_or_default()))
+            let name = name.unwrap_or_default();
+            Failure::usage(format!("`{}` is not {name}: {why}", shortened(text)))
         })
     }
 
@@ -46,6 +47,17 @@ impl Encoding {
             Self::Hex => encode_hex(bytes),
             Self::Base64 => encode_base64(bytes),
         }
+    }
+}
+
+/// Characters of a key or value that an error shows.
+const CHARS_SHOWN: usize = 60;
+
+/// A key or value as an error names it: the beginning of a long one.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(CHARS_SHOWN) {
+        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
+        None => text.to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// docs/operating/command-line.md and of `frondb help`.
 pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (0, "", "done"),
-    (1, "NotFound", "the key, tree or database is not there"),
+    (1, "NotFound", "the key, tree, database or file is not there"),
     (2, "Usage, Invalid", "fix the command, the name, or the key"),
     (3, "Exists", "choose another name"),
     (
@@ -23,7 +23,7 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (7, "Io", "look at the system's log"),
     (8, "Poisoned", "a sync failed: run the command again, recovery finds what the disk kept"),
     (9, "Unsupported", "use the newer version that wrote the database"),
-    (10, "Input", "the file to load is broken or does not fit: fix it"),
+    (10, "Input", "the file to load is broken, empty or does not fit: fix it"),
     (70, "Internal, Closed, Cancelled", "a bug: report it with the message"),
 ];
 
@@ -77,6 +77,16 @@ impl Failure {
     /// A file that was to be loaded is wrong.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new("Input", message)
+    }
+
+    /// The same as a fault of the file that is loaded, not of the command.
+    pub(crate) fn of_input(self) -> Self {
+        Self { kind: "Input", ..self }
+    }
+
+    /// A file of a newer version of this program.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new("Unsupported", message)
     }
 
     /// The named thing is there already.
@@ -141,13 +151,17 @@ impl From<Error> for Failure {
 /// Errors of files and streams that are not the database's.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
         let kind = match error.kind() {
-            std::io::ErrorKind::StorageFull => "NoSpace",
-            std::io::ErrorKind::NotFound => "NotFound",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "NoSpace",
+            ErrorKind::NotFound => "NotFound",
+            ErrorKind::IsADirectory | ErrorKind::NotADirectory => "Usage",
             _ => "Io",
         };
-        let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
-        Self { broken_pipe, ..Self::new(kind, error.to_string()) }
+        let broken_pipe = error.kind() == ErrorKind::BrokenPipe;
+        let denied = error.kind() == ErrorKind::PermissionDenied;
+        let hint = denied.then(|| "look at owner and mode of the file and its directories".into());
+        Self { broken_pipe, hint, ..Self::new(kind, error.to_string()) }
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::encoding::Encoding;
 use crate::failure::Failure;
 use crate::records::binary::{BinaryReader, BinaryWriter};
-use crate::records::{Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer};
+use crate::records::{
+    Cells, Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer,
+};
 
 /// All entries, or the first fault.
 fn read_all(reader: &mut dyn RecordReader) -> Result<Vec<Entry>, Failure> {
@@ -29,19 +31,24 @@ pub fn dump(bytes: &[u8]) {
     assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
 }
 
-/// A table as CSV or TSV, with a header row or without, its cells in each encoding: what the first
+/// A table as CSV or TSV, with a header row or without, its cells literal or in each encoding: what the first
 /// byte says. One that is read whole is written again as the same entries.
 pub fn table(bytes: &[u8]) {
     let Some((&how, bytes)) = bytes.split_first() else { return };
     let format = if how & 1 == 0 { Format::Csv } else { Format::Tsv };
-    let encoding = [Encoding::Text, Encoding::Hex, Encoding::Base64][usize::from(how >> 2) % 3];
+    let cells = [
+        Cells::Encoded(Encoding::Text),
+        Cells::Encoded(Encoding::Hex),
+        Cells::Encoded(Encoding::Base64),
+        Cells::Literal,
+    ][usize::from(how >> 2) % 4];
     let options = TextOptions {
         delimiter: format.delimiter(),
         header: how & 2 == 0,
         key_column: "1".to_owned(),
         value_column: None,
-        keys: encoding,
-        values: encoding,
+        keys: cells,
+        values: cells,
     };
     let read = |bytes: &[u8]| read_all(&mut *reader(format, &options, bytes)?);
     let Ok(entries) = read(bytes) else { return };
@@ -91,6 +98,7 @@ mod tests {
             b"\x03a\t1\nb\t\n",
             b"\x04key,value\n61,00ff\n",
             b"\x08key,value\nYQ==,AP8=\n",
+            b"\x0e\xef\xbb\xbfa\\,1\n\"b\"\"\",\"x\ny\"\n",
         ];
         smoke(2, 20_000, &samples.map(<[u8]>::to_vec), table);
     }

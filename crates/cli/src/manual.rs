@@ -22,7 +22,7 @@ with exit code 4 and says which process has it. Results go to standard output, e
 ## Keys and values
 
 Keys and values are bytes. `--keys` and `--values` say how they are written on the command line, in JSON and in the
-cells of a table; what is printed is read back to the same bytes.
+cells of a table; what is printed is read back to the same bytes. In a table, `text` has escapes only with `--escapes`.
 
 | encoding | how |
 |---|---|
@@ -32,16 +32,27 @@ cells of a table; what is printed is read back to the same bytes.
 
 ## Files
 
-`load` and `dump` know tables (`csv`, `tsv`) and a binary form. A table has a key and a value column. The binary form is
-exact, checksummed, and says how many entries it has: a file that was cut short or changed is refused. A dump is of one
-moment, and the file has its name only when it is complete. A load sorts what it reads and
-attaches it with one commit, whole or not at all; with `--batch` it commits as it goes, and one that failed can be run
-again.
+`load` and `dump` know tables (`csv`, `tsv`) and a binary form. The binary form is exact, checksummed, and says how many
+entries it has: a file that was cut short or changed is refused. What `dump` writes in any form, `load` with the same
+options reads back to the same bytes.
+
+A table is UTF-8 with a key and a value column. Cells are literal: `C:\\temp` is those seven characters. A cell with the
+delimiter, a quote or the end of a line stands in quotes, and a quote in it is doubled, in both forms; a byte order mark
+at the start of the file is skipped, and so are empty lines. Bytes that are not UTF-8, and NUL, have no literal cell:
+`dump` fails with exit code 2, `load` with 10. `--escapes` writes and reads such cells as on the command line, hex and
+base64 have them anyway.
+
+A dump is of one moment, and the file has its name only when it is complete. A load sorts what it reads and
+attaches it with one commit, whole or not at all, and a tree that it made goes with it if it fails; with `--batch` it
+commits as it goes, and one that failed can be run again.
+
+With `--quiet` a command that did what it was told prints nothing but what was asked for: `create`, `load`, `dump` to a
+file and `verify` without a fault are silent. JSON is printed all the same.
 
 ## JSON
 
 With `--json` a command prints one object, or one a line where there are many (`scan`, `trees`, `exit-codes`). An error
-is `{\"error\": {\"kind\", \"message\", \"exit_code\", \"hint\"}}` on standard error, with `place` (`file`, `offset`, `what`)
+is `{\"error\": {\"kind\", \"message\", \"exit_code\", \"hint\"}}` on standard error, also if the arguments are wrong, with `place` (`file`, `offset`, `what`)
 if a byte is damaged; `hint` is null where the message says what to do.
 
 | command | object |
@@ -78,7 +89,7 @@ fn page() -> String {
         }
         // Options of all commands stand once, above.
         let mut own = subcommand.clone().disable_help_flag(true);
-        for id in ["json", "keys", "values", "memory", "log_dir", "quiet", "version"] {
+        for id in ["json", "keys", "values", "memory", "log_dir", "file_mode", "quiet", "version"] {
             if own.get_arguments().any(|arg| arg.get_id() == id) {
                 own = own.mut_arg(id, |arg| arg.hide(true));
             }

@@ -11,13 +11,14 @@ use crate::failure::Failure;
 pub(crate) struct Output {
     out: BufWriter<Stdout>,
     json: bool,
+    quiet: bool,
 }
 
 impl Output {
     /// The output that the options ask for.
     pub(crate) fn new(common: &Common) -> Self {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
-        Self { out, json: common.json }
+        Self { out, json: common.json, quiet: common.quiet }
     }
 
     /// Prints one line: `text` for people, `value` as one line of JSON for programs.
@@ -32,6 +33,15 @@ impl Output {
             self.out.write_all(text(value).as_bytes())?;
         }
         Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Prints what was done: as [`line`](Self::line), and no text with `--quiet`.
+    pub(crate) fn done<V: Serialize>(
+        &mut self,
+        value: &V,
+        text: impl FnOnce(&V) -> String,
+    ) -> Result<(), Failure> {
+        if self.quiet { self.result(value) } else { self.line(value, text) }
     }
 
     /// Prints what a program may want to know and a person takes for granted: JSON or nothing.

@@ -16,21 +16,36 @@ use crate::failure::Failure;
 pub fn run() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
-        // Help and version are no errors, and clap knows where each of them goes.
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Failure::usage("").code() } else { 0 });
-        }
+        Err(error) => return refuse(&error),
     };
     match dispatch(&line.common, &line.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.broken_pipe {
-                report(&line.common, &failure);
+                report(line.common.json, &failure);
             }
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// Says what is wrong with the arguments, or prints help or version, which are no errors.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let failure = Failure::usage(text.trim().trim_start_matches("error: "));
+    // The arguments are not parsed, so this is all that can be known of them. What stands behind
+    // `--` is a key or a name.
+    let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if json {
+        report(true, &failure);
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(failure.code())
 }
 
 fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
@@ -53,9 +68,9 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
 }
 
 /// Says on standard error why it stops. Nobody is left to tell if that fails.
-fn report(common: &Common, failure: &Failure) {
+fn report(json: bool, failure: &Failure) {
     let mut err = std::io::stderr().lock();
-    if common.json {
+    if json {
         let mut error = json!({
             "kind": failure.kind,
             "message": failure.message,

@@ -6,8 +6,9 @@
 //! it does.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use frondb::Tree;
@@ -22,13 +23,14 @@ use crate::records::{Format, TextOptions, writer};
 
 /// Writes a dump.
 pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
+    let form = args.form.layout(common, &args.file, (None, None))?;
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.tree(&args.tree.tree)?;
     let bounds = session.bounds(&args.range)?;
     let entries = if args.file == Path::new("-") {
-        write_entries(common, args, &tree, &bounds, std::io::stdout().lock())?
+        write_entries(common, &form, &tree, &bounds, std::io::stdout().lock())?
     } else {
-        write_file(common, args, &tree, &bounds)
+        write_file(common, &args.file, &form, &tree, &bounds)
             .map_err(|failure| failure.context(args.file.display()))?
     };
     session.close()?;
@@ -36,28 +38,43 @@ pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = Output::new(common);
-    let result = json!({ "file": args.file, "entries": entries });
-    out.line(&result, |_| format!("dumped {entries} entries to {}", args.file.display()))?;
+    let result = json!({ "file": args.file.display().to_string(), "entries": entries });
+    out.done(&result, |_| format!("dumped {entries} entries to {}", args.file.display()))?;
     out.finish()
 }
 
-fn write_file(common: &Common, args: &Dump, tree: &Tree, bounds: &Bounds) -> Result<u64, Failure> {
-    match target(&args.file)? {
+/// A format, and how its tables are written.
+type Form = (Format, TextOptions);
+
+fn write_file(
+    common: &Common,
+    file: &Path,
+    form: &Form,
+    tree: &Tree,
+    bounds: &Bounds,
+) -> Result<u64, Failure> {
+    match target(file)? {
         Target::File { path, before } => {
             let partial = partial_of(&path);
             let file = create_anew(&partial)?;
-            if let Some(before) = before {
-                // What was readable by one user only stays so.
-                file.set_permissions(before.permissions())?;
+            let written = (|| {
+                // A file that is replaced keeps its mode, and a new one has it whatever the umask is.
+                let new = || Permissions::from_mode(common.file_mode);
+                file.set_permissions(before.map_or_else(new, |before| before.permissions()))?;
+                let entries = write_entries(common, form, tree, bounds, &file)?;
+                file.sync_all()?;
+                fs::rename(&partial, &path)?;
+                Ok(entries)
+            })();
+            if written.is_err() {
+                // The failure is what matters; the next dump removes what could not be removed.
+                let _ = fs::remove_file(&partial);
             }
-            let entries = write_entries(common, args, tree, bounds, &file)?;
-            file.sync_all()?;
-            fs::rename(&partial, &path)?;
-            Ok(entries)
+            written
         }
         Target::Other => {
-            let file = OpenOptions::new().write(true).open(&args.file)?;
-            let entries = write_entries(common, args, tree, bounds, &file)?;
+            let file = OpenOptions::new().write(true).open(file)?;
+            let entries = write_entries(common, form, tree, bounds, &file)?;
             match file.sync_all() {
                 // Most of what is not a file cannot be synced.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {}
@@ -113,27 +130,18 @@ fn create_anew(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    OpenOptions::new().write(true).create_new(true).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn write_entries(
     common: &Common,
-    args: &Dump,
+    (format, text): &Form,
     tree: &Tree,
     bounds: &Bounds,
     out: impl Write,
 ) -> Result<u64, Failure> {
-    let format = Format::of(args.form.format, Some(&args.file));
-    let text = TextOptions {
-        delimiter: format.delimiter(),
-        header: !args.form.no_header,
-        key_column: "1".into(),
-        value_column: None,
-        keys: common.keys,
-        values: common.values,
-    };
     let mut out = BufWriter::with_capacity(1 << 18, out);
-    let mut records = writer(format, &text, &mut out)?;
+    let mut records = writer(*format, text, &mut out)?;
     let total = tree.estimate(&bounds.lo, bounds.hi.as_deref())?.entries;
     let mut progress = Progress::entries(common, total);
     let mut cursor = tree.cursor_with(bounds.cursor())?;

@@ -8,11 +8,9 @@ use serde_json::json;
 
 use super::session::Session;
 use crate::args::{Common, Del, Get, Put};
+use crate::encoding::shortened;
 use crate::failure::Failure;
 use crate::output::Output;
-
-/// Characters of a key that an error shows.
-const KEY_CHARS_SHOWN: usize = 60;
 
 /// Prints the value of a key.
 pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
@@ -31,14 +29,6 @@ pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
         out.line(&json!({ "key": args.key, "value": text }), |_| text.clone())?;
     }
     out.finish()
-}
-
-/// A key as an error names it: the beginning of a long one.
-fn shortened(key: &str) -> String {
-    match key.char_indices().nth(KEY_CHARS_SHOWN) {
-        Some((end, _)) => format!("{}... ({} characters)", &key[..end], key.chars().count()),
-        None => key.to_owned(),
-    }
 }
 
 /// Sets the value of a key, durably.

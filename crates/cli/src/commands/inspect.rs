@@ -69,16 +69,17 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
         "trees": names.len(), "runs": runs, "entries": entries, "values": values, "bytes": bytes,
         "faults": listed,
     });
-    out.line(&result, |_| {
-        let mut page = String::new();
+    if !common.json {
         for (tree, fault) in &faults {
-            page.push_str(&format!("{}: tree {tree}: {}\n", fault.kind, fault.sentence()));
+            out.raw(format!("{}: tree {tree}: {}\n", fault.kind, fault.sentence()).as_bytes())?;
         }
+    }
+    out.done(&result, |_| {
         let faults = counted(faults.len() as u64, "fault");
         let trees = counted(names.len() as u64, "tree");
         let (runs, entries) = (counted(runs, "run"), counted(entries, "entry"));
         let values = counted(values, "large value");
-        page + &format!("{trees}, {runs}, {entries}, {values}, {bytes} bytes: {faults}")
+        format!("{trees}, {runs}, {entries}, {values}, {bytes} bytes: {faults}")
     })?;
     out.finish()?;
     match faults.len() {

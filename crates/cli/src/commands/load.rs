@@ -1,7 +1,8 @@
 //! `load`: a file of entries into a tree.
 //!
 //! By default the bulk loader sorts the entries outside of the tree and attaches them with one
-//! commit: a load that fails, or is killed, has loaded nothing.
+//! commit: a load that fails, or is killed, has loaded nothing. One that fails drops the tree if it
+//! made it; one that is killed may leave it empty.
 //!
 //! With `--batch` entries show up as they come. Batches are committed without a sync each, and one
 //! sync at the end makes all of them durable: loading then runs at the engine's pace and not at the
@@ -22,7 +23,7 @@ use crate::args::{Common, Load, SyncArg};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::records::{Format, TextOptions, reader};
+use crate::records::reader;
 
 /// Entries in one batch if only how it is synced is given.
 const BATCH_ENTRIES: u64 = 10_000;
@@ -33,6 +34,8 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Loads a file.
 pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
+    let columns = (args.key_column.as_deref(), args.value_column.as_deref());
+    let (format, text) = args.form.layout(common, &args.file, columns)?;
     let from_stdin = args.file == Path::new("-");
     let name = |failure: Failure| failure.context(args.file.display());
     let (input, total): (Box<dyn Read>, _) = if from_stdin {
@@ -45,50 +48,53 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         let total = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
         (Box::new(file), total)
     };
-    let format = Format::of(args.form.format, (!from_stdin).then_some(&args.file));
-    let text = TextOptions {
-        delimiter: format.delimiter(),
-        header: !args.form.no_header,
-        key_column: args.key_column.clone(),
-        value_column: args.value_column.clone(),
-        keys: common.keys,
-        values: common.values,
-    };
     let (input, position) = Counted::new(input);
     let mut records =
         reader(format, &text, BufReader::with_capacity(1 << 18, input)).map_err(name)?;
 
     let session = Session::open(common, &args.tree.dir)?;
-    let tree = open_or_create(&session, args)?;
-    let mut progress = Progress::bytes(common, total);
     let mut loader = Loader::new(&session, args)?;
+    let (tree, created) = open_or_create(&session, args)?;
+    let mut progress = Progress::bytes(common, total);
     let mut entries = 0;
     let loaded = (|| {
         while let Some((key, value)) = records.next().map_err(name)? {
-            loader.put(&tree, &key, &value)?;
+            loader.put(&tree, &key, &value).map_err(of_entry)?;
             entries += 1;
             progress.at(position.get(), entries);
         }
         progress.end();
-        loader.finish(common)
+        loader.finish(common).map_err(of_entry)
     })();
     drop(progress);
     let (committed, batches) = loader.committed();
-    loaded.map_err(|failure: Failure| {
-        failure.context(format!("stopped after {committed} entries were loaded"))
-    })?;
+    if let Err(failure) = loaded {
+        drop(loader);
+        drop(tree);
+        // A tree of this load goes with it, unless it has batches that were said to be kept.
+        let left = created && committed == 0 && session.db.drop_tree(&args.tree.tree).is_err();
+        let left =
+            if left { format!(", tree {} is left empty", args.tree.tree) } else { String::new() };
+        return Err(failure.context(format!("stopped after {committed} entries were loaded{left}")));
+    }
     session.close()?;
     let mut out = Output::new(common);
     let result = json!({ "tree": args.tree.tree, "entries": entries, "batches": batches });
-    out.line(&result, |_| format!("loaded {entries} entries into {}", args.tree.tree))?;
+    out.done(&result, |_| format!("loaded {entries} entries into {}", args.tree.tree))?;
     out.finish()
 }
 
-fn open_or_create(session: &Session<'_>, args: &Load) -> Result<Tree, Failure> {
+/// A failure of putting entries: a key or value that no tree takes is the file's fault.
+fn of_entry(failure: Failure) -> Failure {
+    if failure.kind == ErrorKind::Invalid.name() { failure.of_input() } else { failure }
+}
+
+/// The tree, and whether it was made here.
+fn open_or_create(session: &Session<'_>, args: &Load) -> Result<(Tree, bool), Failure> {
     let name = &args.tree.tree;
     match session.db.open_tree(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok(session.db.create_tree(name, tree_options(&args.options))?)
+            Ok((session.db.create_tree(name, tree_options(&args.options))?, true))
         }
         // Options that are the same as before change nothing: a load that failed can be run again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
@@ -96,7 +102,7 @@ fn open_or_create(session: &Session<'_>, args: &Load) -> Result<Tree, Failure> {
                 "tree {name} exists with other options, and they are fixed"
             )))
         }
-        other => Ok(other?),
+        other => Ok((other?, false)),
     }
 }
 
@@ -177,9 +183,13 @@ impl<'a> Batches<'a> {
     }
 
     fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
-        let full = self.batch.len() >= self.entries_max
+        // A batch keeps what is wrong with an entry for its commit, and does not count the entry.
+        let refused = self.batch.len() == before;
+        let full = refused
+            || self.batch.len() >= self.entries_max
             || self.batch.bytes() >= BATCH_BYTES
             // Half of what is allowed leaves room for any entry.
             || self.batch.memory_bytes() as u64 >= self.session.db.batch_bytes_max() / 2;

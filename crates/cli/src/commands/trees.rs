@@ -1,5 +1,6 @@
 //! `create`, `trees`, `rename`, `drop`.
 
+use frondb::limits::TREE_NAME_BYTES_MAX;
 use serde_json::json;
 
 use super::session::{Session, tree_options};
@@ -9,7 +10,15 @@ use crate::output::Output;
 
 /// Makes the database if it is not there, and trees in it.
 pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
-    // All of them or none, as far as can be known before.
+    // All of them or none, and no database either if a name cannot be one.
+    if let Some(name) =
+        args.trees.iter().find(|name| !(1..=TREE_NAME_BYTES_MAX).contains(&name.len()))
+    {
+        return Err(Failure::usage(format!(
+            "the name of a tree has 1 to {TREE_NAME_BYTES_MAX} bytes, not {}",
+            name.len()
+        )));
+    }
     if let Some(twice) =
         args.trees.iter().enumerate().find(|(i, name)| args.trees[..*i].contains(name))
     {
@@ -22,14 +31,25 @@ pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
     }
     let created = session.db.recovery().created;
     let options = tree_options(&args.options);
-    for name in &args.trees {
-        session.db.create_tree(name, options.clone())?;
+    for (made, name) in args.trees.iter().enumerate() {
+        if let Err(error) = session.db.create_tree(name, options.clone()) {
+            let left: Vec<&str> = args.trees[..made]
+                .iter()
+                .map(String::as_str)
+                .filter(|name| session.db.drop_tree(name).is_err())
+                .collect();
+            let failure = Failure::from(error).context(format!("tree {name}"));
+            return Err(match left.is_empty() {
+                true => failure,
+                false => failure.context(format!("created {}, then failed", left.join(", "))),
+            });
+        }
     }
     session.close()?;
     let mut out = Output::new(common);
-    let result = json!({ "database": args.dir, "created": created, "trees": args.trees });
-    out.line(&result, |_| {
-        let dir = args.dir.display();
+    let dir = args.dir.display().to_string();
+    let result = json!({ "database": dir, "created": created, "trees": args.trees });
+    out.done(&result, |_| {
         let made = if created { "created" } else { "opened" };
         match args.trees.len() {
             0 => format!("{made} {dir}"),

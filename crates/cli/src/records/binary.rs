@@ -77,7 +77,7 @@ impl<R: Read> BinaryReader<R> {
     pub(crate) fn new(mut input: R) -> Result<Self, Failure> {
         let mut header = [0; HEADER_BYTES];
         read_exact(&mut input, &mut header)?;
-        check_header(&header).map_err(Failure::input)?;
+        check_header(&header)?;
         Ok(Self { input, payload: Vec::new(), at: 0, left: 0, total: 0, ended: false })
     }
 

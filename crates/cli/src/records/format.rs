@@ -21,6 +21,8 @@
 //! 00000000 00000000 0100000000000000`.
 //! These numbers are in people's files: do not change them.
 
+use crate::failure::Failure;
+
 /// First bytes of a dump.
 pub(super) const MAGIC: &[u8; 8] = b"FRONDUMP";
 /// The only version there is.
@@ -56,14 +58,17 @@ pub(super) fn header() -> [u8; HEADER_BYTES] {
 }
 
 /// Why a header is not one of ours, if it is not.
-pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), String> {
+pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), Failure> {
     if !header.starts_with(MAGIC) {
-        return Err("it is not a binary dump of frondb".into());
+        return Err(Failure::input("it is not a binary dump of frondb"));
     }
     match (word(header, 8), word(header, 12)) {
         (VERSION, 0) => Ok(()),
-        (VERSION, _) => Err("its header has bytes that this program does not know".into()),
-        (version, _) => Err(format!("it has version {version}, this program reads {VERSION}")),
+        (version, _) if version > VERSION => Err(Failure::unsupported(format!(
+            "it has version {version}, this program reads {VERSION}"
+        ))
+        .with_hint("load it with the newer version that dumped it")),
+        (_, _) => Err(Failure::input("its header has bytes that no version wrote")),
     }
 }
 

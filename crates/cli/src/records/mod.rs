@@ -2,13 +2,16 @@
 //!
 //! | format | file | for |
 //! |---|---|---|
-//! | `csv`, `tsv` | [`text`] | tables of other programs |
+//! | `csv`, `tsv` | [`text`], cells in [`cells`], quotes in [`quotes`] | tables of other programs |
 //! | `binary` | [`binary`], bytes in [`format`] | exact and checked: another database |
 
 pub(crate) mod binary;
+mod cells;
 mod format;
+mod quotes;
 mod record;
 mod text;
 
+pub(crate) use cells::Cells;
 pub(crate) use record::{Entry, Format, RecordReader, RecordWriter, reader, writer};
 pub(crate) use text::TextOptions;

@@ -1,11 +1,13 @@
-//! Reading and writing entries as CSV or TSV: one entry a row, a header row unless it is said that
-//! there is none. A file that ends inside a quoted cell was cut: it is refused, not read as if the
-//! quote had ended.
+//! Reading and writing entries as CSV or TSV (RFC 4180, cells quoted by its rules in both): one
+//! entry a row, a header row unless it is said that there is none. What is written is read back to
+//! the same bytes; what a table cannot say or does not say clearly is refused.
 
 use std::io::{Read, Write};
 
+use super::cells::{Cells, DUMP_HINT};
+use super::quotes::{BYTE_ORDER_MARK, Quotes};
 use super::{Entry, RecordReader, RecordWriter};
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, shortened};
 use crate::failure::Failure;
 
 /// How a table of text is read or written.
@@ -20,32 +22,65 @@ pub(crate) struct TextOptions {
     /// Column of the value; if it is not given, the second, or nothing in a table of one column.
     pub(crate) value_column: Option<String>,
     /// How key cells are written.
-    pub(crate) keys: Encoding,
+    pub(crate) keys: Cells,
     /// How value cells are written.
-    pub(crate) values: Encoding,
+    pub(crate) values: Cells,
 }
 
 /// Writes rows.
-pub(crate) struct TextWriter<W: Write> {
-    out: csv::Writer<W>,
-    keys: Encoding,
-    values: Encoding,
+pub(crate) struct TextWriter<W> {
+    out: W,
+    row: Vec<u8>,
+    delimiter: u8,
+    keys: Cells,
+    values: Cells,
 }
 
 impl<W: Write> TextWriter<W> {
     /// Writes the header row if there is one.
-    pub(crate) fn new(out: W, options: &TextOptions) -> Result<Self, Failure> {
-        let mut out = csv::WriterBuilder::new().delimiter(options.delimiter).from_writer(out);
+    pub(crate) fn new(mut out: W, options: &TextOptions) -> Result<Self, Failure> {
+        let delimiter = options.delimiter;
         if options.header {
-            out.write_record(["key", "value"])?;
+            out.write_all(&[b"key", &[delimiter][..], b"value\n"].concat())?;
         }
-        Ok(Self { out, keys: options.keys, values: options.values })
+        Ok(Self { out, row: Vec::new(), delimiter, keys: options.keys, values: options.values })
+    }
+
+    /// Appends a cell to the row, in quotes if it must be.
+    fn push(&mut self, cell: &[u8]) {
+        let special = |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter;
+        // At the start of a table the mark would be taken for the table's own.
+        if !cell.iter().any(special) && !cell.starts_with(BYTE_ORDER_MARK) {
+            return self.row.extend_from_slice(cell);
+        }
+        self.row.push(b'"');
+        for &byte in cell {
+            if byte == b'"' {
+                self.row.push(b'"');
+            }
+            self.row.push(byte);
+        }
+        self.row.push(b'"');
     }
 }
 
 impl<W: Write> RecordWriter for TextWriter<W> {
     fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        Ok(self.out.write_record([self.keys.encode(key), self.values.encode(value)])?)
+        let refused = |column: &str, why: &str| {
+            let shown = shortened(&Encoding::Text.encode(key));
+            Failure::usage(format!(
+                "the {column} of entry {shown} {why}, and a table holds text as it is"
+            ))
+            .with_hint(DUMP_HINT)
+        };
+        let key_cell = self.keys.write(key).map_err(|why| refused("key", why))?;
+        let value_cell = self.values.write(value).map_err(|why| refused("value", why))?;
+        self.row.clear();
+        self.push(&key_cell);
+        self.row.push(self.delimiter);
+        self.push(&value_cell);
+        self.row.push(b'\n');
+        Ok(self.out.write_all(&self.row)?)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
@@ -56,11 +91,11 @@ impl<W: Write> RecordWriter for TextWriter<W> {
 /// Reads rows.
 pub(crate) struct TextReader<R> {
     input: csv::Reader<Quotes<R>>,
-    row: csv::StringRecord,
+    row: csv::ByteRecord,
     key: usize,
     value: Option<usize>,
-    keys: Encoding,
-    values: Encoding,
+    keys: Cells,
+    values: Cells,
 }
 
 impl<R: Read> TextReader<R> {
@@ -71,47 +106,59 @@ impl<R: Read> TextReader<R> {
             .has_headers(options.header)
             .from_reader(Quotes::new(input, options.delimiter));
         // Without a header row this is the first row, which tells how many columns there are.
-        let head = input.headers()?.clone();
-        input.get_ref().check()?;
-        if head.is_empty() && !options.header {
-            // No row at all: what `dump` makes of an empty tree.
-            let row = csv::StringRecord::new();
-            return Ok(Self {
-                input,
-                row,
-                key: 0,
-                value: None,
-                keys: options.keys,
-                values: options.values,
-            });
-        }
-        let key = column(&head, options, &options.key_column)?;
-        let value = match &options.value_column {
-            Some(name) => Some(column(&head, options, name)?),
-            None if head.len() > 2 => {
-                return Err(Failure::usage(format!(
-                    "the table has {} columns: say which is the value with --value-column",
-                    head.len()
-                )));
+        let head = input.byte_headers()?.clone();
+        input.get_ref().check(input.position().line())?;
+        let (key, value) = if head.is_empty() {
+            if options.header {
+                return Err(Failure::input("it is empty: there is not even a header row"));
             }
-            None => (0..head.len()).find(|&i| i != key),
+            // No row at all: what `dump` makes of an empty tree.
+            (0, None)
+        } else {
+            columns(&head, options)?
         };
-        let row = csv::StringRecord::new();
+        let row = csv::ByteRecord::new();
         Ok(Self { input, row, key, value, keys: options.keys, values: options.values })
     }
 }
 
+/// Numbers of the key's column and of the value's.
+fn columns(
+    head: &csv::ByteRecord,
+    options: &TextOptions,
+) -> Result<(usize, Option<usize>), Failure> {
+    let key = column(head, options, &options.key_column)?;
+    let value = match &options.value_column {
+        Some(name) => Some(column(head, options, name)?),
+        None if head.len() > 2 => {
+            return Err(Failure::usage(format!(
+                "the table has {} columns: say which is the value with --value-column",
+                head.len()
+            )));
+        }
+        None => (0..head.len()).find(|&i| i != key),
+    };
+    Ok((key, value))
+}
+
 /// Number of the column with a name, or with a number from 1.
-fn column(head: &csv::StringRecord, options: &TextOptions, name: &str) -> Result<usize, Failure> {
-    if options.header
-        && let Some(found) = head.iter().position(|cell| cell == name)
-    {
-        return Ok(found);
+fn column(head: &csv::ByteRecord, options: &TextOptions, name: &str) -> Result<usize, Failure> {
+    if options.header {
+        let mut named = (0..head.len()).filter(|&i| head.get(i) == Some(name.as_bytes()));
+        match (named.next(), named.next()) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "several columns have the name `{name}`: give the number of one, from 1"
+                )));
+            }
+            (Some(found), None) => return Ok(found),
+            (None, _) => {}
+        }
     }
     match name.parse::<usize>() {
         Ok(number) if (1..=head.len()).contains(&number) => Ok(number - 1),
         _ => {
-            let known: Vec<&str> = head.iter().collect();
+            let known: Vec<_> = head.iter().map(String::from_utf8_lossy).collect();
             let known = if options.header { known.join(", ") } else { format!("1-{}", head.len()) };
             Err(Failure::usage(format!("no column `{name}`; there are: {known}")))
         }
@@ -120,75 +167,18 @@ fn column(head: &csv::StringRecord, options: &TextOptions, name: &str) -> Result
 
 impl<R: Read> RecordReader for TextReader<R> {
     fn next(&mut self) -> Result<Option<Entry>, Failure> {
-        if !self.input.read_record(&mut self.row)? {
+        let more = self.input.read_byte_record(&mut self.row)?;
+        self.input.get_ref().check(self.input.position().line())?;
+        if !more {
             return Ok(None);
         }
-        self.input.get_ref().check()?;
         let line = self.row.position().map_or(0, csv::Position::line);
-        let place = |failure: Failure| failure.context(format!("line {line}"));
+        let refused = |failure: Failure| failure.context(format!("line {line}"));
         let cell = |i: usize| self.row.get(i).unwrap_or_default();
-        let key = self.keys.decode(cell(self.key)).map_err(place)?;
-        let value = self.value.map_or("", cell);
-        let value = self.values.decode(value).map_err(place)?;
+        let key = self.keys.read(cell(self.key)).map_err(refused)?;
+        let value = self.value.map_or(&b""[..], cell);
+        let value = self.values.read(value).map_err(refused)?;
         Ok(Some((key, value)))
-    }
-}
-
-/// What passes through, watched for quotes: the parser takes the end of the input for the end of a
-/// quoted cell.
-struct Quotes<R> {
-    input: R,
-    delimiter: u8,
-    state: Cell,
-    ended: bool,
-}
-
-/// Where in a table a byte is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cell {
-    /// Before the first byte of a cell: only here a quote opens one that is quoted.
-    Start,
-    /// In a cell without quotes, or behind the quoted part of one.
-    Plain,
-    Quoted,
-    /// Behind a quote in a quoted cell: its end, or the first of two that stand for one.
-    Quote,
-}
-
-impl<R> Quotes<R> {
-    fn new(input: R, delimiter: u8) -> Self {
-        Self { input, delimiter, state: Cell::Start, ended: false }
-    }
-
-    fn next(&self, byte: u8) -> Cell {
-        match (self.state, byte) {
-            (Cell::Quoted, b'"') => Cell::Quote,
-            (Cell::Quoted, _) | (Cell::Quote | Cell::Start, b'"') => Cell::Quoted,
-            (_, b'\r' | b'\n') => Cell::Start,
-            (_, other) if other == self.delimiter => Cell::Start,
-            _ => Cell::Plain,
-        }
-    }
-
-    /// Fails if the input has ended inside a quoted cell.
-    fn check(&self) -> Result<(), Failure> {
-        if self.ended && self.state == Cell::Quoted {
-            return Err(Failure::input(
-                "it ends inside a quoted cell: it was cut, or a quote is missing",
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl<R: Read> Read for Quotes<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.input.read(buffer)?;
-        self.ended |= n == 0 && !buffer.is_empty();
-        for &byte in &buffer[..n] {
-            self.state = self.next(byte);
-        }
-        Ok(n)
     }
 }
 
@@ -202,8 +192,8 @@ mod tests {
             header: true,
             key_column: "1".into(),
             value_column: None,
-            keys: Encoding::Text,
-            values: Encoding::Text,
+            keys: Cells::Literal,
+            values: Cells::Literal,
         }
     }
 
@@ -222,18 +212,98 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for (delimiter, header) in [(b',', true), (b'\t', false)] {
-            let options = TextOptions { delimiter, header, ..options() };
-            let entries = [pair("", ""), pair("a,\"b\t", "x\ny"), pair("\\", "=")];
-            let mut bytes = Vec::new();
-            let mut writer = TextWriter::new(&mut bytes, &options).unwrap();
-            for (key, value) in &entries {
-                writer.write(key, value).unwrap();
+        // The first key is the first cell of the file where there is no header.
+        let texts = [
+            pair("\u{feff}mark", "\u{feff}"),
+            pair("", ""),
+            pair("a,\"b\t", "x\ny\r\n\rz"),
+            pair("C:\\temp", "\\0 \\x41 \\"),
+            pair("\"", " leading, trailing "),
+            pair("#", "="),
+            pair("\u{1}\u{7f}", "\u{2028}"),
+        ];
+        let binary =
+            [(vec![0], vec![0xff, b'"', b'\n', 0]), (b"\\x41".to_vec(), b"A\xc3".to_vec())];
+        for (delimiter, header) in [(b',', true), (b'\t', false), (b',', false), (b'\t', true)] {
+            for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
+                for escapes in [false, true] {
+                    let cells = Cells::of(encoding, escapes);
+                    let options =
+                        TextOptions { delimiter, header, keys: cells, values: cells, ..options() };
+                    let mut entries = texts.to_vec();
+                    if cells != Cells::Literal {
+                        entries.extend(binary.clone());
+                    }
+                    let bytes = written(&entries, &options).unwrap();
+                    let text = std::str::from_utf8(&bytes).unwrap();
+                    assert_eq!(load(text, &options).unwrap(), entries, "{text}");
+                }
             }
-            writer.finish().unwrap();
-            drop(writer);
-            assert_eq!(load(std::str::from_utf8(&bytes).unwrap(), &options).unwrap(), entries);
         }
+    }
+
+    fn written(entries: &[Entry], options: &TextOptions) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let mut writer = TextWriter::new(&mut bytes, options)?;
+        entries.iter().try_for_each(|(key, value)| writer.write(key, value))?;
+        writer.finish()?;
+        drop(writer);
+        Ok(bytes)
+    }
+
+    #[test]
+    fn cells_are_literal() {
+        let text = "path,name\nC:\\temp\\new,\\x41\n";
+        assert_eq!(load(text, &options()).unwrap(), [pair("C:\\temp\\new", "\\x41")]);
+        let bytes = written(&[pair("C:\\temp", "\\")], &options()).unwrap();
+        assert_eq!(bytes, b"key,value\nC:\\temp,\\\n");
+        let escapes = TextOptions { keys: Cells::of(Encoding::Text, true), ..options() };
+        assert_eq!(load("k,v\na\\tb,\\t\n", &escapes).unwrap(), [pair("a\tb", "\\t")]);
+    }
+
+    #[test]
+    fn what_is_no_text_has_no_literal_cell() {
+        for (key, value, column) in
+            [(&b"k\xff"[..], &b"v"[..], "key"), (b"k", b"\xff", "value"), (b"k", b"a\0b", "value")]
+        {
+            let error = written(&[(key.to_vec(), value.to_vec())], &options()).unwrap_err();
+            assert_eq!(error.code(), 2);
+            assert!(error.message.contains(column), "{}", error.message);
+            assert!(error.hint().unwrap().contains("--escapes"));
+        }
+        for wrong in [&b"k,v\na,1\nb,\xe4\n"[..], b"k,v\na,1\nb\0,2\n"] {
+            let mut reader = TextReader::new(wrong, &options()).unwrap();
+            assert!(reader.next().unwrap().is_some());
+            let error = reader.next().unwrap_err();
+            assert_eq!(error.code(), 10);
+            assert!(error.message.starts_with("line 3: a cell has "), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_clear_is_refused() {
+        for (wrong, line) in [
+            ("k,v\n1,\"2\"x\n3,4\n", "line 2"),
+            ("k,v\n1,\"2\n\"x\n3,4\n", "line 3"),
+            ("\"k\"x,v\n", "line 1"),
+            ("\u{feff}\"k\"x,v\n", "line 1"),
+        ] {
+            let error = load(wrong, &options()).unwrap_err();
+            assert_eq!(error.code(), 10, "{wrong}");
+            assert!(error.message.contains(line), "{wrong}: {}", error.message);
+        }
+        let twice = TextOptions { key_column: "a".into(), ..options() };
+        let twice = load("a,a\n1,2\n", &twice).unwrap_err();
+        assert!(twice.message.contains("several columns"), "{}", twice.message);
+        let marked = load("\u{feff}k,\"v\n\"\n1,2\n", &options()).unwrap();
+        assert_eq!(marked, [pair("1", "2")]);
+    }
+
+    #[test]
+    fn an_empty_file_is_no_table_with_a_header() {
+        let error = load("", &options()).unwrap_err();
+        assert_eq!(error.code(), 10);
+        assert!(error.message.contains("empty"), "{}", error.message);
     }
 
     #[test]
@@ -277,9 +347,14 @@ mod tests {
         let missing = TextOptions { key_column: "z".into(), ..options() };
         let missing = load("a,b\n1,2\n", &missing).unwrap_err();
         assert!(missing.message.contains("there are: a, b"), "{}", missing.message);
-        let hex = TextOptions { keys: Encoding::Hex, ..options() };
+        let hex = TextOptions { keys: Cells::Encoded(Encoding::Hex), ..options() };
         let wrong = load("k,v\nff,1\nzz,2\n", &hex).unwrap_err();
         assert!(wrong.message.contains("line 3"), "{}", wrong.message);
-        assert!(load("k,v\n1,2,3\n", &options()).is_err(), "a row with too many cells");
+        assert_eq!(wrong.code(), 10);
+        let escapes = TextOptions { values: Cells::of(Encoding::Text, true), ..options() };
+        let wrong = load("k,v\na,\\q\n", &escapes).unwrap_err();
+        assert_eq!(wrong.code(), 10);
+        let long = load("k,v\n1,2,3\n", &options()).unwrap_err();
+        assert_eq!(long.code(), 10, "a row with too many cells");
     }
 }

@@ -99,6 +99,42 @@ fn a_directory_is_refused() {
     let dir = database(&temp);
     let target = temp.path().join("target");
     fs::create_dir(&target).unwrap();
-    frondb("dump", &dir, &dump_to(&target)).fails(7, "directory");
+    frondb("dump", &dir, &dump_to(&target)).fails(2, "directory");
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+/// What a command makes is its user's alone, whatever the umask is, or has the mode that is asked for.
+#[test]
+fn files_have_the_mode_that_is_asked_for() {
+    let temp = TempDir::new("cli-modes");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for (umask, args, file, directory) in [
+        ("000", "", 0o600, 0o700),
+        ("000", "--file-mode 0660", 0o660, 0o770),
+        ("077", "--file-mode 644", 0o644, 0o755),
+    ] {
+        let top = temp.path().join(format!("{umask}{file:o}"));
+        fs::create_dir(&top).unwrap();
+        let script = format!(
+            "umask {umask}
+            $0 create db t --log-dir log {args} && $0 put db t k v --log-dir log {args} &&
+            $0 dump db t t.csv --log-dir log {args} && $0 load db u t.csv --log-dir log {args}"
+        );
+        let program = env!("CARGO_BIN_EXE_frondb");
+        let ran = Command::new("sh").args(["-ec", &script, program]).current_dir(&top).output();
+        let ran = ran.unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(mode(&top.join("t.csv")), file);
+        for dir in ["db", "log"].map(|name| top.join(name)) {
+            assert_eq!(mode(&dir), directory);
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                let wanted = if path.is_dir() { directory } else { file };
+                assert_eq!(mode(&path), wanted, "{}", path.display());
+            }
+        }
+    }
+    let missing = temp.path().join("missing");
+    frondb("create", &missing, &["--file-mode", "0700"]).fails(2, "0666");
+    assert!(!missing.exists());
 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use frondb::{Db, Options};
 use frondb_testkit::TempDir;
 
-use crate::program::{frondb, run};
+use crate::program::{frondb, frondb_with, run};
 
 #[test]
 fn a_database_in_use_names_the_process_that_has_it() {
@@ -37,6 +37,53 @@ fn a_directory_that_is_no_database_is_left_as_it_is() {
     let file = temp.path().join("letter.txt");
     assert_ne!(frondb("create", &file, &[]).code, 0);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "Dear");
+}
+
+/// A command that fails has made nothing.
+#[test]
+fn a_failed_command_leaves_nothing_behind() {
+    let temp = TempDir::new("cli-nothing");
+    let dir = temp.path().join("db");
+    frondb("create", &dir, &["t", ""]).fails(2, "1 to 512");
+    frondb("create", &dir, &["t", &"n".repeat(513)]).fails(2, "513");
+    frondb("create", &dir, &["t", "--memory", "1"]).fails(2, "memory");
+    frondb_with("load", &dir, &["t", "-", "--format", "csv"], b"k,v\n").fails(1, "frondb create");
+    assert!(!dir.exists());
+    frondb("create", &dir, &["t"]).ok();
+    let before = names(&dir);
+    frondb("rename", &dir, &["t", ""]).fails(2, "1 to 512");
+    frondb("create", &dir, &["u", "t"]).fails(3, "t");
+    frondb_with("load", &dir, &["u", "-", "--format", "csv"], b"k,v\na,1,2\n").fails(10, "fields");
+    frondb("dump", &dir, &["t", temp.path().to_str().unwrap()]).fails(2, "directory");
+    frondb("dump", &dir, &["t", temp.path().join("no/dir").to_str().unwrap()]).fails(1, "no/dir");
+    frondb("put", &dir, &["t", "\\q", "v"]).fails(2, "backslash");
+    assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\n");
+    assert_eq!(names(&dir), before);
+}
+
+#[test]
+fn wrong_arguments_are_json_where_that_is_asked_for() {
+    let temp = TempDir::new("cli-arguments");
+    for args in [&["--frobnicate", "--json"][..], &["--json", "--memory", "x"], &["a", "--json"]] {
+        let ran = frondb("trees", temp.path(), args);
+        assert_eq!(ran.code, 2);
+        let error = ran.error();
+        assert_eq!(error["kind"], "Usage", "{}", ran.err);
+        assert_eq!(error["exit_code"], 2);
+    }
+    frondb("trees", temp.path(), &["--frobnicate", "--", "--json"]).fails(2, "error: ");
+}
+
+/// A path is bytes; the program says it as well as it can.
+#[test]
+fn a_path_that_is_not_text_is_a_path() {
+    use std::os::unix::ffi::OsStrExt;
+    let temp = TempDir::new("cli-path");
+    let dir = temp.path().join(OsStr::from_bytes(b"d\xff"));
+    for args in [&["t"][..], &["u", "--json"]] {
+        frondb("create", &dir, args).ok();
+    }
+    assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\n");
 }
 
 /// Names of what is in a directory.
