@@ -78,9 +78,9 @@ fn files_have_the_modes_of_the_server() {
             ])
             .unwrap();
         let (files, folders) = modes(&server.data().join("#frondb"));
-        assert!(files.len() > 5, "{files:o?}");
-        assert!(files.iter().all(|mode| *mode == file), "{files:o?}");
-        assert!(folders.iter().all(|mode| *mode == folder_mode), "{folders:o?}");
+        assert!(files.len() > 5, "{files:?}");
+        assert!(files.iter().all(|mode| *mode == file), "{files:?}");
+        assert!(folders.iter().all(|mode| *mode == folder_mode), "{folders:?}");
         server.stop().unwrap();
     }
 }
