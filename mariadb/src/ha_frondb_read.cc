@@ -151,7 +151,9 @@ int ha_frondb::index_prev(uchar *record) {
 }
 
 int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
-  // The cursor of a search for this prefix ends where it does.
+  // The cursor of a search for this prefix ends where it does. A unique key has no second row, and the server would
+  // compare the key with a part that no entry has.
+  if (exact_end_.empty() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
   if (exact_end_.empty()) return handler::index_next_same(record, key, length);
   return guarded([&] { return step(true, record); });
 }
@@ -186,5 +188,9 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
     return 0;
   });
   if (error) return error;
+  // Then the server must not compare the end with the record: whoever reads by the index alone (index_merge, the
+  // optimizer's filters of rows, MRR) does not find a shortened part in it, whatever index_flags() says. A search for
+  // one key that the server goes on from has no such end.
+  in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
   return handler::read_range_first(from, to, is_equal, sorted);
 }

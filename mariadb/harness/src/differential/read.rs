@@ -19,7 +19,13 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Covering => covering(random, table),
         Kind::Either => {
             let (a, b) = (condition(random, table), condition(random, table));
-            one(format!("SELECT * FROM {name} WHERE {a} OR {b}"))
+            // The server merges indexes of so small a table if it is told to.
+            let keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
+            let force = match keys.len() > 1 && random.chance(2, 3) {
+                true => format!(" FORCE INDEX ({})", keys.join(",")),
+                false => String::new(),
+            };
+            one(format!("SELECT * FROM {name}{force} WHERE {a} OR {b}"))
         }
         Kind::Group => {
             let column = key_column(random, table)?;

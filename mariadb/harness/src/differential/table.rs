@@ -264,10 +264,14 @@ impl Table {
     /// server takes differs. A key that has a part only of the text misses some where a letter weighs as much as two
     /// (`<= 'ss'` misses eszett). In keys CHAR has all its spaces, and elsewhere none: without padding they count.
     pub(super) fn depends_on_plan(&self, column: &Column) -> bool {
-        let counts_spaces = column.ty.name == "char"
-            && column.ty.collation.iter().any(|name| name.contains("nopad"));
+        let collation = column.ty.collation.as_deref().unwrap_or_default();
+        let counts_spaces = column.ty.name == "char" && collation.contains("nopad");
+        // One letter, one weight.
+        let is_simple = collation.ends_with("_bin") || collation.ends_with("_general_ci");
         let mut parts = self.keys.iter().flat_map(|key| &key.parts);
-        parts.any(|part| (part.cuts_text || counts_spaces) && part.column == column.name)
+        parts.any(|part| {
+            (part.cuts_text && !is_simple || counts_spaces) && part.column == column.name
+        })
     }
 
     /// The collations of its columns.

@@ -1,0 +1,225 @@
+//! Reads by indexes that have only the beginning of a text: every type that takes one, every plan that reads such an
+//! index without the row (index_merge as a union and as an intersection, MRR, filters of rows), rows, changed rows
+//! and partitions, on FronDB and on InnoDB.
+//!
+//! The plans are counted: a test whose queries the optimizer runs by a scan of the table would show nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use frondb_mariadb_harness::{Client, Options, Server};
+
+const TYPES: [&str; 13] = [
+    "CHAR(20)",
+    "VARCHAR(20)",
+    "VARCHAR(300)",
+    "BINARY(20)",
+    "VARBINARY(20)",
+    "TINYTEXT",
+    "TEXT",
+    "MEDIUMTEXT",
+    "LONGTEXT",
+    "TINYBLOB",
+    "BLOB",
+    "MEDIUMBLOB",
+    "LONGBLOB",
+];
+
+/// Keys of a table, the first of which is of no text. The texts of a table differ within six characters.
+const KEYS: [&str; 2] = [
+    "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
+    "KEY ka (a), UNIQUE KEY k6 (c(6)), UNIQUE KEY kca (c(2), a), KEY kd (c(4) DESC)",
+];
+
+/// Conditions on a text and a number, as unions and as intersections of their ranges.
+const CONDITIONS: [&str; 12] = [
+    "c IN ('a', 'b') OR a IN (-7, -8)",
+    "c IN ('105', 'c', '17') OR a IN (3, 9)",
+    "c < '11' OR c > '96' OR a = 50",
+    "c BETWEEN '12' AND '13x' OR c BETWEEN '150' AND '152' OR a BETWEEN 90 AND 95",
+    "c LIKE '15%' OR c LIKE '17%' OR a < 0",
+    "c IS NULL OR c = '33' OR a > 195",
+    "c > '2longer' AND c <= '31longer' OR a > 180",
+    "c IN ('101longer than the key', '77longer than the key') OR a IN (5, 6)",
+    "c IN ('12', '13', '14') AND a IN (12, 13, 15)",
+    "(c < '15' OR c > '92') AND (a < 16 OR a BETWEEN 93 AND 94)",
+    "(c LIKE '1%' OR c LIKE '9%') AND (a < 19 OR a > 100)",
+    "(c >= '3' AND c < '5' OR c >= '7') AND a BETWEEN 40 AND 80",
+];
+
+/// Ways to run them: switches of the optimizer, and plans that are to be met.
+const WAYS: [(&str, &[&str]); 3] = [
+    ("index_merge_sort_intersection=on", &["sort_union", "sort_intersect"]),
+    ("index_merge_sort_intersection=on,mrr=on,mrr_cost_based=off", &["Rowid-ordered scan"]),
+    ("index_merge=off,mrr=on,mrr_sort_keys=on,mrr_cost_based=off", &["Rowid-ordered scan"]),
+];
+
+/// Fills a table of either engine.
+fn fill(client: &mut Client, table: &str, unique: bool) {
+    let others = if unique { "(-3, 'c')" } else { "(-3, 'a'), (-7, 'a'), (5, NULL), (6, '101')" };
+    // Every other text goes on behind its key.
+    let texts = "IF(seq % 2, concat(seq, 'longer than the key'), seq)";
+    client
+        .run([
+            format!("INSERT INTO {table} (a, c) VALUES (-1, 'a'), (-2, 'b'), {others}"),
+            format!("INSERT INTO {table} (a, c) SELECT seq, left({texts}, 20) FROM seq_1_to_200"),
+        ])
+        .unwrap();
+}
+
+fn rows(client: &mut Client, sql: &str) -> Vec<Vec<Option<Vec<u8>>>> {
+    let mut rows = client.query(sql).unwrap_or_else(|error| panic!("{error}: {sql}")).rows;
+    rows.sort();
+    rows
+}
+
+/// Whatever EXPLAIN says of a query, in one text.
+fn plan(client: &mut Client, sql: &str) -> String {
+    let rows = client.query(format!("EXPLAIN {sql}")).unwrap().rows;
+    let words: Vec<String> = rows
+        .iter()
+        .flatten()
+        .map(|value| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned())
+        .collect();
+    words.join(" ")
+}
+
+/// Compares the engines' answers to a query, in which `{t}` stands for the table; how many rows they are.
+fn compare(client: &mut Client, sql: &str, wrong: &mut Vec<String>) -> usize {
+    let ours = rows(client, &sql.replace("{t}", "ours"));
+    let theirs = rows(client, &sql.replace("{t}", "theirs"));
+    if ours != theirs {
+        wrong.push(format!("{} rows, InnoDB {}: {sql}", ours.len(), theirs.len()));
+    }
+    theirs.len()
+}
+
+/// A server with a pair of tables, `ours` and `theirs`.
+fn server(name: &str) -> (Server, Client) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = Options::new().plugin_from_environment().set("innodb-flush-log-at-trx-commit=0");
+    let server = Server::start_fresh(&folder, options).unwrap();
+    let client = server.connect_to("test").unwrap();
+    (server, client)
+}
+
+fn make(client: &mut Client, columns: &str, keys: &str, partitions: &str, unique: bool) {
+    for (table, engine) in [("ours", "FronDB"), ("theirs", "InnoDB")] {
+        client
+            .run([
+                format!("DROP TABLE IF EXISTS {table}"),
+                format!(
+                    "CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY, a INT, {columns}, {keys}) \
+                     ENGINE={engine} CHARSET utf8mb4 {partitions}"
+                ),
+            ])
+            .unwrap();
+        fill(client, table, unique);
+    }
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn every_type_and_plan_finds_the_rows_that_innodb_finds() {
+    let (mut server, mut client) = server("prefix-keys");
+    let (mut queries, mut found, mut wrong) = (0, 0, Vec::new());
+    let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
+    for ty in TYPES {
+        for (unique, keys) in [false, true].into_iter().zip(KEYS) {
+            make(&mut client, &format!("c {ty}"), keys, "", unique);
+            for (switches, wanted) in WAYS {
+                client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
+                let texts: &[&str] =
+                    if unique { &["k6", "kca", "kd"] } else { &["k2", "k6", "kca", "kac"] };
+                for key in texts {
+                    for condition in CONDITIONS {
+                        let sql = format!(
+                            "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
+                        );
+                        found += compare(&mut client, &sql, &mut wrong);
+                        queries += 1;
+                        let explained = plan(&mut client, &sql.replace("{t}", "ours"));
+                        for kind in wanted.iter().filter(|kind| explained.contains(**kind)) {
+                            *plans.entry(kind).or_default() += 1;
+                        }
+                    }
+                }
+                client.query("SET optimizer_switch = default").unwrap();
+            }
+        }
+    }
+    println!("{queries} queries, {found} rows, {plans:?}");
+    assert!(wrong.is_empty(), "{} of {queries} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    for kind in WAYS.iter().flat_map(|(_, wanted)| *wanted) {
+        assert!(plans.get(kind).is_some_and(|&times| times > 50), "{kind}: {plans:?}");
+    }
+    server.stop().unwrap();
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn statements_that_change_rows_find_them_too() {
+    let (mut server, mut client) = server("prefix-keys-changed");
+    client.query("SET optimizer_switch = 'index_merge_sort_intersection=on'").unwrap();
+    for (unique, keys) in [false, true].into_iter().zip(KEYS) {
+        for condition in CONDITIONS {
+            for statement in [
+                "DELETE FROM {t}",
+                "UPDATE {t} SET a = a + 1000",
+                "DELETE x FROM {t} x FORCE INDEX (ka, k6)",
+            ] {
+                let columns = "c VARCHAR(20)";
+                make(&mut client, columns, keys, "", unique);
+                let sql = format!("{statement} WHERE {condition}");
+                let [ours, theirs] = ["ours", "theirs"]
+                    .map(|table| client.query(sql.replace("{t}", table)).unwrap().affected);
+                assert_eq!(ours, theirs, "{sql}");
+                let mut wrong = Vec::new();
+                compare(&mut client, "SELECT * FROM {t} IGNORE INDEX (ka, k6)", &mut wrong);
+                assert!(wrong.is_empty(), "{sql}: {wrong:?}");
+            }
+        }
+    }
+    server.stop().unwrap();
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn so_do_partitions_and_virtual_columns() {
+    let (mut server, mut client) = server("prefix-keys-partitions");
+    let mut wrong = Vec::new();
+    let mut merges = 0;
+    for (columns, text) in
+        [("c VARCHAR(20)", "c"), ("c VARCHAR(20), v VARCHAR(30) AS (concat(c, '')) VIRTUAL", "v")]
+    {
+        for partitions in ["", "PARTITION BY HASH (id) PARTITIONS 3"] {
+            let keys = format!("KEY ka (a), KEY k6 ({text}(6)), KEY kac (a, {text}(3))");
+            make(&mut client, columns, &keys, partitions, false);
+            // Over partitions and with a choice of keys the server's MRR loses rows of any engine.
+            let ways = if partitions.is_empty() { &WAYS[..] } else { &WAYS[..1] };
+            for (switches, _) in ways {
+                client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
+                for key in ["k6", "kac"] {
+                    for condition in CONDITIONS {
+                        // By hand, for no word of the conditions has the letter as its own.
+                        let condition = condition.replace("c ", &format!("{text} "));
+                        let sql = format!(
+                            "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
+                        );
+                        compare(&mut client, &sql, &mut wrong);
+                        merges += usize::from(
+                            plan(&mut client, &sql.replace("{t}", "ours")).contains("sort_union"),
+                        );
+                    }
+                }
+                client.query("SET optimizer_switch = default").unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(merges > 20, "{merges} unions");
+    server.stop().unwrap();
+}
