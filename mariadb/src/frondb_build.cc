@@ -24,6 +24,13 @@ constexpr uint64_t SLICE_MILLIS = 100;
 
 enum : uchar { HAS_VALUE = 1, REMOVED = 2, CONFLICT = 4 };
 
+/** Whether a wait for writers ended because one of them takes longer. With the binary log each of them is prepared
+    for a moment. */
+bool is_late_writer(const Error &error) {
+  frondb_kind kind = error.kind();
+  return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
+}
+
 /** What a journal says of a key. */
 struct Change {
   uchar flags = 0;
@@ -265,7 +272,7 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
       // A writer that takes long: the rest waits until all are kept out.
       if (killed() || waited >= wait_millis) return {};
       Error error = snapshot_of(closed, SLICE_MILLIS, &snapshot);
-      if (error && error.kind() != FRONDB_LOCK_TIMEOUT && error.kind() != FRONDB_DEADLOCK) return error;
+      if (error && !is_late_writer(error)) return error;
     }
     Pass pass = {killed, duplicate, found};
     if (Error error = apply(closed, snapshot.get(), &pass)) return error;
@@ -276,11 +283,12 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
   return {};
 }
 
-Error IndexBuild::finish(const Killed &killed, Duplicate *duplicate, bool *found) {
+Error IndexBuild::finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found) {
   for (; done_ < generations_.size() && !*found && !killed(); done_++) {
     Snapshot snapshot;
-    // Nobody writes, so this waits for nobody; but it says so of a transaction that is prepared.
-    if (Error error = snapshot_of(generations_[done_], SLICE_MILLIS, &snapshot)) return error;
+    // Writers are kept out: what is left to wait for is a commit under way, or a transaction that was prepared by XA
+    // and has lost its connection.
+    if (Error error = snapshot_of(generations_[done_], wait_millis, &snapshot)) return error;
     Pass pass = {killed, duplicate, found};
     if (Error error = apply(generations_[done_], snapshot.get(), &pass)) return error;
   }

@@ -79,8 +79,8 @@ class IndexBuild {
   /** Brings what was written meanwhile into the trees, until little is left. `duplicate` is filled and
       `found` set if that cannot be. */
   Error catch_up(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
-  /** The rest, when nobody writes to the table. */
-  Error finish(const Killed &killed, Duplicate *duplicate, bool *found);
+  /** The rest, when writers are kept out. FRONDB_BUSY if a prepared transaction has not ended after `wait_millis`. */
+  Error finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
   /** Writers write no more for it. Its trees go when no transaction needs them. */
   void give_up();
   /** Names of the journals that are there. */

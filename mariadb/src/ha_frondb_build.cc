@@ -148,7 +148,9 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
   for (size_t i = 0; i < places.size(); i++) record->indexes[places[i]].number = build->indexes[i].record.number;
   frondb_tree *rows = share_->indexes[0].tree.get();
   uint64_t wait = session_lock_timeout_millis(ha_thd());
-  // Nobody writes, so it waits for nobody; a prepared transaction it does not like: its rows would be missed.
+  // Nobody writes, so the build waits for no transaction. One that was prepared by XA and has lost its connection does
+  // not end by itself, and all others wait for this.
+  if (int error = check_prepared(rows)) return error;
   Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, wait, snapshot->out());
   if (error && error.kind() == FRONDB_BUSY)
     return refuse_for_prepared();
@@ -225,7 +227,9 @@ int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
   Duplicate duplicate;
   bool found = false;
   // All others wait for this: too late for KILL.
-  if (Error error = build.finish([] { return false; }, &duplicate, &found)) return ha_error(error);
+  Error error = build.finish([] { return false; }, session_lock_timeout_millis(ha_thd()), &duplicate, &found);
+  if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
+  if (error) return ha_error(error);
   if (!found) return 0;
   return report_duplicate(altered, build.indexes[duplicate.index].number, duplicate.primary, nullptr);
 }

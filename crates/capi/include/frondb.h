@@ -1886,13 +1886,14 @@ frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 
 /**
  * Takes a snapshot that sees all that transactions have written to `count` trees before this call.
- * Waits up to `timeout_millis` for each to end, and keeps others from writing there for the moment
- * it takes. For who builds an index of existing data: create its tree, have everybody write to it
+ * Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
+ * moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
  * from now on, then read the data at this snapshot: no row is missed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_BUSY if a prepared transaction has written there: commit it or roll it back first;
+ * Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
+ * first;
  * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
  * of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
  */

@@ -14,15 +14,15 @@ use crate::tree::Tree;
 
 impl Engine {
     /// A snapshot that sees all that transactions have written to `trees` before this call: it waits
-    /// until they have ended, and keeps others from writing there for the moment it takes.
+    /// until they have ended, prepared ones too, and keeps others from writing there for the moment it takes.
     ///
     /// Who builds an index creates its tree first, so that whoever writes from now on writes to it
     /// too, and calls this then: no row is in neither.
     ///
     /// # Errors
-    /// `Busy` if a prepared transaction has written to one of them: it may wait for its coordinator for
-    /// ever; `LockTimeout`; `Deadlock` if there was one when the time was up; `Invalid` for a tree of
-    /// another database; `NotFound` if one was dropped; `Closed`.
+    /// `Busy` if the time was up and a prepared transaction has written to one of them: its coordinator may never
+    /// decide it, so a timeout of zero asks for such; `LockTimeout`; `Deadlock` if there was one when the time was
+    /// up; `Invalid` for a tree of another database; `NotFound` if one was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
         let env = &self.shared().env;
         env.check_open()?;
@@ -49,14 +49,14 @@ fn keep_writers_out(
 ) -> Result<()> {
     for tree in trees {
         env.check_tree(tree)?;
-        prepared::check_no_writer(env, &tree.0)?;
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(&tree.0.locks, b"", None, LockMode::Shared, wait);
-        if let Err(error) = locked {
-            // Was it prepared meanwhile?
+        // A prepared transaction keeps its locks until it is decided, so the wait is for it too: with a binary log
+        // every transaction is prepared for a moment. A deadlock is one of others, and there is time left.
+        if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
             prepared::check_no_writer(env, &tree.0)?;
-            return Err(error.context(format_args!("tree {:?}", tree.name())));
         }
+        locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;
     }
     Ok(())
 }

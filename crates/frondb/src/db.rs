@@ -170,14 +170,14 @@ impl Db {
         self.engine.bulk_load(options).map(BulkLoad::new)
     }
 
-    /// A snapshot that sees all that transactions have written to `trees` before this call. It waits
-    /// up to `timeout` for each to end, and keeps others from writing there for the moment it takes.
+    /// A snapshot that sees all that transactions have written to `trees` before this call. It waits up to `timeout`
+    /// for each to end, prepared ones too, and keeps others from writing there for the moment it takes.
     ///
     /// For who builds an index of existing data: create its tree, have everybody write to it from now
     /// on, then read the data at this snapshot: no row is missed.
     ///
     /// # Errors
-    /// `Busy` if a prepared transaction has written there: commit it or roll it back first;
+    /// `Busy` if the time was up and a prepared transaction has written there: commit it or roll it back first;
     /// `LockTimeout`; `Deadlock` if there was one when the time was up; `Invalid` for a tree of another
     /// database; `NotFound` if one was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {

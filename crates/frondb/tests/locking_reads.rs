@@ -86,6 +86,30 @@ fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
     }
 }
 
+/// Rule 23: with two-phase commit every transaction is prepared for a moment, and the snapshot waits for it too; one
+/// that is not decided in time is named.
+#[test]
+fn a_snapshot_behind_writers_waits_for_a_prepared_one() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(&tree, b"a", b"").unwrap();
+    transaction.prepare(b"x").unwrap();
+    let busy = db.snapshot_behind_writers(&[&tree], Duration::ZERO).unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
+    let snapshot = std::thread::scope(|threads| {
+        let build =
+            threads.spawn(|| db.snapshot_behind_writers(&[&tree], Duration::from_secs(3600)));
+        while db.lock_waits().is_empty() {
+            assert!(!build.is_finished(), "it did not wait");
+            std::thread::yield_now();
+        }
+        transaction.commit().unwrap();
+        build.join().unwrap().unwrap()
+    });
+    assert_eq!(tree.get_at(b"a", &snapshot).unwrap().as_deref(), Some(&b""[..]));
+}
+
 fn at(isolation: Isolation) -> TransactionOptions {
     TransactionOptions::new().isolation(isolation)
 }

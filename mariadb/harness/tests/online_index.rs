@@ -95,16 +95,16 @@ fn change(client: &mut Client, prng: &mut Prng, known: &mut Vec<Known>, number: 
     }
 }
 
-fn check(client: &mut Client, known: &[Known]) {
-    const SUMS: &str =
-        "SELECT count(*), coalesce(sum(crc32(concat_ws(',', id, a, u, v, w))), 0) FROM t";
+fn check(client: &mut Client, columns: &str, known: &[Known]) {
+    let sums =
+        format!("SELECT count(*), coalesce(sum(crc32(concat_ws(',', {columns}))), 0) FROM t");
     client.query("LOCK TABLES t WRITE, t AS n READ").unwrap();
-    let want = client.query(format!("{SUMS} USE INDEX ()")).unwrap().rows;
+    let want = client.query(format!("{sums} USE INDEX ()")).unwrap().rows;
     for (name, column) in known {
         // All rows by the index, then its entries alone.
         let ordered =
             format!("(SELECT * FROM t FORCE INDEX ({name}) ORDER BY {column} LIMIT 1000000) t");
-        let got = client.query(SUMS.replace("FROM t", &format!("FROM {ordered}"))).unwrap().rows;
+        let got = client.query(sums.replace("FROM t", &format!("FROM {ordered}"))).unwrap().rows;
         assert_eq!(got, want, "by {name}");
         let alone = format!(
             "SELECT count({column}) + (SELECT count(*) FROM t AS n FORCE INDEX ({name}) \
@@ -146,12 +146,64 @@ fn build_beside_writers(name: &str, definition: &str) {
             let mut known = Vec::new();
             for number in 0..CHANGES {
                 change(&mut client, &mut prng, &mut known, number);
-                check(&mut client, &known);
+                check(&mut client, "id, a, u, v, w", &known);
             }
         }));
         ends.store(true, Ordering::Relaxed);
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
+    server.stop().unwrap();
+}
+
+/// Attempts to add an index beside writers in group commit; `ATTEMPTS=` takes others.
+const ATTEMPTS: usize = 25;
+
+/// With the binary log every commit is prepared for a moment. Neither its writers nor an index wait in vain.
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn an_index_is_added_beside_writers_in_group_commit() {
+    let attempts = std::env::var("ATTEMPTS").ok().and_then(|attempts| attempts.parse().ok());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("online-index-binlog");
+    let options = Options::new().plugin_from_environment().set("log-bin=log").set("server-id=1");
+    let mut server = Server::start_fresh(&folder, options).unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    client
+        .run([
+            "CREATE TABLE t (id INT PRIMARY KEY, a INT, u INT) ENGINE=FronDB",
+            "INSERT INTO t SELECT seq, seq % 97, seq FROM seq_1_to_2000",
+        ])
+        .unwrap();
+    let ends = AtomicBool::new(false);
+    let refused = thread::scope(|threads| {
+        for writer in 0..4 {
+            let (mut client, ends) = (server.connect_to("test").unwrap(), &ends);
+            // Each has rows of its own, so that none waits for another but in the group.
+            threads.spawn(move || {
+                let mut written = 0_u64;
+                while !ends.load(Ordering::Relaxed) {
+                    let id = 1 + writer + 4 * (written % 500);
+                    client.query(format!("UPDATE t SET a = a + 1 WHERE id = {id}")).unwrap();
+                    written += 1;
+                }
+                println!("writer {writer}: {written} commits");
+            });
+        }
+        let mut refused = Vec::new();
+        for number in 0..attempts.unwrap_or(ATTEMPTS) {
+            let kind = ["KEY k (a)", "UNIQUE KEY k (u, a)"][number % 2];
+            let add = format!("ALTER TABLE t ADD {kind}, ALGORITHM=NOCOPY, LOCK=NONE");
+            match client.query(&add) {
+                Ok(_) => drop(client.query("ALTER TABLE t DROP KEY k").unwrap()),
+                Err(error) => refused.push(format!("attempt {number}: {error}")),
+            }
+        }
+        ends.store(true, Ordering::Relaxed);
+        refused
+    });
+    assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
+    let mut client = server.connect_to("test").unwrap();
+    client.query("ALTER TABLE t ADD KEY k (a)").unwrap();
+    check(&mut client, "id, a, u", &[("k".to_owned(), "a")]);
     server.stop().unwrap();
 }
 
