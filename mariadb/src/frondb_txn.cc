@@ -157,7 +157,7 @@ void Connection::end() {
   prepared_ = XidName();
   is_ordered_ = false;
   statement_ = 0;
-  in_statement_ = locks_ = false;
+  in_statement_ = locks_ = has_overlay = false;
   if (std::exchange(has_dropped_, false)) dictionary().retire({});
 }
 

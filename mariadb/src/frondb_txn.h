@@ -60,6 +60,9 @@ class Connection {
   unsigned duplicate_key = ~0u;
   /** See tree_contents(): of the partitioned table that an ALTER TABLE locked last. */
   std::string partitioned;
+  /** Its plain reads see entries that its snapshot does not have, or not those that it has: see
+      ha_frondb_overlay.cc. True also when all of them were rolled back, or were for an earlier statement. */
+  bool has_overlay = false;
   /** What the transaction was begun with. */
   frondb_isolation isolation() const { return settings_.isolation; }
   /** How many changes of definitions there were when the transaction began. */

@@ -273,6 +273,7 @@ int ha_frondb::open(const char *path, int, uint) {
   share_ = get_share(path, &error);
   if (!share_) return error;
   if (Error failed = frondb_buffer_new(buffer_.out())) return ha_error(failed);
+  if (Error failed = frondb_buffer_new(outdated_.out())) return ha_error(failed);
   thr_lock_data_init(&share_->lock, &lock_, nullptr);
   uint longest = 0;
   for (uint k = 0; k < table->s->keys; k++) longest = std::max(longest, table->key_info[k].key_length);
@@ -286,6 +287,7 @@ int ha_frondb::close() {
   mrr_.dsmrr_close();
   cursor_.reset();
   buffer_.reset();
+  outdated_.reset();
   return 0;
 }
 

@@ -250,8 +250,18 @@ class ha_frondb final : public handler {
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
   int change_row(const uchar *before, const uchar *after);
+  int change_entry(uint k, const uchar *before, const uchar *after);
   int remove_row(const uchar *record);
   int insert_entries(const uchar *record, const std::string &primary);
+  // Of rows that others have changed behind the snapshot: ha_frondb_overlay.cc.
+  struct Entries;
+  void entries_of(const uchar *record, const std::string &primary, Entries *entries);
+  int entries_of_row(std::string_view row, const std::string &primary, Entries *entries);
+  int lift_row(const uchar *newest, const std::string &primary);
+  int hide_entry(uint index, const std::string &key, bool is_unique, const std::string &primary);
+  int show_entry_of(uint index, const std::string &key, const std::string &value, bool is_unique,
+                    const std::string &primary);
+  int uncover_entry(uint index, const std::string &key, const std::string &primary);
   int insert_into(uint index, const std::string &key, const std::string &value, bool check);
   bool is_primary(uint index) const { return !share_->has_hidden_key && index == table->s->primary_key; }
   /** The tree's place among the share's; the primary one is first. */
@@ -266,6 +276,7 @@ class ha_frondb final : public handler {
   int return_from_end(bool forward);
   /** Moves on to a state that sees what later statements did: HANDLER reads over many. */
   void park();
+  int read_unique(const std::string &key, uchar *record);
   int read_exact(uint tree, const std::string &key, uchar *record);
   int show(frondb_slice key, frondb_slice value, uchar *record);
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
@@ -323,6 +334,10 @@ class ha_frondb final : public handler {
   THR_LOCK_DATA lock_;
   /** What the server asked for last. */
   thr_lock_type lock_type_ = TL_UNLOCK;
+  /** How the statement uses the table. */
+  thr_lock_type statement_type_ = TL_READ;
+  /** Made by clone(), for a statement. */
+  bool is_clone_ = false;
   fron::Share *share_ = nullptr;
   fron::Connection *connection_ = nullptr;
   frondb_lock row_lock_ = FRONDB_LOCK_NONE;
@@ -355,6 +370,9 @@ class ha_frondb final : public handler {
   std::string current_;
   std::string lo_, hi_;
   fron::Buffer buffer_;
+  /** Another one: blobs of the row that is written may point into the first. */
+  fron::Buffer outdated_;
+  std::vector<uchar> other_record_;
   DsMrr_impl mrr_;
   /** Bytes of a row before it is compressed. */
   uint64_t row_bytes_ = 0;

@@ -120,6 +120,16 @@ int ha_frondb::step_in_index(bool forward, uchar *record) {
   return step(forward, record);
 }
 
+/** An entry of a unique key that an overlay has (ha_frondb_overlay.cc): the primary key is behind it. */
+int ha_frondb::read_unique(const std::string &key, uchar *record) {
+  std::string from = key, end = key;
+  bool has_end = prefix_end(&end);
+  if (int error = open_cursor(cursor_tree_, from, has_end ? &end : nullptr)) return error;
+  if (has_end) exact_end_ = end;
+  int error = step(true, record);
+  return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
+}
+
 /** The one entry of a unique key: no cursor is needed, and a filter may know that there is none. */
 int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   cursor_.reset();
@@ -137,6 +147,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   } else {
     bool found;
     error = get(tree, key, &found);
+    if (!error && !found && connection_->has_overlay && row_lock_ == FRONDB_LOCK_NONE) return read_unique(key, record);
     if (!error) error = found ? show_entry(slice(key), frondb_buffer_value(buffer_.get()), record) : HA_ERR_KEY_NOT_FOUND;
   }
   return error == SKIPPED ? HA_ERR_KEY_NOT_FOUND : error;
@@ -173,7 +184,10 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
     if (!decode_entry(key, primary, covered, record)) return damaged();
   if (checks)
     if (int error = check_entry()) return error;
-  return is_enough ? 0 : read_row(record);
+  if (is_enough) return 0;
+  int error = read_row(record);
+  // An entry whose row is gone is no row, and no end of what is read.
+  return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
 
 /** The fields that an entry of an index has: those of its key, of the primary one, and those that it holds

@@ -48,6 +48,8 @@ handler *ha_frondb::clone(const char *name, MEM_ROOT *root) {
   if (copy) {
     // Nobody asks the copy which locks its statement wants.
     auto other = static_cast<ha_frondb *>(copy);
+    other->is_clone_ = true;
+    other->statement_type_ = statement_type_;
     other->row_lock_ = row_lock_;
     other->row_wait_ = row_wait_;
     other->connection_ = connection_;

@@ -66,6 +66,7 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
   if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
   seen_trees_.clear();
+  statement_type_ = type;
   row_lock_ = row_lock_of(thd, type);
   row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
   // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
@@ -101,6 +102,9 @@ int ha_frondb::external_lock(THD *thd, int type) {
   }
   // Without a store_lock() before, as for the new table of an ALTER, `type` is all there is.
   bool is_known = lock_type_ != TL_UNLOCK && is_write(lock_type_) == (type == F_WRLCK);
+  // What reads entries for another handler, which reads their rows, locks as that one does: entries of the snapshot
+  // are not those of the newest rows.
+  if (is_clone_) return begin_statement(thd, statement_type_);
   return begin_statement(thd, is_known ? lock_type_ : type == F_WRLCK ? TL_WRITE : TL_READ);
 }
 

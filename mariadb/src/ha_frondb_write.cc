@@ -74,6 +74,8 @@ int ha_frondb::insert_entries(const uchar *record, const std::string &primary) {
     if (is_primary(k)) continue;
     bool is_unique = entry(k, record, primary, &key_, &value_);
     if (int error = insert_into(k, key_, value_, is_unique)) return error;
+    if (is_unique)
+      if (int error = uncover_entry(k, key_, primary)) return error;
   }
   return 0;
 }
@@ -131,6 +133,8 @@ int ha_frondb::insert_row(const uchar *record) {
     current_ = primary_;
   } else if (int error = insert_into(table->s->primary_key, primary_, value_, true)) {
     return error;
+  } else if (int error = lift_row(nullptr, primary_)) {
+    return error;
   }
   if (int error = insert_entries(record, primary_)) return error;
   return tell_build(nullptr, record);
@@ -159,17 +163,28 @@ int ha_frondb::change_row(const uchar *before, const uchar *after) {
   } else {
     error = ha_error(frondb_txn_put(txn, rows, slice(primary_), slice(value_)));
   }
-  for (uint k = 0; k < table->s->keys && !error; k++) {
-    if (is_primary(k)) continue;
-    entry(k, before, other_primary_, &other_key_, &other_value_);
-    bool is_unique = entry(k, after, primary_, &key_, &value_);
-    bool same_key = key_ == other_key_;
-    if (same_key && value_ == other_value_) continue;
-    error = insert_into(k, key_, value_, is_unique && !same_key);
-    if (!error && !same_key)
-      error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(other_key_)));
-  }
+  if (!error) error = lift_row(before, other_primary_);
+  if (!error && primary_ != other_primary_) error = lift_row(nullptr, primary_);
+  for (uint k = 0; k < table->s->keys && !error; k++)
+    if (!is_primary(k)) error = change_entry(k, before, after);
   return error ? error : tell_build(before, after);
+}
+
+/** The entry of a row in an index, whose primary keys are in `other_primary_` and `primary_`. */
+int ha_frondb::change_entry(uint k, const uchar *before, const uchar *after) {
+  bool was_unique = entry(k, before, other_primary_, &other_key_, &other_value_);
+  bool is_unique = entry(k, after, primary_, &key_, &value_);
+  bool same_key = key_ == other_key_;
+  if (same_key && value_ == other_value_) return 0;
+  if (int error = insert_into(k, key_, value_, is_unique && !same_key)) return error;
+  if (is_unique)
+    if (int error = uncover_entry(k, key_, primary_)) return error;
+  if (!same_key) {
+    frondb_tree *tree = share_->indexes[tree_of(k)].tree.get();
+    if (Error error = frondb_txn_delete(connection_->txn(), tree, slice(other_key_))) return ha_error(error);
+  }
+  bool is_same = same_key && primary_ == other_primary_;
+  return was_unique && !is_same ? uncover_entry(k, other_key_, other_primary_) : 0;
 }
 
 int ha_frondb::delete_row(const uchar *record) {
@@ -182,10 +197,12 @@ int ha_frondb::remove_row(const uchar *record) {
   frondb_txn *txn = connection_->txn();
   primary_key(record, &primary_);
   int error = ha_error(frondb_txn_delete(txn, share_->indexes[0].tree.get(), slice(primary_)));
+  if (!error) error = lift_row(record, primary_);
   for (uint k = 0; k < table->s->keys && !error; k++) {
     if (is_primary(k)) continue;
-    entry(k, record, primary_, &key_, &value_);
+    bool was_unique = entry(k, record, primary_, &key_, &value_);
     error = ha_error(frondb_txn_delete(txn, share_->indexes[tree_of(k)].tree.get(), slice(key_)));
+    if (!error && was_unique) error = uncover_entry(k, key_, primary_);
   }
   return error ? error : tell_build(record, nullptr);
 }

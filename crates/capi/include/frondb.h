@@ -2120,6 +2120,54 @@ frondb_error *frondb_txn_unlock(frondb_txn *txn,
                                 frondb_slice key);
 
 /**
+ * Whether a key was committed after the snapshot that plain reads of the transaction read at: then
+ * `is_outdated` is set, `found` says whether the key had a value there, and `buffer` has it. Not set: plain
+ * reads see the newest commit; also without a snapshot, where the overlay has the key, and under
+ * snapshot isolation. Own writes do not count.
+ *
+ * For keys that the transaction has locked and is about to write, by a caller that keeps other trees derived
+ * from their values: the transaction's writes to those trees lead from the newest value to its own, and its
+ * plain reads need the way from this value too, which is for frondb_txn_overlay_put() and
+ * frondb_txn_overlay_delete(). Costs next to nothing while nobody has committed to the tree since the snapshot.
+ *
+ * Threads: any for the transaction, calls take turns; one at a time for the buffer.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_get_outdated(frondb_txn *txn,
+                                      frondb_tree *tree,
+                                      frondb_slice key,
+                                      frondb_buffer *buffer,
+                                      bool *is_outdated,
+                                      bool *found);
+
+/**
+ * From now on plain reads see this value of a key in place of what their snapshot has, unless the transaction
+ * writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends with
+ * the snapshot; rolling back to a savepoint undoes it.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if plain reads have no snapshot (yet), at serializable, if the transaction has ended,
+ * for a key or value that is too long, or for a tree of another database; FRONDB_NOT_FOUND if the tree was
+ * dropped; FRONDB_NO_SPACE if a large transaction cannot go on to disk; FRONDB_IO, FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
+                                     frondb_tree *tree,
+                                     frondb_slice key,
+                                     frondb_slice value);
+
+/**
+ * From now on plain reads see no value of a key, as frondb_txn_overlay_put().
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: as frondb_txn_overlay_put().
+ */
+frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
+
+/**
  * Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
  * to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
  *

@@ -459,6 +459,72 @@ pub extern "C" fn frondb_txn_unlock(
     with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
 }
 
+/// Whether a key was committed after the snapshot that plain reads of the transaction read at: then
+/// `is_outdated` is set, `found` says whether the key had a value there, and `buffer` has it. Not set: plain
+/// reads see the newest commit; also without a snapshot, where the overlay has the key, and under
+/// snapshot isolation. Own writes do not count.
+///
+/// For keys that the transaction has locked and is about to write, by a caller that keeps other trees derived
+/// from their values: the transaction's writes to those trees lead from the newest value to its own, and its
+/// plain reads need the way from this value too, which is for frondb_txn_overlay_put() and
+/// frondb_txn_overlay_delete(). Costs next to nothing while nobody has committed to the tree since the snapshot.
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffer.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_get_outdated(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    buffer: *mut frondb_buffer,
+    is_outdated: Option<&mut MaybeUninit<bool>>,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let (is_outdated, found) = (out_flag(is_outdated), out_flag(found));
+    with_tree(txn, tree, |txn, tree| {
+        let (is_outdated, found) = (is_outdated?, found?);
+        let Some(value) = txn.outdated(tree, key.bytes()?)? else { return Ok(()) };
+        found.write(fill(to_fill(buffer)?, value));
+        is_outdated.write(true);
+        Ok(())
+    })
+}
+
+/// From now on plain reads see this value of a key in place of what their snapshot has, unless the transaction
+/// writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends with
+/// the snapshot; rolling back to a savepoint undoes it.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if plain reads have no snapshot (yet), at serializable, if the transaction has ended,
+/// for a key or value that is too long, or for a tree of another database; FRONDB_NOT_FOUND if the tree was
+/// dropped; FRONDB_NO_SPACE if a large transaction cannot go on to disk; FRONDB_IO, FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_overlay_put(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.overlay_put(tree, key.bytes()?, value.bytes()?))
+}
+
+/// From now on plain reads see no value of a key, as frondb_txn_overlay_put().
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_overlay_put().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_overlay_delete(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.overlay_delete(tree, key.bytes()?))
+}
+
 /// Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
 /// to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
 ///

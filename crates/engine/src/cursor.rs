@@ -26,7 +26,7 @@ use frondb_core::{Direction, Error, MessageKind, Result, Source};
 use frondb_merge::{Own, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
 use frondb_trunk::{Key, Node, segment};
-use frondb_writeset::{OWN_SEQS, OwnWrites};
+use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
 use crate::blob::read_value;
 use crate::engine::Shared;
@@ -62,6 +62,8 @@ pub struct Cursor {
     walk: Option<Walk>,
     /// What the transaction that reads has written itself.
     own: Option<OwnWrites>,
+    /// What it sees in place of what the snapshot has, below its own writes.
+    overlay: Option<OwnWrites>,
     /// The large value of the entry it is at, once that was asked for.
     value: OnceLock<Vec<u8>>,
     valid: bool,
@@ -99,6 +101,7 @@ impl Cursor {
             version,
             walk: None,
             own: None,
+            overlay: None,
             value: OnceLock::new(),
             valid: false,
             looks: false,
@@ -118,9 +121,9 @@ impl Cursor {
         self.deletes_passed
     }
 
-    /// From the next seek on, shows these writes above what is committed.
-    pub(crate) fn set_own(&mut self, own: Option<OwnWrites>) {
-        self.own = own;
+    /// From the next seek on, shows these writes, and below them this overlay, above what is committed.
+    pub(crate) fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
+        (self.own, self.overlay) = (own, overlay);
     }
 
     /// From the next seek on, reads at this snapshot.
@@ -412,8 +415,9 @@ impl Cursor {
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
         let seq = self.snapshot.seq();
         let version = &self.version;
-        let own = self.own.as_ref();
-        let may_use = |lo: &[u8], hi: &[u8]| own.is_none_or(|own| own.is_empty_in(lo, hi));
+        let (own, overlay) = (self.own.as_ref(), self.overlay.as_ref());
+        let above = || own.into_iter().chain(overlay);
+        let may_use = |lo: &[u8], hi: &[u8]| above().all(|own| own.is_empty_in(lo, hi));
         // The version is at least as new as the snapshot, and voids hold for all that is newer.
         let around = self.tree.voids.around(direction, at, seq, &may_use);
         let at = around.at.as_deref().or(at);
@@ -423,11 +427,11 @@ impl Cursor {
             (void, upper) => void.or(upper),
         };
         // Known before the runs are opened, so that what they hide of runs is stepped over at once.
-        let mut above = Vec::new();
+        let mut deletes = Vec::new();
         for memtable in version.memtables() {
-            above.extend(memtable.range_delete_sets().iter().cloned());
+            deletes.extend(memtable.range_delete_sets().iter().cloned());
         }
-        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &above)?;
+        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &deletes)?;
         if !self.looks {
             self.pay_for_merging(&part.leaf, part.sources.len());
         }
@@ -444,16 +448,21 @@ impl Cursor {
             }
         }
         sources.append(&mut part.sources);
-        let own = match &self.own {
-            None => None,
-            Some(own) => {
-                let mut newest = own.sources(direction, &part.lo, part.hi.as_deref())?;
-                newest.append(&mut sources);
-                sources = newest;
-                let range_deletes = Arc::clone(own.range_deletes());
-                Some(Own { from: OWN_SEQS, upto: own.upto(), range_deletes })
-            }
-        };
+        let mut newest = Vec::new();
+        for writes in above() {
+            newest.extend(writes.sources(direction, &part.lo, part.hi.as_deref())?);
+        }
+        if !newest.is_empty() {
+            newest.append(&mut sources);
+            sources = newest;
+        }
+        let seen_from = if overlay.is_some() { OVERLAY_SEQS } else { OWN_SEQS };
+        let own = above().next().map(|_| Own {
+            from: OWN_SEQS,
+            seen_from,
+            upto: own.map_or(0, OwnWrites::upto),
+            range_deletes: own.map(|own| Arc::clone(own.range_deletes())).unwrap_or_default(),
+        });
         let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
         let options = VisibleOptions {
             snapshot: seq,

@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Chunk, Direction, Error, ErrorKind, RangeDelete, Result, SeqNo, Source};
 use frondb_merge::{Found, Lookup, ValueReader};
 use frondb_run::{ReadMode, RunCursor, RunEnv};
@@ -11,7 +12,7 @@ use frondb_run::{ReadMode, RunCursor, RunEnv};
 use crate::blob::read_value;
 use crate::env::Env;
 use crate::stats::Counters;
-use crate::tree::{TreeCore, Version};
+use crate::tree::{MemSlot, TreeCore, Version};
 
 /// A fixed state of the whole database to read at. Cheap to take, clone and drop; while it lives,
 /// merges keep what it sees.
@@ -107,10 +108,22 @@ pub(crate) fn changed_since(
     key: &[u8],
     snapshot: SeqNo,
 ) -> Result<bool> {
+    // What was committed is there: a commit says so before it is published.
+    if tree.newest_commit.load(Ordering::Acquire) <= snapshot.get() {
+        return Ok(false);
+    }
     let version = version_of(tree)?;
-    let mut lookup = Lookup::new();
-    gather(&version, key, env.oracle.visible(), &mut lookup)?;
-    Ok(lookup.newest() > snapshot)
+    let visible = env.oracle.visible();
+    for slot in version.slots().filter(|slot| slot.max_seq() > snapshot) {
+        let mut lookup = Lookup::new();
+        gather_in_slot(slot, key, visible, &mut lookup)?;
+        // Sources come newest first, so the first message of the key is the newest.
+        if lookup.newest() > SeqNo::MIN {
+            return Ok(lookup.newest() > snapshot);
+        }
+    }
+    let hi = [key, &[0]].concat();
+    version.trunk.changed_in(key, Some(&hi), snapshot, visible)
 }
 
 /// The same for any key of `[lo, hi)`.
@@ -227,21 +240,26 @@ fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Res
         if slot.is_empty() {
             continue;
         }
-        let memtable = &slot.memtable;
-        lookup.hide_below(memtable.newest_range_delete(key, seq));
-        memtable.get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
-        for run in slot.runs() {
-            if !lookup.wants_more() {
-                break;
-            }
-            run.get(key, seq, &mut |seq, kind, value| Ok(lookup.feed(seq, kind, value)))?;
-        }
+        gather_in_slot(slot, key, seq, lookup)?;
         if !lookup.wants_more() {
             break;
         }
     }
     if lookup.wants_more() {
         version.trunk.get(key, seq, lookup)?;
+    }
+    Ok(())
+}
+
+fn gather_in_slot(slot: &MemSlot, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
+    let memtable = &slot.memtable;
+    lookup.hide_below(memtable.newest_range_delete(key, seq));
+    memtable.get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
+    for run in slot.runs() {
+        if !lookup.wants_more() {
+            break;
+        }
+        run.get(key, seq, &mut |seq, kind, value| Ok(lookup.feed(seq, kind, value)))?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //!  reads.rs    gets: own writes over committed data, with or without locks
 //!  writes.rs   puts and deletes: lock, check, note in the write set
 //!  cursor.rs   ordered reading, plain and locking
+//!  overlay.rs  what plain reads see in place of the snapshot's
 //!  end.rs      commit and rollback
 //!  spare.rs    memory of those that have ended, for others
 //!  roster.rs   which there are, for people
@@ -19,6 +20,7 @@
 mod cursor;
 mod end;
 mod options;
+mod overlay;
 mod reads;
 mod roster;
 mod spare;
@@ -41,6 +43,7 @@ pub use roster::TransactionInfo;
 pub(crate) use roster::{PreparedHold, Roster};
 pub(crate) use spare::Spares;
 
+use self::overlay::Overlay;
 use self::roster::Card;
 use self::spare::Spare;
 use crate::engine::Engine;
@@ -84,6 +87,8 @@ enum Phase {
 struct State {
     phase: Phase,
     writes: WriteSet,
+    /// What plain reads see in place of what their snapshot has.
+    overlay: Option<Box<Overlay>>,
     /// Every tree it has written to.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
@@ -176,6 +181,7 @@ impl Engine {
         let state = State {
             phase: Phase::Active,
             writes,
+            overlay: None,
             trees,
             locker,
             snapshot: None,
@@ -242,6 +248,7 @@ impl Transaction {
         let mut state = self.core.active()?;
         state.locker.forget_cancel();
         if self.core.options.isolation.reads_newest() {
+            self.core.end_overlay(&mut state);
             state.statement = Some(self.core.engine.snapshot()?);
         }
         Ok(())
@@ -253,7 +260,10 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn end_statement(&self) -> Result<()> {
-        self.core.active()?.statement = None;
+        let mut state = self.core.active()?;
+        if state.statement.take().is_some() {
+            self.core.end_overlay(&mut state);
+        }
         Ok(())
     }
 
@@ -293,6 +303,9 @@ impl Transaction {
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn set_savepoint(&self) -> Result<Savepoint> {
         let mut state = self.core.active()?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.set_savepoint();
+        }
         Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
     }
 
@@ -306,9 +319,13 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.engine.begin_call()?;
-        let State { writes, trees, card, .. } = &mut *state;
+        let State { writes, overlay, trees, card, .. } = &mut *state;
         let env = &self.core.engine.shared().env;
-        let undone = writes.roll_back_to(savepoint.id, &env.spill, &|id| spill_of(trees, id));
+        let spill_of = |id| spill_of(trees, id);
+        if let Some(overlay) = overlay {
+            overlay.writes.roll_back_to(savepoint.id, &env.spill, &spill_of)?;
+        }
+        let undone = writes.roll_back_to(savepoint.id, &env.spill, &spill_of);
         card.set_messages(writes.written());
         undone?;
         self.core.rollbacks.fetch_add(1, Ordering::Release);
@@ -322,6 +339,9 @@ impl Transaction {
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.release(savepoint.id)?;
+        }
         state.writes.release(savepoint.id)
     }
 
@@ -332,6 +352,9 @@ impl Transaction {
     pub fn forget_savepoint(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.forget_savepoint(savepoint.id)?;
+        }
         state.writes.forget_savepoint(savepoint.id)
     }
 }
@@ -436,6 +459,7 @@ impl Core {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
         state.card.end();
+        self.end_overlay(state);
         let env = &self.engine.shared().env;
         if env.check_health().is_ok() {
             state.writes.discard(&env.spill);

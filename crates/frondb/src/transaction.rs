@@ -246,6 +246,42 @@ impl Transaction {
         self.inner.unlock(&tree.inner, key)
     }
 
+    /// Whether `key` was committed after the snapshot that plain reads of this transaction read at, and if so its
+    /// value there: the outer `None` means that plain reads see the newest commit. That is also the answer
+    /// without a snapshot, where the overlay has the key, and under snapshot isolation. Own writes do not count.
+    ///
+    /// For keys that the transaction has locked and is about to write, by a caller that keeps other
+    /// trees derived from their values: the transaction's writes to those trees lead from the newest value to
+    /// its own, and its plain reads need the way from this value too, which is for
+    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete). Costs next to
+    /// nothing while nobody has committed to the tree since the snapshot.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`, `Io`, `Closed`.
+    pub fn outdated(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+        self.inner.outdated(&tree.inner, key)
+    }
+
+    /// From now on plain reads see this value of `key` in place of what their snapshot has, unless the transaction
+    /// writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends
+    /// with the snapshot; rolling back to a savepoint undoes it.
+    ///
+    /// # Errors
+    /// `Invalid` if plain reads have no snapshot (yet), and at serializable; else as [`put`](Self::put), but for
+    /// those of a lock.
+    pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        self.inner.overlay_put(&tree.inner, key, value)
+    }
+
+    /// From now on plain reads see no value of `key`, as [`overlay_put`](Self::overlay_put).
+    ///
+    /// # Errors
+    /// As [`overlay_put`](Self::overlay_put).
+    pub fn overlay_delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.inner.overlay_delete(&tree.inner, key)
+    }
+
     /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`
     /// all from `lo` on. An empty `lo` without `hi` is the whole tree.
     ///

@@ -6,7 +6,7 @@
 //! copied, because its source may have moved on by then.
 //!
 //! A transaction reads its own messages above all others: they come with SeqNos from [`Own::from`]
-//! on, whatever the snapshot.
+//! on, whatever the snapshot. So do those of its overlay, below its own.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -22,6 +22,9 @@ use crate::update::{Found, Under, ValueReader, resolve};
 pub struct Own {
     /// Own message number `n` comes with SeqNo `from + n`, above all committed ones.
     pub from: SeqNo,
+    /// Messages with SeqNos from here on are seen whatever the snapshot: `from`, or lower where an overlay
+    /// lies between own messages and committed ones.
+    pub seen_from: SeqNo,
     /// The largest number that is seen.
     pub upto: u64,
     /// Own range deletes, with numbers for SeqNos.
@@ -65,8 +68,8 @@ pub struct VisibleMerge {
     merger: Merger,
     options: VisibleOptions,
     range_deletes: RangeDeleteCursor,
-    /// SeqNos from here on are the reader's own; `MAX` if it has none.
-    own_from: SeqNo,
+    /// SeqNos from here on are the reader's own, or its overlay's; `MAX` if it has none.
+    seen_from: SeqNo,
     own_range_deletes: RangeDeleteCursor,
     /// Whether any range delete may hide anything.
     hides: bool,
@@ -96,7 +99,7 @@ impl VisibleMerge {
         let own_range_deletes = RangeDeleteCursor::new(own_sets.into_iter().flatten());
         Self {
             merger: Merger::new(sources, options.direction),
-            own_from: own.map_or(SeqNo::MAX, |own| own.from),
+            seen_from: own.map_or(SeqNo::MAX, |own| own.seen_from),
             hides: !range_deletes.is_empty() || !own_range_deletes.is_empty(),
             range_deletes,
             own_range_deletes,
@@ -174,7 +177,7 @@ impl VisibleMerge {
     /// Whether a message at `seq` exists for this reader.
     #[inline(always)]
     fn sees(&self, seq: SeqNo) -> bool {
-        seq <= self.options.snapshot || seq >= self.own_from
+        seq <= self.options.snapshot || seq >= self.seen_from
     }
 
     fn hidden(&mut self, seq: SeqNo) -> bool {

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Numbers are local to a tree and a transaction (rule 20). To a reader of the transaction its own
-//! messages are newer than everything committed: their SeqNos are [`OWN_SEQS`] and up.
+//! messages are newer than everything committed: their SeqNos are [`OWN_SEQS`] and up. Between the two
+//! may lie an overlay, whose messages are read and never committed ([`OVERLAY_SEQS`], decision 0036).
 //!
 //! The crate knows nothing of locks, logs and trunks.
 
@@ -22,7 +23,7 @@ mod sorted;
 mod spill;
 mod writes;
 
-pub use own::{OWN_SEQS, OwnWrites};
+pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
 pub use sort::{LeftOut, SortBuffer, SortedSource};

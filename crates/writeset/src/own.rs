@@ -11,14 +11,18 @@ use frondb_run::{ReadMode, Run, RunCursor};
 use frondb_space::Hold;
 
 /// Own message number `n` has SeqNo `OWN_SEQS + n` for readers of the transaction: above every
-/// SeqNo of committed data.
+/// SeqNo of committed data and of an overlay.
 pub const OWN_SEQS: SeqNo = SeqNo(1 << 62);
 
-/// The SeqNo by which readers of the transaction know message number `n`.
+/// The same for messages of an overlay ([`WriteSet::overlay`](crate::WriteSet::overlay)): above every
+/// SeqNo of committed data.
+pub const OVERLAY_SEQS: SeqNo = SeqNo(1 << 61);
+
+/// The SeqNo by which readers of the transaction know message number `n` of those from `from` on.
 #[inline]
 #[must_use]
-pub(crate) fn own_seq(n: u64) -> SeqNo {
-    SeqNo(OWN_SEQS.get() + n)
+pub(crate) fn own_seq(from: SeqNo, n: u64) -> SeqNo {
+    SeqNo(from.get() + n)
 }
 
 /// Numbers `(after, upto]` that were rolled back.
@@ -35,6 +39,8 @@ fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
 /// thread may read it; it keeps what it needs alive.
 #[derive(Clone)]
 pub struct OwnWrites {
+    /// The SeqNo of message number 0 for readers.
+    pub(crate) from: SeqNo,
     /// Messages in memory, numbers for SeqNos.
     pub(crate) index: Option<Arc<Memtable>>,
     /// Largest number that shows.
@@ -58,11 +64,12 @@ impl OwnWrites {
         let upto = SeqNo(self.upto);
         let newest = self.range_deletes.iter().map(|set| set.newest_covering(key, upto)).max();
         if let Some(newest) = newest.filter(|&newest| newest > SeqNo(0)) {
-            lookup.hide_below(own_seq(newest.get()));
+            lookup.hide_below(own_seq(self.from, newest.get()));
         }
         if let Some(index) = &self.index {
             index.get(key, SeqNo(self.upto), &mut |n, kind, value| {
-                is_excluded(&self.excluded, n.get()) || lookup.feed(own_seq(n.get()), kind, value)
+                is_excluded(&self.excluded, n.get())
+                    || lookup.feed(own_seq(self.from, n.get()), kind, value)
             });
         }
         for run in &*self.runs {
@@ -70,7 +77,7 @@ impl OwnWrites {
                 break;
             }
             run.get(key, SeqNo::MAX, &mut |n, kind, value| {
-                Ok(lookup.feed(own_seq(n.get()), kind, value))
+                Ok(lookup.feed(own_seq(self.from, n.get()), kind, value))
             })?;
         }
         Ok(())
@@ -101,7 +108,7 @@ impl OwnWrites {
             let bounds = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
             let cursor = index.cursor(direction, bounds.0, bounds.1, SeqNo(self.upto));
             let excluded = Arc::clone(&self.excluded);
-            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: OWN_SEQS.get() }));
+            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: self.from.get() }));
         }
         for run in &*self.runs {
             let hi_meets = hi.is_none_or(|hi| *run.meta().first_key < *hi);
@@ -110,7 +117,7 @@ impl OwnWrites {
             }
             let cursor = RunCursor::new(Arc::clone(run), direction, Some(lo), hi, ReadMode::Scan)?;
             let excluded = Arc::default();
-            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: OWN_SEQS.get() }));
+            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: self.from.get() }));
         }
         Ok(sources)
     }

@@ -5,6 +5,7 @@ use frondb_core::{Error, RangeDelete, Result, SeqNo, TreeId};
 use frondb_run::Run;
 use frondb_space::Extent;
 
+use crate::own::{OVERLAY_SEQS, OWN_SEQS};
 use crate::savepoint::{Mark, SavepointId};
 use crate::spill::{SpillEnv, TreeSpill};
 use crate::writes::TreeWrites;
@@ -14,8 +15,9 @@ pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
 /// What a transaction has written and not committed. For one thread at a time. Whoever drops one
 /// that has spilled calls [`discard`](Self::discard) first.
-#[derive(Default)]
 pub struct WriteSet {
+    /// The SeqNo of message number 0 of a tree for readers.
+    from: SeqNo,
     /// In the order of their first write.
     trees: Vec<TreeWrites>,
     /// The tree used last: rows go round few trees.
@@ -40,18 +42,41 @@ pub struct Sealed {
     pub numbers: u64,
 }
 
+impl Default for WriteSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl WriteSet {
     /// One that is empty. Takes no memory until something is written.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::reading_from(OWN_SEQS)
+    }
+
+    /// An empty one whose messages readers see below this one's and above all that is committed; it has this
+    /// one's savepoints. Nobody commits it: it is for what its transaction must see in place of committed data.
+    #[must_use]
+    pub fn overlay(&self) -> Self {
+        let empty = |mark: &Mark| Mark { id: mark.id, trees: Vec::new() };
+        Self {
+            marks: self.marks.iter().map(empty).collect(),
+            next_savepoint: self.next_savepoint,
+            ..Self::reading_from(OVERLAY_SEQS)
+        }
+    }
+
+    fn reading_from(from: SeqNo) -> Self {
+        let (trees, marks) = (Vec::new(), Vec::new());
+        Self { from, trees, last: 0, marks, next_savepoint: 0, spare: None }
     }
 
     /// The writes to `tree`.
     pub fn tree(&mut self, tree: TreeId) -> &mut TreeWrites {
         let at = self.position(tree).unwrap_or_else(|| {
             let spare = self.spare.take().map(|spare| spare.reused(tree));
-            self.trees.push(spare.unwrap_or_else(|| TreeWrites::new(tree)));
+            self.trees.push(spare.unwrap_or_else(|| TreeWrites::new(tree, self.from)));
             self.trees.len() - 1
         });
         self.last = at;

@@ -37,6 +37,8 @@ const EXCLUDED_MAX: u64 = 1024;
 /// What a transaction has written to one tree. For one thread at a time.
 pub struct TreeWrites {
     pub(crate) tree: TreeId,
+    /// The SeqNo of message number 0 for readers.
+    from: SeqNo,
     pub(crate) bytes: Vec<u8>,
     /// Where numbers go on after a gap; the first begins at 0 if there are bytes.
     pieces: Vec<Piece>,
@@ -84,9 +86,10 @@ struct Place {
 }
 
 impl TreeWrites {
-    pub(crate) fn new(tree: TreeId) -> Self {
+    pub(crate) fn new(tree: TreeId, from: SeqNo) -> Self {
         Self {
             tree,
+            from,
             bytes: Vec::new(),
             pieces: Vec::new(),
             count: 0,
@@ -113,7 +116,7 @@ impl TreeWrites {
         self.bytes.clear();
         self.pieces.clear();
         self.pieces.shrink_to(1);
-        Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree) }
+        Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree, self.from) }
     }
 
     /// An empty one, for another tree.
@@ -227,12 +230,12 @@ impl TreeWrites {
             Op::Point { .. } => {}
             Op::RangeDelete { lo, hi } => {
                 if lo <= key && hi.is_none_or(|hi| key < hi) {
-                    lookup.hide_below(own_seq(n));
+                    lookup.hide_below(own_seq(self.from, n));
                 }
             }
         })?;
         for (n, kind, value) in found.into_iter().rev() {
-            if !lookup.feed(own_seq(n), kind, value) {
+            if !lookup.feed(own_seq(self.from, n), kind, value) {
                 break;
             }
         }
@@ -258,6 +261,7 @@ impl TreeWrites {
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
         let range_deletes = index.as_ref().map(|index| index.range_delete_sets());
         Ok(OwnWrites {
+            from: self.from,
             index,
             upto: self.last,
             excluded: Excluded::from(&*self.excluded),

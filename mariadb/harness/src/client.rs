@@ -4,7 +4,7 @@
 //! with another. Only what tests need of the protocol is here: user `root` without a password, statements
 //! and results as text.
 
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufRead as _, BufReader, BufWriter};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -97,6 +97,23 @@ impl Client {
     pub fn send(&mut self, statement: impl AsRef<[u8]>) -> Result {
         let message = [&[COM_QUERY], statement.as_ref()].concat();
         packet::write(&mut self.to, &message, 0).map_err(lost)
+    }
+
+    /// Whether a reply has come, or the first of it; looks for so long.
+    pub(crate) fn has_answered(&mut self, within: Duration) -> Result<bool> {
+        let stream = self.from.get_ref();
+        let longest = stream.read_timeout().map_err(lost)?;
+        stream.set_read_timeout(Some(within)).map_err(lost)?;
+        let found = self.from.fill_buf().map(|bytes| !bytes.is_empty());
+        self.from.get_ref().set_read_timeout(longest).map_err(lost)?;
+        match found {
+            Ok(true) => Ok(true),
+            Ok(false) => Err(Error::Lost("the server closed the connection".into())),
+            Err(error) => match lost(error) {
+                Error::Late(_) => Ok(false),
+                lost => Err(lost),
+            },
+        }
     }
 
     /// Waits for the reply to the statement that was sent.

@@ -16,6 +16,7 @@ mod client;
 pub mod differential;
 mod error;
 mod innodb_log;
+pub mod interleavings;
 mod options;
 mod packet;
 mod place;

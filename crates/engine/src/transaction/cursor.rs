@@ -215,7 +215,11 @@ impl TransactionCursor {
             None => None,
             Some(writes) => Some(writes.own(&core.engine.shared().env.spill)?),
         };
-        self.cursor.set_own(own);
+        let overlay = match self.lock {
+            None => core.overlay_of(&mut state, &self.tree, self.cursor.snapshot().seq())?,
+            Some(_) => None,
+        };
+        self.cursor.set_own(own, overlay);
         match self.lock {
             None => {
                 drop(state);

@@ -207,6 +207,7 @@ impl Core {
         locks.insert(self.id, PreparedHold { _locker: locker, card });
         drop(locks);
         state.writes.hand_over();
+        self.end_overlay(state);
         // The set of prepared transactions has what it wrote, and it reads no more.
         state.charge.clear(env);
         state.snapshot = None;

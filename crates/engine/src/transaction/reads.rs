@@ -145,7 +145,7 @@ impl Core {
         key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
-        let lookup = self.own_lookup(state, tree, key)?;
+        let lookup = self.own_lookup(state, tree, key, at)?;
         self.engine.shared().env.while_open(|env| read::get_under(env, &tree.0, key, at, lookup))
     }
 
@@ -157,16 +157,24 @@ impl Core {
         key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<bool> {
-        let lookup = self.own_lookup(state, tree, key)?;
+        let lookup = self.own_lookup(state, tree, key, at)?;
         self.engine.shared().env.while_open(|env| read::exists_under(env, &tree.0, key, at, lookup))
     }
 
-    fn own_lookup(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<Lookup> {
+    /// What lies above committed data: own writes, and for a read at a snapshot the overlay.
+    fn own_lookup(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<SeqNo>,
+    ) -> Result<Lookup> {
         let mut lookup = Lookup::new();
         if let Some(writes) = state.writes.find(tree.id()) {
             let budget = &self.engine.shared().env.spill.index_budget;
             writes.get(key, &mut lookup, budget)?;
         }
+        self.look_into_overlay(state, tree, key, at, &mut lookup)?;
         Ok(lookup)
     }
 }

@@ -2,11 +2,11 @@
 
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
-use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, MessageKind, Result};
 use frondb_locks::LockMode;
 use frondb_writeset::TreeWrites;
 
+use super::overlay::Target;
 use super::{Core, State, Transaction, Wait, spill_of};
 use crate::blob::write_value;
 use crate::env::Env;
@@ -33,7 +33,7 @@ impl Transaction {
     pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
-        self.core.put(&mut state, tree, key, value)
+        self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
     /// Sets the value of a `key` that has none. The check comes after the lock (rule 21), so that
@@ -48,7 +48,7 @@ impl Transaction {
             let message = format!("tree {:?} has the key already", tree.name());
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        self.core.put(&mut state, tree, key, value)
+        self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
     /// Removes `key`, whether it exists or not, after locking it.
@@ -101,7 +101,7 @@ impl Transaction {
 
 impl Core {
     /// Checks a write and makes room for it.
-    fn begin_write(
+    pub(super) fn begin_write(
         &self,
         tree: &Tree,
         key: &[u8],
@@ -157,9 +157,17 @@ impl Core {
         if env.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
-    fn put(&self, state: &mut State, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn put(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+        target: Target,
+    ) -> Result<()> {
         if value.len() <= VALUE_INLINE_BYTES_MAX {
-            self.write(state, tree, |writes| writes.write(MessageKind::Put, key, value));
+            let put = MessageKind::Put;
+            self.write_to(state, tree, target, |writes| writes.write(put, key, value));
             return Ok(());
         }
         // A large value goes to the disk now; the commit makes it durable.
@@ -175,34 +183,50 @@ impl Core {
         };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        self.write(state, tree, |writes| writes.write_large(key, &encoded, extents));
+        self.write_to(state, tree, target, |writes| writes.write_large(key, &encoded, extents));
         Ok(())
     }
 
     fn write(&self, state: &mut State, tree: &Tree, write: impl FnOnce(&mut TreeWrites)) {
-        if !state.trees.last().is_some_and(|last| Arc::ptr_eq(last, &tree.0))
-            && !state.trees.iter().any(|known| Arc::ptr_eq(known, &tree.0))
-        {
-            state.trees.push(Arc::clone(&tree.0));
+        self.write_to(state, tree, Target::Commit, write);
+    }
+
+    pub(super) fn write_to(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        target: Target,
+        write: impl FnOnce(&mut TreeWrites),
+    ) {
+        state.remember(tree);
+        match (target, &mut state.overlay) {
+            (Target::Overlay, Some(overlay)) => write(overlay.writes.tree(tree.id())),
+            _ => {
+                write(state.writes.tree(tree.id()));
+                state.locker.add_work(1);
+                state.card.add_message();
+            }
         }
-        write(state.writes.tree(tree.id()));
-        state.locker.add_work(1);
-        state.card.add_message();
     }
 
     /// Brings the memory charge up to date, and spills if all write sets together have too much.
     fn make_room(&self, state: &mut State) -> Result<()> {
         let env = &self.engine.shared().env;
         let limit = env.memory().write_set_bytes();
-        let mut sum = state.charge.set(env, state.writes.memory_bytes());
-        while sum > limit && state.writes.memory_bytes() >= SPILL_BYTES_MIN {
+        let mut sum = state.charge.set(env, state.memory_bytes());
+        while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.engine.begin_call()?;
             // What is spilled is copied and sorted first.
-            let _sorting = env.budget.reserve(Part::Work, state.writes.bytes() * 3 / 2);
-            let State { writes, trees, .. } = &mut *state;
+            let State { writes, overlay, trees, .. } = &mut *state;
+            let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
+            let writes = match overlay {
+                Some(overlay) if overlay.memory_bytes() > writes.memory_bytes() => overlay,
+                _ => writes,
+            };
+            let _sorting = env.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
             writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
             crate::stats::Counters::add(&env.counters.spills, 1);
-            sum = state.charge.set(env, state.writes.memory_bytes());
+            sum = state.charge.set(env, state.memory_bytes());
         }
         Ok(())
     }

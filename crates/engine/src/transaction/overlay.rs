@@ -1,0 +1,180 @@
+//! The overlay of a transaction: what its plain reads see in place of what their snapshot has, below its own
+//! writes. It is never committed, and locking reads do not see it.
+//!
+//! ```text
+//!  own writes    what the transaction has written
+//!  overlay       corrections of the snapshot: entries that it lacks, entries to leave out
+//!  snapshot      committed data as of the first read; at read committed, of the statement
+//! ```
+//!
+//! Why: a write meets the newest row, not the snapshot's. Whoever keeps other trees that are derived from the
+//! row (indexes) writes the difference from the newest row to its own, which says nothing of the
+//! difference from the snapshot's row. That one goes here. [`outdated`](Transaction::outdated) tells of which
+//! rows there is one (decision 0036).
+//!
+//! An overlay belongs to one snapshot: it ends with it, or with the transaction. Savepoints hold for it as they do
+//! for writes. It takes no locks: nobody else will ever see it.
+
+use frondb_core::sync::{Arc, MutexGuard};
+use frondb_core::{Error, MessageKind, Result, SeqNo};
+use frondb_merge::Lookup;
+use frondb_writeset::{OwnWrites, WriteSet};
+
+use super::{Core, Isolation, State, Transaction};
+use crate::read::{changed_since, get_under};
+use crate::tree::Tree;
+
+/// An overlay and the snapshot that it corrects.
+pub(super) struct Overlay {
+    at: SeqNo,
+    pub(super) writes: WriteSet,
+}
+
+impl Transaction {
+    /// Whether `key` was committed after the snapshot that plain reads of this transaction read at, and what its
+    /// value is there: the outer `None` means that the newest commit is what they see. That is also
+    /// the answer where there is no snapshot (yet), where the overlay has the key, and under
+    /// [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation), where a write of such a key is a
+    /// `Conflict`. Own writes do not count. For a key that the transaction has locked: else the answer may be
+    /// old when it comes. Costs next to nothing while nobody has committed to the tree since the snapshot.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`, `Io`, `Closed`.
+    pub fn outdated(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+        let mut state = self.core.active_on(tree)?;
+        let Some(at) = self.core.snapshot_taken(&state) else { return Ok(None) };
+        if self.core.options.snapshot_isolation {
+            return Ok(None);
+        }
+        let env = &self.core.engine.shared().env;
+        if !env.while_open(|env| changed_since(env, &tree.0, key, at))? {
+            return Ok(None);
+        }
+        let mut lookup = Lookup::new();
+        self.core.look_into_overlay(&mut state, tree, key, Some(at), &mut lookup)?;
+        if !lookup.wants_more() {
+            return Ok(None);
+        }
+        env.while_open(|env| get_under(env, &tree.0, key, Some(at), lookup)).map(Some)
+    }
+
+    /// From now on plain reads see this value of `key` in place of the snapshot's, unless the transaction writes
+    /// the key itself. Neither locked nor committed.
+    ///
+    /// # Errors
+    /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or value that is
+    /// too long or a tree of another database; `NotFound` if the tree was dropped; `NoSpace` if a large
+    /// transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
+    pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut state = self.core.begin_overlay(tree, key, value)?;
+        self.core.put(&mut state, tree, key, value, Target::Overlay)
+    }
+
+    /// From now on plain reads see no value of `key`, unless the transaction writes it itself. Neither locked nor
+    /// committed.
+    ///
+    /// # Errors
+    /// As [`overlay_put`](Self::overlay_put).
+    pub fn overlay_delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut state = self.core.begin_overlay(tree, key, b"")?;
+        let delete = MessageKind::Delete;
+        self.core
+            .write_to(&mut state, tree, Target::Overlay, |writes| writes.write(delete, key, b""));
+        Ok(())
+    }
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    /// To what the transaction commits.
+    Commit,
+    Overlay,
+}
+
+impl Core {
+    /// The snapshot that plain reads read at, if it was taken.
+    fn snapshot_taken(&self, state: &State) -> Option<SeqNo> {
+        let snapshot = match self.options.isolation {
+            Isolation::Serializable => None,
+            level if level.reads_newest() => state.statement.as_ref(),
+            _ => state.snapshot.as_ref(),
+        };
+        snapshot.map(crate::read::Snapshot::seq)
+    }
+
+    /// Checks a write to the overlay and makes room for it.
+    fn begin_overlay(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<MutexGuard<'_, State>> {
+        let mut state = self.begin_write(tree, key, value)?;
+        let at = self.snapshot_taken(&state);
+        let at = at.ok_or_else(|| Error::invalid("an overlay needs a snapshot to lie upon"))?;
+        if state.overlay.as_ref().is_none_or(|overlay| overlay.at != at) {
+            self.end_overlay(&mut state);
+            let writes = state.writes.overlay();
+            state.overlay = Some(Box::new(Overlay { at, writes }));
+        }
+        Ok(state)
+    }
+
+    /// The overlay ends with its snapshot.
+    pub(super) fn end_overlay(&self, state: &mut State) {
+        let Some(mut overlay) = state.overlay.take() else { return };
+        // Its runs and large values are in no record, whatever became of the log.
+        overlay.writes.discard(&self.engine.shared().env.spill);
+    }
+
+    /// Feeds what the overlay of the snapshot `at` has of `key`.
+    pub(super) fn look_into_overlay(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<SeqNo>,
+        lookup: &mut Lookup,
+    ) -> Result<()> {
+        let budget = &self.engine.shared().env.spill.index_budget;
+        match state.overlay_at(at).and_then(|overlay| overlay.find(tree.id())) {
+            Some(writes) if lookup.wants_more() => writes.get(key, lookup, budget),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the overlay of the snapshot `at` has of a tree, for a cursor.
+    pub(super) fn overlay_of(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        at: SeqNo,
+    ) -> Result<Option<OwnWrites>> {
+        let env = &self.engine.shared().env.spill;
+        let writes = state.overlay_at(Some(at)).and_then(|overlay| overlay.find(tree.id()));
+        writes.map(|writes| writes.own(env)).transpose()
+    }
+}
+
+impl State {
+    fn overlay_at(&mut self, at: Option<SeqNo>) -> Option<&mut WriteSet> {
+        let overlay = self.overlay.as_deref_mut()?;
+        (Some(overlay.at) == at).then_some(&mut overlay.writes)
+    }
+
+    /// Bytes of memory of what was written, about.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.writes.memory_bytes());
+        self.writes.memory_bytes() + overlay
+    }
+
+    /// Remembers a tree that is written to.
+    pub(super) fn remember(&mut self, tree: &Tree) {
+        let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, &tree.0));
+        if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, &tree.0)) {
+            self.trees.push(Arc::clone(&tree.0));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Two transactions, step by step, on FronDB and on InnoDB: what each step shows, changes, fails with or waits for.
+//!
+//! ```text
+//!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes of the steps
+//!                                                                                   |  compared
+//!   docs/interleavings.md: the differences that are meant, each with why  <---------'
+//! ```
+//!
+//! | module | |
+//! |---|---|
+//! | [`script`] | the scripts, read from their text |
+//! | [`stage`] | a script on one engine: two connections, and one that watches for waits |
+//! | [`differences`] | the table of the differences that are meant |
+
+mod differences;
+mod script;
+mod stage;
+
+use std::path::Path;
+
+use crate::error::{Error, Result, harness};
+use crate::server::Server;
+use differences::{Difference, Table};
+use stage::Stage;
+
+/// Isolation levels, as the table of differences has them and as the server does.
+const LEVELS: [(&str, &str); 4] = [
+    ("RU", "READ UNCOMMITTED"),
+    ("RC", "READ COMMITTED"),
+    ("RR", "REPEATABLE READ"),
+    ("SER", "SERIALIZABLE"),
+];
+
+/// Runs all scripts at all levels on both engines and compares the differences with the table in `known`, which
+/// `rewrite` writes anew. Returns how many interleavings were run.
+///
+/// # Errors
+/// A difference that the table does not have or explain, or one in the table that did not occur; what went
+/// wrong with the server.
+pub fn run(server: &Server, known: &Path, rewrite: bool) -> Result<usize> {
+    let scripts = script::all()?;
+    let text = std::fs::read_to_string(known).map_err(|e| harness(known.display(), e))?;
+    let table = Table::parse(&text)?;
+    let mut found = Vec::new();
+    for script in &scripts {
+        for (short, level) in LEVELS {
+            let ours = Stage::new(server, "FronDB", level)?.play(script)?;
+            let theirs = Stage::new(server, "InnoDB", level)?.play(script)?;
+            for (i, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
+                if ours != theirs {
+                    found.push(Difference::new(script, short, i, ours, theirs));
+                }
+            }
+        }
+    }
+    if rewrite {
+        let text = table.rewritten(&text, &found);
+        std::fs::write(known, text).map_err(|e| harness(known.display(), e))?;
+    }
+    let complaints = table.complaints(&found);
+    if complaints.is_empty() {
+        return Ok(scripts.len() * LEVELS.len());
+    }
+    let file = known.display();
+    Err(Error::Harness(format!("{file} and the engines disagree:\n{}", complaints.join("\n"))))
+}

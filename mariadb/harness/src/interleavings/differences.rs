@@ -1,0 +1,146 @@
+//! The differences that are meant: rows of a table in a page, each with the name of what explains it.
+//!
+//! ```text
+//!   | script | level | step | FronDB | InnoDB | why |
+//!   |---|---|---|---|---|---|
+//!   | lost-update | SER | 5 a: UPDATE ... | error 1213 | 1 affected | victims |
+//!
+//!   ### victims
+//! ```
+
+use super::script::Script;
+use crate::error::{Error, Result};
+
+/// The head of the table, behind which its rows are.
+const HEAD: &str = "|---|---|---|---|---|---|";
+
+/// One step that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    script: String,
+    level: String,
+    step: String,
+    ours: String,
+    theirs: String,
+    why: String,
+}
+
+impl Difference {
+    pub(super) fn new(script: &Script, level: &str, i: usize, ours: String, theirs: String) -> Self {
+        let step = match script.steps.get(i) {
+            Some(step) => format!("{} {}", i + 1, step.shown()),
+            None => "the table at the end".into(),
+        };
+        let (script, level) = (script.name.clone(), level.to_owned());
+        Self { script, level, step, ours, theirs, why: String::new() }
+    }
+
+    /// Of the same step, whatever came of it.
+    fn is_at(&self, other: &Self) -> bool {
+        (&self.script, &self.level, &self.step) == (&other.script, &other.level, &other.step)
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.is_at(other) && (&self.ours, &self.theirs) == (&other.ours, &other.theirs)
+    }
+
+    fn row(&self) -> String {
+        let Self { script, level, step, ours, theirs, why } = self;
+        format!("| {script} | {level} | {step} | {ours} | {theirs} | {why} |")
+    }
+}
+
+/// The table of a page.
+#[derive(Debug)]
+pub(super) struct Table {
+    rows: Vec<Difference>,
+    /// What the page explains.
+    reasons: Vec<String>,
+}
+
+impl Table {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let mut rows = Vec::new();
+        for line in text.lines().skip_while(|line| *line != HEAD).skip(1) {
+            let Some(cells) = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"))
+            else {
+                break;
+            };
+            let cells: Vec<&str> = cells.split(" | ").map(str::trim).collect();
+            let [script, level, step, ours, theirs, why] = cells[..] else {
+                return Err(Error::Harness(format!("not a row of six cells: {line}")));
+            };
+            let [script, level, step] = [script, level, step].map(str::to_owned);
+            let [ours, theirs, why] = [ours, theirs, why].map(str::to_owned);
+            rows.push(Difference { script, level, step, ours, theirs, why });
+        }
+        let reasons = text.lines().filter_map(|line| line.strip_prefix("### "));
+        Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
+    }
+
+    /// What is wrong with it, if these are the differences that there are.
+    pub(super) fn complaints(&self, found: &[Difference]) -> Vec<String> {
+        let mut complaints = Vec::new();
+        for one in found {
+            if !self.rows.iter().any(|row| row.is_like(one)) {
+                complaints.push(format!("not in the table: {}", one.row()));
+            }
+        }
+        for row in &self.rows {
+            if !found.iter().any(|one| row.is_like(one)) {
+                complaints.push(format!("does not occur: {}", row.row()));
+            }
+            if !self.reasons.contains(&row.why) {
+                complaints.push(format!("has no reason that the page explains: {}", row.row()));
+            }
+        }
+        for reason in &self.reasons {
+            if !self.rows.iter().any(|row| row.why == *reason) {
+                complaints.push(format!("no difference has this reason: {reason}"));
+            }
+        }
+        complaints
+    }
+
+    /// The page with these differences for its rows; those that it had before keep their reasons.
+    pub(super) fn rewritten(&self, text: &str, found: &[Difference]) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        let mut old = text.lines();
+        for line in old.by_ref() {
+            lines.push(line.to_owned());
+            if line == HEAD {
+                break;
+            }
+        }
+        for one in found {
+            let known = self.rows.iter().find(|row| row.is_at(one));
+            let why = known.map_or_else(|| "?".to_owned(), |row| row.why.clone());
+            lines.push(Difference { why, ..one.clone() }.row());
+        }
+        lines.extend(old.skip_while(|line| line.starts_with("| ")).map(str::to_owned));
+        lines.join("\n") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interleavings::script::Step;
+
+    #[test]
+    fn rows_are_held_against_what_was_found() {
+        let page = "| s | l | s | F | I | w |\n|---|---|---|---|---|---|\n\
+                    | one | RC | 1 a: BEGIN | 1 | 2 | victims |\n\n### victims\n";
+        let step = Step { actor: 0, text: "BEGIN".into() };
+        let script = Script { name: "one".into(), steps: vec![step] };
+        let found = Difference::new(&script, "RC", 0, "1".into(), "2".into());
+        let table = Table::parse(page).unwrap();
+        assert_eq!(table.complaints(std::slice::from_ref(&found)), [] as [String; 0]);
+        assert_eq!(table.rewritten(page, std::slice::from_ref(&found)), page);
+        assert_eq!(table.complaints(&[]).len(), 1);
+        let other = Difference::new(&script, "RC", 0, "1".into(), "3".into());
+        assert_eq!(table.complaints(&[other]).len(), 2);
+        let unexplained = Table::parse(&page.replace("victims |", "? |")).unwrap();
+        assert_eq!(unexplained.complaints(&[found]).len(), 2);
+    }
+}

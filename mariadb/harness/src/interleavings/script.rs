@@ -1,0 +1,103 @@
+//! Scripts of two connections, from their text.
+//!
+//! ```text
+//!   ## name
+//!   What it shows, in a sentence or more.
+//!   a: BEGIN
+//!   b: UPDATE o SET g = 90 WHERE id = 1
+//!   a: look
+//! ```
+//!
+//! `look` reads the table by each of its keys.
+
+use crate::error::{Error, Result};
+
+const SCRIPTS: &str = include_str!("scripts.txt");
+
+/// Ways to read the table: name, and what reads it so. The first is what the others are compared with; each shows
+/// all columns, the last one those that its key has.
+pub(super) const WAYS: [(&str, &str); 5] = [
+    ("id", "id, v, g, u, c FROM o FORCE INDEX (PRIMARY)"),
+    ("g", "id, v, g, u, c FROM o FORCE INDEX (g) WHERE g >= 0"),
+    ("u", "id, v, g, u, c FROM o FORCE INDEX (u) WHERE u >= 0"),
+    ("c", "id, v, g, u, c FROM o FORCE INDEX (c) WHERE c >= 0"),
+    ("g and v alone", "id, v, g, NULL, NULL FROM o FORCE INDEX (covers) WHERE g >= 0"),
+];
+
+/// A script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Script {
+    pub(super) name: String,
+    pub(super) steps: Vec<Step>,
+}
+
+/// What a connection does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// 0 for `a`, 1 for `b`.
+    pub(super) actor: usize,
+    pub(super) text: String,
+}
+
+impl Step {
+    /// Whether it reads the table by each of its keys.
+    pub(super) fn looks(&self) -> bool {
+        self.text == "look"
+    }
+
+    pub(super) fn sql(&self) -> String {
+        if !self.looks() {
+            return self.text.clone();
+        }
+        let ways: Vec<String> =
+            WAYS.iter().map(|(name, read)| format!("SELECT '{name}', {read}")).collect();
+        ways.join(" UNION ALL ")
+    }
+
+    /// As a reader sees it.
+    pub(super) fn shown(&self) -> String {
+        format!("{}: {}", ["a", "b"][self.actor], self.text)
+    }
+}
+
+/// All scripts, in their order.
+pub(super) fn all() -> Result<Vec<Script>> {
+    parse(SCRIPTS)
+}
+
+fn parse(text: &str) -> Result<Vec<Script>> {
+    let mut scripts: Vec<Script> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("## ") {
+            scripts.push(Script { name: name.to_owned(), steps: Vec::new() });
+            continue;
+        }
+        let actor = ["a: ", "b: "].iter().position(|actor| line.starts_with(actor));
+        let (Some(actor), Some(script)) = (actor, scripts.last_mut()) else { continue };
+        script.steps.push(Step { actor, text: line[3..].to_owned() });
+    }
+    let empty = scripts.iter().find(|script| script.steps.is_empty());
+    match empty {
+        Some(script) => Err(Error::Harness(format!("script {} has no steps", script.name))),
+        None => Ok(scripts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_read() {
+        let scripts = parse("# title\n\n## one\nText.\na: BEGIN\nb: look\n").unwrap();
+        assert_eq!(scripts.len(), 1);
+        assert_eq!(scripts[0].steps[1].shown(), "b: look");
+        assert!(scripts[0].steps[1].sql().contains("UNION ALL"));
+        assert!(parse("## one\n## two\na: BEGIN\n").is_err());
+        let mut names: Vec<String> = all().unwrap().into_iter().map(|script| script.name).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "two scripts have one name");
+    }
+}

@@ -1,0 +1,191 @@
+//! A script on one engine.
+//!
+//! After each step it is known of both connections whether they wait: the engine says so, and what does not
+//! wait answers. So nothing depends on time.
+
+use std::time::{Duration, Instant};
+
+use super::script::{Script, Step, WAYS};
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::reply::{Reply, Value};
+use crate::server::Server;
+
+/// More is a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at whether a connection waits.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The table, but for its engine and the option of the clustering key.
+const TABLE: &str = "CREATE OR REPLACE TABLE o (id INT PRIMARY KEY, v INT, g INT, u INT, c INT, \
+     KEY g (g), UNIQUE u (u), KEY covers (g, v), KEY c (c)";
+const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20), \
+     (3, 30, 30, 30, 30), (5, 50, 50, 50, 50)";
+
+/// A connection of the script.
+struct Actor {
+    client: Client,
+    /// The step that has no answer yet.
+    pending: Option<usize>,
+}
+
+/// One engine, ready for a script.
+pub(super) struct Stage {
+    engine: &'static str,
+    actors: [Actor; 2],
+    watcher: Client,
+    /// What became of each step, and of the table.
+    outcomes: Vec<String>,
+}
+
+impl Stage {
+    /// The table and two connections of this level.
+    pub(super) fn new(server: &Server, engine: &'static str, level: &str) -> Result<Self> {
+        let mut watcher = server.connect_to(&format!("interleavings_{engine}"))?;
+        let clustering = if engine == "FronDB" { " CLUSTERING=YES" } else { "" };
+        watcher.run([&format!("{TABLE}{clustering}) ENGINE={engine}"), ROWS])?;
+        let actor = || -> Result<Actor> {
+            let mut client = server.connect_to(&format!("interleavings_{engine}"))?;
+            client.run([
+                &*format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+                "SET innodb_lock_wait_timeout = 1000, frondb_lock_wait_timeout = 1000",
+            ])?;
+            Ok(Actor { client, pending: None })
+        };
+        Ok(Self { engine, actors: [actor()?, actor()?], watcher, outcomes: Vec::new() })
+    }
+
+    /// What became of the steps, and at the end of the table.
+    pub(super) fn play(mut self, script: &Script) -> Result<Vec<String>> {
+        for (i, step) in script.steps.iter().enumerate() {
+            let actor = &mut self.actors[step.actor];
+            if actor.pending.is_some() {
+                self.outcomes.push("not reached: its connection waits".into());
+                continue;
+            }
+            actor.client.send(step.sql())?;
+            actor.pending = Some(i);
+            self.outcomes.push(String::new());
+            self.settle(script, i)?;
+        }
+        // Those that wait go on when the others end.
+        while self.actors.iter().any(|actor| actor.pending.is_some()) {
+            let free = self.actors.iter().position(|actor| actor.pending.is_none());
+            let free = free.ok_or_else(|| Error::Harness("both connections wait".into()))?;
+            self.actors[free].client.query("ROLLBACK")?;
+            self.settle(script, script.steps.len())?;
+        }
+        for actor in &mut self.actors {
+            actor.client.query("ROLLBACK")?;
+        }
+        let rows = self.watcher.query("SELECT * FROM o")?.rows;
+        self.outcomes.push(shown(&rows));
+        let check = self.watcher.query("CHECK TABLE o EXTENDED")?;
+        if check.rows.len() != 1 || check.rows[0].last() != Some(&Some(b"OK".to_vec())) {
+            return Err(Error::Harness(format!("{}: {}", script.name, shown(&check.rows))));
+        }
+        Ok(self.outcomes)
+    }
+
+    /// Goes on until each connection has answered or waits.
+    fn settle(&mut self, script: &Script, now: usize) -> Result {
+        let mut moved = true;
+        while std::mem::take(&mut moved) {
+            for at in 0..self.actors.len() {
+                let Some(step) = self.actors[at].pending else { continue };
+                let Some(outcome) = self.answer(at)? else {
+                    self.outcomes[step] = "waits".into();
+                    continue;
+                };
+                let outcome = told(&script.steps[step], outcome)?;
+                self.outcomes[step] = match step {
+                    step if step == now => outcome,
+                    _ if now == script.steps.len() => format!("waits to the end: {outcome}"),
+                    _ => format!("waits for step {}: {outcome}", now + 1),
+                };
+                self.actors[at].pending = None;
+                // It may have been what another one waits for.
+                moved = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer of a connection; none if it waits.
+    fn answer(&mut self, at: usize) -> Result<Option<Result<Reply>>> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let client = &mut self.actors[at].client;
+            if client.has_answered(LOOK)? {
+                return Ok(Some(client.receive()));
+            }
+            let id = client.id();
+            if self.waits(id)? {
+                return Ok(None);
+            }
+        }
+        Err(Error::Late(format!("{}: a step neither ends nor waits", self.engine)))
+    }
+
+    /// Whether a connection waits for a lock just now.
+    fn waits(&mut self, id: u64) -> Result<bool> {
+        if self.engine == "FronDB" {
+            let sql = format!(
+                "SELECT count(*) FROM information_schema.FRONDB_LOCK_WAITS \
+                 WHERE WAITING_THREAD_ID = {id}"
+            );
+            return Ok(self.watcher.query(sql)?.number() != Some(0));
+        }
+        // Its tables in the information schema are as old as a tenth of a second; this is not.
+        let status = self.watcher.query("SHOW ENGINE INNODB STATUS")?;
+        let text = status.rows.first().and_then(|row| row.last().cloned().flatten());
+        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+        let own = format!("MariaDB thread id {id},");
+        // What is before the first is the last deadlock, among others.
+        let mut transactions = text.split("---TRANSACTION").skip(1);
+        Ok(transactions.any(|one| one.contains(&own) && one.contains("LOCK WAIT")))
+    }
+}
+
+/// An outcome in words.
+fn told(step: &Step, outcome: Result<Reply>) -> Result<String> {
+    match outcome {
+        Ok(reply) if step.looks() => Ok(looked(&reply)),
+        Ok(reply) if !reply.columns.is_empty() => Ok(shown(&reply.rows)),
+        Ok(reply) => Ok(format!("{} affected", reply.affected)),
+        Err(Error::Server { code, .. }) => Ok(format!("error {code}")),
+        Err(lost) => Err(lost),
+    }
+}
+
+fn shown(rows: &[Vec<Value>]) -> String {
+    if rows.is_empty() {
+        return "no row".into();
+    }
+    let value = |value: &Value| match value {
+        None => "NULL".to_owned(),
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let row = |row: &Vec<Value>| row.iter().map(value).collect::<Vec<_>>().join(",");
+    let mut rows: Vec<String> = rows.iter().map(row).collect();
+    rows.sort();
+    rows.join(" ")
+}
+
+/// The rows by their primary key, and what another key shows where it differs.
+fn looked(reply: &Reply) -> String {
+    let by = |way: &str, columns: usize| {
+        let of_way = |row: &&Vec<Value>| row[0].as_deref() == Some(way.as_bytes());
+        let rows = reply.rows.iter().filter(of_way).map(|row| row[1..=columns].to_vec());
+        shown(&rows.collect::<Vec<_>>())
+    };
+    let mut text = by(WAYS[0].0, 5);
+    for (way, read) in &WAYS[1..] {
+        let columns = if read.contains("NULL") { 3 } else { 5 };
+        let found = by(way, columns);
+        if found != by(WAYS[0].0, columns) {
+            text.push_str(&format!("; by {way}: {found}"));
+        }
+    }
+    text
+}

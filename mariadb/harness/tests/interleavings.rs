@@ -1,0 +1,21 @@
+//! Scripts of two transactions at all isolation levels, on FronDB and InnoDB of one server: each step has the
+//! same outcome, or the difference is in mariadb/docs/interleavings.md with its reason. `REWRITE=1` writes the
+//! rows of that table anew.
+
+use std::path::Path;
+
+use frondb_mariadb_harness::{Options, Server, interleavings};
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn steps_of_two_transactions_do_what_innodb_does() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interleavings");
+    let options =
+        Options::new().plugin_from_environment().set("innodb-flush-log-at-trx-commit=0");
+    let mut server = Server::start_fresh(&folder, options).unwrap();
+    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/interleavings.md");
+    let rewrite = std::env::var_os("REWRITE").is_some();
+    let count = interleavings::run(&server, &known, rewrite).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(count, 84, "21 scripts at 4 levels");
+    server.stop().unwrap();
+}
