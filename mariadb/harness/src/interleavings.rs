@@ -44,9 +44,14 @@ pub fn run(server: &Server, known: &Path, rewrite: bool) -> Result<usize> {
     let mut found = Vec::new();
     for script in &scripts {
         for (short, level) in LEVELS {
-            let ours = Stage::new(server, "FronDB", level)?.play(script)?;
-            let theirs = Stage::new(server, "InnoDB", level)?.play(script)?;
-            for (i, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
+            let play = |engine| Stage::new(server, engine, level)?.play(script);
+            let (ours, theirs) = std::thread::scope(|threads| {
+                let ours = threads.spawn(|| play("FronDB"));
+                let theirs = play("InnoDB");
+                let broken = |_| Err(Error::Harness("the thread of FronDB's stage panicked".into()));
+                (ours.join().unwrap_or_else(broken), theirs)
+            });
+            for (i, (ours, theirs)) in ours?.into_iter().zip(theirs?).enumerate() {
                 if ours != theirs {
                     found.push(Difference::new(script, short, i, ours, theirs));
                 }
