@@ -190,11 +190,8 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
         value
     };
     for round in 0..6 {
-        let isolation = if random.chance(1, 4) {
-            Isolation::ReadCommitted
-        } else {
-            Isolation::RepeatableRead
-        };
+        let isolation =
+            if random.chance(1, 4) { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
         let txn = table.begin(isolation);
         txn.begin_statement().unwrap();
         let mut savepoints: Vec<Savepoint> = Vec::new();

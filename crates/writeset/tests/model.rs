@@ -239,7 +239,8 @@ impl World {
             let own = writes.own(&self.env).unwrap();
             sources = own.sources(direction, b"", None).unwrap();
             let range_deletes = Arc::clone(own.range_deletes());
-            options.own = Some(Own { from: OWN_SEQS, seen_from: OWN_SEQS, upto: own.upto(), range_deletes });
+            options.own =
+                Some(Own { from: OWN_SEQS, seen_from: OWN_SEQS, upto: own.upto(), range_deletes });
         }
         let memtable = frondb_memtable::Memtable::new(Budget::new(u64::MAX));
         let entries: Vec<(Vec<u8>, Vec<u8>)> =

@@ -48,7 +48,8 @@ pub fn run(server: &Server, known: &Path, rewrite: bool) -> Result<usize> {
             let (ours, theirs) = std::thread::scope(|threads| {
                 let ours = threads.spawn(|| play("FronDB"));
                 let theirs = play("InnoDB");
-                let broken = |_| Err(Error::Harness("the thread of FronDB's stage panicked".into()));
+                let broken =
+                    |_| Err(Error::Harness("the thread of FronDB's stage panicked".into()));
                 (ours.join().unwrap_or_else(broken), theirs)
             });
             for (i, (ours, theirs)) in ours?.into_iter().zip(theirs?).enumerate() {

@@ -26,7 +26,13 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    pub(super) fn new(script: &Script, level: &str, i: usize, ours: String, theirs: String) -> Self {
+    pub(super) fn new(
+        script: &Script,
+        level: &str,
+        i: usize,
+        ours: String,
+        theirs: String,
+    ) -> Self {
         let step = match script.steps.get(i) {
             Some(step) => format!("{} {}", i + 1, step.shown()),
             None => "the table at the end".into(),
