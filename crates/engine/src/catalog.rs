@@ -210,7 +210,8 @@ pub(crate) fn record(env: &Env, edits: &[Edit]) -> Result<()> {
     let mut bytes = Vec::new();
     edits.iter().for_each(|edit| encode_edit(&mut bytes, edit));
     let ticket = env.manifest.append(&bytes);
-    ticket.and_then(|ticket| env.manifest.sync(ticket)).inspect_err(|error| {
+    // A user is told of it, or something is let go of: the superblock must know it.
+    ticket.and_then(|ticket| env.manifest.secure(ticket)).inspect_err(|error| {
         if error.kind() != ErrorKind::NoSpace {
             env.poison(error);
         }

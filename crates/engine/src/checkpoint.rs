@@ -41,13 +41,19 @@ pub(crate) fn trim_log(env: &Env) -> Result<()> {
     let start = env.log_start();
     let durable = env.wal.durable_lsn();
     let start = Lsn(start.get().min(durable.get()));
+    let said = (env.log_from.load(Ordering::Acquire), env.log_known.load(Ordering::Acquire));
+    if said == (start.get(), durable.get()) {
+        return Ok(());
+    }
     let mut record = Vec::new();
     encode_edit(&mut record, &Edit::Log { start, durable });
     let ticket = {
         let _gate = env.gate.read();
         env.manifest.append(&record)?
     };
-    env.manifest.sync(ticket)?;
+    // A manifest that lost this edit would need log that is no more.
+    env.manifest.secure(ticket)?;
+    env.log_known.fetch_max(durable.get(), Ordering::AcqRel);
     env.log_from.fetch_max(start.get(), Ordering::AcqRel);
     env.wal.recycle(start)
 }

@@ -560,8 +560,10 @@ impl Engine {
         self.unpin_prepared()?;
         trim_log(&shared.env)?;
         rotate_manifest(&shared.env, false)?;
-        shared.env.wal.sync()?;
+        shared.env.wal.settle()?;
         shared.tidy();
+        // From now on what is missing was lost.
+        shared.env.manifest.settle()?;
         shared.env.check_health()
     }
 

@@ -90,6 +90,8 @@ pub struct Env {
     pub(crate) applied: AtomicU64,
     /// Where recovery would begin to read the log, as the manifest says durably.
     pub(crate) log_from: AtomicU64,
+    /// How far the manifest knows the log to be durable, since it was last asked to note that.
+    pub(crate) log_known: AtomicU64,
     /// Memory of memtables that are frozen and not flushed yet.
     pub(crate) frozen_bytes: Arc<AtomicU64>,
     /// Memory of memtables that are flushed and that some reader still holds: nothing that a
@@ -126,6 +128,7 @@ pub(crate) struct EnvParts {
     pub(crate) runs: Arc<RunEnv>,
     pub(crate) wal: Wal,
     pub(crate) log_from: Lsn,
+    pub(crate) log_known: Lsn,
     pub(crate) manifest: Manifest,
     pub(crate) pending: PendingState,
 }
@@ -163,6 +166,7 @@ impl Env {
             runs: parts.runs,
             applied: AtomicU64::new(parts.wal.end_lsn().get()),
             log_from: AtomicU64::new(parts.log_from.get()),
+            log_known: AtomicU64::new(parts.log_known.get()),
             wal: parts.wal,
             manifest: parts.manifest,
             gate: RwLock::new(()),

@@ -8,7 +8,7 @@ use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Result, SeqNo};
+use frondb_core::{Lsn, Result, SeqNo};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Place, Surgeon};
 use frondb_trunk::job::{Job, JobInput};
@@ -155,7 +155,9 @@ impl FlushJob {
         stretch::ask_after_flush(&change.trunk.root, &stretches, &result.made);
 
         let flushed = slot.max_seq();
-        let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }];
+        // Without a sync of its own the manifest learns how far the log was durable.
+        let log = Edit::Log { start: Lsn(0), durable: env.wal.durable_lsn() };
+        let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
         let dropped = orphans_of(&result.dropped_refs)?;
         let mut orphans = Vec::new();
         for value in slot.take_values() {

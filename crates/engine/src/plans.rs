@@ -127,10 +127,15 @@ impl Installed {
         Self { ticket: None, dead: Vec::new(), touched: Vec::new(), orphans: Vec::new(), old: None }
     }
 
-    /// Waits until the edit is durable; then what it dropped may go (rule 7).
+    /// Waits until the edit is durable; then what it dropped may go (rule 7), which a superblock must
+    /// know: a manifest that lost the edit would name space that was used again. An edit that drops
+    /// nothing says what the log has too.
     pub(crate) fn settle(self, env: &Env) -> Result<Vec<NodeId>> {
-        if let Some(ticket) = self.ticket {
-            env.manifest.sync(ticket)?;
+        let drops = !self.dead.is_empty() || !self.orphans.is_empty();
+        match self.ticket {
+            Some(ticket) if drops => env.manifest.secure(ticket)?,
+            Some(ticket) => env.manifest.sync(ticket)?,
+            None => {}
         }
         for run in &self.dead {
             run.kill();

@@ -118,6 +118,7 @@ pub(crate) fn open(
         runs,
         wal,
         log_from,
+        log_known: durable,
         manifest,
         pending,
     };

@@ -1,7 +1,7 @@
 //! The bytes of the superblocks and of a manifest file.
 //!
 //! # SUPER
-//! Two slots of 4,096 bytes; a generation goes to the slot that does not hold the one before.
+//! Two slots of 4,096 bytes; a superblock goes to the slot that does not hold the one in force.
 //! ```text
 //!  offset size field
 //!       0    8 magic         "FronSUPR"; never changes
@@ -10,7 +10,8 @@
 //!      16   16 database id
 //!      32    8 generation    of this superblock and of the manifest file it names
 //!      40    8 durable       bytes of that file that were durable before this was written
-//!      48    . zero
+//!      48    8 update        how often `durable` was raised for this generation
+//!      56    . zero
 //!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; never changes its place
 //! ```
 //!
@@ -85,13 +86,21 @@ pub(crate) struct Superblock {
     pub(crate) db_id: u128,
     pub(crate) generation: u64,
     pub(crate) durable_bytes: u64,
+    /// Tells two superblocks of one generation apart: the greater one knows more.
+    pub(crate) update: u64,
 }
 
 impl Superblock {
+    /// Orders superblocks of one database: the newest is in force.
+    pub(crate) fn age(&self) -> (u64, u64) {
+        (self.generation, self.update)
+    }
+
     pub(crate) fn encode(&self) -> [u8; SLOT_BYTES] {
         let mut bytes = [0; SLOT_BYTES];
         put_common(&mut bytes, MAGIC_SUPER, self.db_id, self.generation);
         bytes[40..48].copy_from_slice(&self.durable_bytes.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.update.to_le_bytes());
         seal(&mut bytes);
         bytes
     }
@@ -99,8 +108,9 @@ impl Superblock {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Bad> {
         let mut reader = checked(bytes, SLOT_BYTES, MAGIC_SUPER)?;
         let (db_id, generation) = common(&mut reader)?;
-        let durable_bytes = reader.u64().map_err(|_| Bad::Damaged)?;
-        Ok(Self { db_id, generation, durable_bytes })
+        let mut next = || reader.u64().map_err(|_| Bad::Damaged);
+        let (durable_bytes, update) = (next()?, next()?);
+        Ok(Self { db_id, generation, durable_bytes, update })
     }
 }
 
@@ -184,16 +194,17 @@ mod tests {
         db_id: 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10,
         generation: 7,
         durable_bytes: 300,
+        update: 5,
     };
 
     #[test]
     fn a_superblock_is_these_bytes() {
         let bytes = SUPERBLOCK.encode();
-        let hex: String = bytes[..48].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
             "46726f6e535550520100000000000000100f0e0d0c0b0a090807060504030201\
-             07000000000000002c01000000000000"
+             07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
     }

@@ -11,7 +11,8 @@
 //! has no thread of its own: [`Manifest::sync`] is group commit by leader and followers.
 //!
 //! - [`Manifest::create`] makes a database's first manifest, [`Manifest::open`] recovers one.
-//! - [`Manifest::append`] and [`Manifest::sync`] log an edit.
+//! - [`Manifest::append`] and [`Manifest::sync`] log an edit; [`Manifest::secure`] also has a superblock know
+//!   of it.
 //! - [`Manifest::begin_snapshot`] starts a new file without stopping edits.
 //! - `docs/design/recovery.md` has the format and all cases of start-up.
 

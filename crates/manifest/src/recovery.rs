@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use frondb_block::frame::Fault;
 use frondb_block::frame::scan::{Extent, Record, Scanner, Step, Stop, rewrite};
 use frondb_core::codec::Reader;
 use frondb_core::{Error, ErrorKind, Result};
@@ -17,7 +18,7 @@ use crate::format::{
 use crate::manifest::{Files, Sizes};
 use crate::options::ManifestOptions;
 use crate::snapshot::{confirm, end_snapshot, new_file};
-use crate::superblock::Slots;
+use crate::superblock::{FoundSlots, Slots};
 
 /// What a manifest held when it was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +58,7 @@ impl fmt::Display for TrimmedTail {
 /// Whether there are superblocks, and usable ones.
 pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     if device.exists(SUPER_FILE)? {
-        return Slots::open(&**device).map(|_| true);
+        return Slots::open(&**device, OpenOptions::READ).map(|_| true);
     }
     lost_superblock(device, &manifest_files(device)?)?;
     Ok(false)
@@ -83,8 +84,10 @@ pub(crate) fn create(
     log.sync()?;
     // The name of the file must be there before the superblock that gives it.
     device.sync_dir("")?;
-    let slots =
-        Slots::create(&**device, &Superblock { db_id, generation, durable_bytes: log.end })?;
+    let slots = Slots::create(
+        &**device,
+        &Superblock { db_id, generation, durable_bytes: log.end, update: 0 },
+    )?;
     confirm(&mut log)?;
     leftovers.iter().try_for_each(|&leftover| device.remove(&file_name(leftover)))?;
     let reserve_left = log.reserved_to.saturating_sub(log.end);
@@ -97,15 +100,16 @@ pub(crate) fn open(
     options: &ManifestOptions,
 ) -> Result<(Files, Sizes, Recovered)> {
     let others = manifest_files(device)?;
-    let (slots, superblock, warning) = match Slots::open(&**device) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            lost_superblock(device, &others)?;
-            let message = format!("there is no FronDB database in {}", device.describe());
-            return Err(Error::new(ErrorKind::NotFound, message));
-        }
-        Err(error) => return Err(error),
-    };
+    let FoundSlots { mut slots, superblock, warning } =
+        match Slots::open(&**device, OpenOptions::WRITE) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                lost_superblock(device, &others)?;
+                let message = format!("there is no FronDB database in {}", device.describe());
+                return Err(Error::new(ErrorKind::NotFound, message));
+            }
+            Err(error) => return Err(error),
+        };
     for &newer in others.iter().filter(|&&other| other > superblock.generation) {
         if is_confirmed(device, newer)? {
             let message = format!(
@@ -117,7 +121,7 @@ pub(crate) fn open(
         }
     }
     let (file, content) = read(device, &superblock)?;
-    let mut log = settle(device, &slots, &superblock, file, &content)?;
+    let mut log = settle(device, &mut slots, &superblock, file, &content)?;
     for &other in others.iter().filter(|&&other| other != superblock.generation) {
         device.remove(&file_name(other))?;
     }
@@ -140,16 +144,16 @@ pub(crate) fn open(
     Ok((Files { log, slots }, sizes, recovered))
 }
 
-/// Makes durable what was read, cuts off a torn tail, and confirms the superblock if a crash came
-/// before that. Only behind this may other manifest files go.
+/// Makes durable what was read, cuts off a torn tail, confirms the superblock if a crash came before
+/// that, and says in the superblocks how far it goes. Only behind this may other manifest files go.
 fn settle(
     device: &SharedDevice,
-    slots: &Slots,
+    slots: &mut Slots,
     superblock: &Superblock,
     file: SharedFile,
     content: &Content,
 ) -> Result<LogFile> {
-    slots.settle(superblock)?;
+    slots.settle()?;
     device.sync_dir("")?;
     let end = content.stop.offset;
     let mut log = LogFile {
@@ -172,6 +176,8 @@ fn settle(
     if !content.confirmed {
         confirm(&mut log)?;
     }
+    // What the engine is given back it acts upon: space is reused, log is removed.
+    slots.tell_twice(log.end)?;
     Ok(log)
 }
 
@@ -224,7 +230,14 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
     })?;
     let damaged = stop.proves_damage() || stop.offset < superblock.durable_bytes;
     if damaged || !parser.ended {
-        let message = format!("{}, but what was here had been durable", stop.fault);
+        let known = superblock.durable_bytes;
+        let message = match stop.fault {
+            Fault::End | Fault::Short { .. } if stop.offset < known => format!(
+                "{}, but {known} bytes of the file had been durable: it was cut short or overwritten",
+                stop.fault
+            ),
+            fault => format!("{fault}, but what was here had been durable"),
+        };
         return Err(Error::corruption(name, stop.offset, WHAT_RECORD, message));
     }
     let content = Content {

@@ -150,6 +150,7 @@ impl SnapshotWriter {
         match &switched {
             Ok(()) => {
                 state.made_durable(self.carried_to);
+                state.made_known();
                 state.sizes = Sizes {
                     snapshot_bytes: snapshot_end - HEADER_BYTES,
                     log_bytes: files.log.end - snapshot_end,
@@ -180,6 +181,7 @@ impl SnapshotWriter {
             db_id: self.shared.db_id,
             generation: self.log.generation,
             durable_bytes: self.log.end,
+            update: 0,
         };
         self.keep = true;
         files.slots.replace(&superblock).map_err(poisoned)?;

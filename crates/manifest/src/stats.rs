@@ -9,6 +9,8 @@ pub struct ManifestStats {
     pub edit_bytes: u64,
     /// Syncs of edits; fewer than edits when several went together.
     pub syncs: u64,
+    /// Times that superblocks were made to say how far the file is durable; each is a sync of its own.
+    pub superblocks: u64,
     /// Bytes written to the device: edits, snapshots and superblocks.
     pub written_bytes: u64,
     /// New files begun with a snapshot.

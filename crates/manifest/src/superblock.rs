@@ -1,7 +1,14 @@
 //! The file with the two superblocks: choosing between them, and replacing the older one.
 //!
 //! A superblock is written only into the slot that does not hold the current one, so a torn write
-//! can only destroy the older. Whether a slot that does not verify was *never finished* (and the
+//! can only destroy the older. There are two reasons to write one:
+//!
+//! - a new manifest file ([`Slots::replace`]): the generation grows;
+//! - more of the same file is durable ([`Slots::tell`]): the generation stays, its update grows. Either
+//!   slot then names the same file, and what a torn write leaves knows of fewer durable bytes, not of
+//!   another state.
+//!
+//! For two generations, whether a slot that does not verify was *never finished* (and the
 //! other one counts) or was *damaged later* (and the other one is out of date) the slots alone
 //! cannot tell. The proof is in the manifest file of that generation: its `confirmed` record is
 //! written when its superblock is durable, and edits follow only behind it. [`recovery`] looks for
@@ -21,6 +28,19 @@ use crate::format::{
 pub(crate) struct Slots {
     file: SharedFile,
     current: usize,
+    /// What the slot in force says.
+    superblock: Superblock,
+    /// Whether the other slot says as much, so that either may be lost.
+    is_twice: bool,
+}
+
+/// The superblocks of a database as they were found.
+#[derive(Debug)]
+pub(crate) struct FoundSlots {
+    pub(crate) slots: Slots,
+    pub(crate) superblock: Superblock,
+    /// What is wrong with the slot that is not in force, in a sentence.
+    pub(crate) warning: Option<String>,
 }
 
 impl Slots {
@@ -34,17 +54,16 @@ impl Slots {
         file.sync()?;
         device.rename(SUPER_FILE_NEW, SUPER_FILE)?;
         device.sync_dir("")?;
-        Ok(Self { file, current: 0 })
+        Ok(Self { file, current: 0, superblock: *superblock, is_twice: true })
     }
 
-    /// Reads the file and chooses the newest superblock that verifies. The second value says what is
-    /// wrong with the other slot, if anything.
+    /// Reads the file and chooses the newest superblock that verifies.
     ///
     /// # Errors
     /// `NotFound` without the file; `Invalid` if it is not a file of this engine; `Unsupported` if a
     /// newer version wrote it; `Corruption` if neither slot verifies.
-    pub(crate) fn open(device: &dyn Device) -> Result<(Self, Superblock, Option<String>)> {
-        let file = device.open(SUPER_FILE, OpenOptions::WRITE)?;
+    pub(crate) fn open(device: &dyn Device, options: OpenOptions) -> Result<FoundSlots> {
+        let file = device.open(SUPER_FILE, options)?;
         let mut bytes = vec![0; 2 * SLOT_BYTES];
         let read = file.read_at(0, &mut bytes)?;
         let (first, second) = bytes[..read].split_at(SLOT_BYTES.min(read));
@@ -64,7 +83,7 @@ impl Slots {
                 let message = "the two superblocks belong to different databases";
                 return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
             }
-            [Ok(a), Ok(b)] if b.generation > a.generation => (1, b),
+            [Ok(a), Ok(b)] if b.age() > a.age() => (1, b),
             [Ok(a), _] => (0, a),
             [_, Ok(b)] => (1, b),
             [Err(Bad::Foreign), Err(Bad::Foreign)] => {
@@ -80,6 +99,10 @@ impl Slots {
             }
         };
         let other = slots[1 - current].err();
+        let is_twice = slots[1 - current].is_ok_and(|other| {
+            (other.generation, other.durable_bytes)
+                == (superblock.generation, superblock.durable_bytes)
+        });
         let warning = other.map(|_| {
             format!(
                 "superblock slot {} in {SUPER_FILE} does not verify; generation {} in the other \
@@ -88,14 +111,48 @@ impl Slots {
                 superblock.generation
             )
         });
-        Ok((Self { file, current }, superblock, warning))
+        let slots = Self { file, current, superblock, is_twice };
+        Ok(FoundSlots { slots, superblock, warning })
     }
 
     /// Makes durable what was read. It is written again, because a sync that failed may have dropped
     /// it from the disk and not from the operating system's cache.
-    pub(crate) fn settle(&self, superblock: &Superblock) -> Result<()> {
-        self.file.write_at((self.current * SLOT_BYTES) as u64, &superblock.encode())?;
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.file.write_at((self.current * SLOT_BYTES) as u64, &self.superblock.encode())?;
         self.file.sync()
+    }
+
+    /// Says, durably, that the first `durable_bytes` of the manifest file in force are durable. REQUIRES:
+    /// they are, and the superblock in force is confirmed.
+    ///
+    /// # Errors
+    /// Those of the device. What the next start finds of it is unknown, and either is right.
+    pub(crate) fn tell(&mut self, durable_bytes: u64) -> Result<()> {
+        if durable_bytes <= self.superblock.durable_bytes {
+            return Ok(());
+        }
+        self.tell_other(durable_bytes)?;
+        self.is_twice = false;
+        Ok(())
+    }
+
+    /// As [`tell`](Self::tell), in both slots: from then on a damaged one hides nothing. For a manifest
+    /// that is closed, or was just opened.
+    ///
+    /// # Errors
+    /// As [`tell`](Self::tell).
+    pub(crate) fn tell_twice(&mut self, durable_bytes: u64) -> Result<()> {
+        self.tell(durable_bytes)?;
+        if !self.is_twice {
+            self.tell_other(self.superblock.durable_bytes)?;
+            self.is_twice = true;
+        }
+        Ok(())
+    }
+
+    fn tell_other(&mut self, durable_bytes: u64) -> Result<()> {
+        let update = self.superblock.update + 1;
+        self.replace(&Superblock { durable_bytes, update, ..self.superblock })
     }
 
     /// Puts `superblock` in force, durably.
@@ -107,6 +164,8 @@ impl Slots {
         self.file.write_at((slot * SLOT_BYTES) as u64, &superblock.encode())?;
         self.file.sync()?;
         self.current = slot;
+        self.superblock = *superblock;
+        self.is_twice = false;
         Ok(())
     }
 }

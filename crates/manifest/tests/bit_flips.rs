@@ -90,6 +90,18 @@ fn a_new_databases_superblocks_stand_in_for_each_other() {
 }
 
 #[test]
+fn a_superblock_that_told_more_of_its_file_stands_in_for_the_other() {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let manifest = create(&device).unwrap();
+    rotate(&manifest, &[1]).unwrap();
+    let ticket = manifest.append(&edit(2)).unwrap();
+    manifest.secure(ticket).unwrap();
+    let seen = sweep(&memory, "SUPER", &[1, 2]);
+    assert_eq!((seen.corrupt, seen.warned, seen.trimmed), (0, 2 * 4096 * 8, 0));
+}
+
+#[test]
 fn a_manifest_file_never_changes_silently() {
     let (memory, expected) = manifest();
     let seen = sweep(&memory, "MANIFEST-000003", &expected);

@@ -106,7 +106,8 @@ impl History {
                 self.known.edits.push(self.next);
                 let ticket = manifest.append(&edit(self.next))?;
                 self.next += 1;
-                match manifest.sync(ticket) {
+                let secured = self.next.is_multiple_of(2);
+                match if secured { manifest.secure(ticket) } else { manifest.sync(ticket) } {
                     Ok(()) => self.known.synced = self.known.edits.len(),
                     Err(error) if error.kind() == ErrorKind::NoSpace => {
                         self.known.edits.truncate(self.known.synced);
@@ -118,6 +119,9 @@ impl History {
             10 => self.finish(writer)?,
             _ => {
                 *writer = None;
+                if self.prng.chance(1, 2) {
+                    manifest.settle()?;
+                }
                 drop(manifest);
                 return self.reopen();
             }

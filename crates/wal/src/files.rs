@@ -39,6 +39,11 @@ impl Directory {
         Self { device }
     }
 
+    /// The directory itself.
+    pub(crate) fn device(&self) -> &SharedDevice {
+        &self.device
+    }
+
     /// What to call it in a message.
     pub(crate) fn describe(&self) -> String {
         self.device.describe()

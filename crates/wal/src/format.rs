@@ -15,6 +15,19 @@
 //!      64    . records; the Lsn of a record is first Lsn + (its offset - 64)
 //! ```
 //!
+//! # LOG.mark
+//! Two slots, at the offsets 0 and 4096; the greater (durable, newest) counts.
+//! ```text
+//!       0    8 magic        "FronWALM"; never changes
+//!       8    4 version      1
+//!      12    4 zero
+//!      16   16 database id
+//!      32    8 newest       number of the newest segment; 0 if there is none
+//!      40    8 durable      Lsn up to which the log was durable when this was written
+//!      48    8 zero
+//!      56    8 checksum     XXH3-64 of bytes 0 .. 56
+//! ```
+//!
 //! All integers are little-endian.
 
 use frondb_core::checksum::xxh3;
@@ -89,13 +102,7 @@ impl SegmentHeader {
         let short = |_| corrupt("the header is too short");
         let version = reader.u32().map_err(short)?;
         if version > FORMAT_VERSION {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "log segment {file} has format version {version}; this build reads up to \
-                     {FORMAT_VERSION}: use a newer FronDB"
-                ),
-            ));
+            return Err(newer(&format!("log segment {file}"), version.into()));
         }
         let flags = reader.u32().map_err(short)?;
         let low = u128::from(reader.u64().map_err(short)?);
@@ -112,6 +119,71 @@ impl SegmentHeader {
         }
         Ok(header)
     }
+}
+
+/// Bytes of a slot of the mark.
+pub(crate) const MARK_BYTES: usize = 64;
+
+const MAGIC_MARK: [u8; 8] = *b"FronWALM";
+
+/// How far the log was durable, as a slot of the mark says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DurableMark {
+    pub(crate) db_id: u128,
+    /// Number of the newest segment.
+    pub(crate) newest: u64,
+    pub(crate) durable: Lsn,
+}
+
+impl DurableMark {
+    /// Whether `other` knows more.
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        (self.durable, self.newest) < (other.durable, other.newest)
+    }
+
+    pub(crate) fn encode(&self) -> [u8; MARK_BYTES] {
+        let mut bytes = [0; MARK_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC_MARK);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.db_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.newest.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.durable.get().to_le_bytes());
+        let checksum = xxh3(&bytes[..CHECKED_BYTES]);
+        bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a slot of `file`; `None` if these are not the bytes of one.
+    ///
+    /// # Errors
+    /// `Unsupported` if a newer version wrote them.
+    pub(crate) fn decode(file: &str, bytes: &[u8]) -> Result<Option<Self>> {
+        let (Some(checked), Some(checksum)) =
+            (bytes.get(..CHECKED_BYTES), bytes.get(CHECKED_BYTES..MARK_BYTES))
+        else {
+            return Ok(None);
+        };
+        if checksum != xxh3(checked).to_le_bytes() || !checked.starts_with(&MAGIC_MARK) {
+            return Ok(None);
+        }
+        let u64_at = |at: usize| Reader::new(checked.get(at..).unwrap_or_default()).u64();
+        let fields = [8, 16, 24, 32, 40].map(|at| u64_at(at).unwrap_or_default());
+        let [version, low, high, newest, durable] = fields;
+        let version = version & u64::from(u32::MAX);
+        if version > u64::from(FORMAT_VERSION) {
+            return Err(newer(&format!("the mark of the log, {file},"), version));
+        }
+        let db_id = u128::from(high) << 64 | u128::from(low);
+        Ok(Some(Self { db_id, newest, durable: Lsn(durable) }))
+    }
+}
+
+fn newer(what: &str, version: u64) -> Error {
+    let message = format!(
+        "{what} has format version {version}; this build reads up to {FORMAT_VERSION}: use a newer \
+         FronDB"
+    );
+    Error::new(ErrorKind::Unsupported, message)
 }
 
 /// What a file in the log's directory is, by its name.
@@ -194,6 +266,30 @@ mod tests {
         let checksum = xxh3(&bytes[..56]);
         bytes[56..].copy_from_slice(&checksum.to_le_bytes());
         let error = SegmentHeader::decode("f", &bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_mark_is_these_bytes_and_every_flipped_bit_is_seen() {
+        let mark = DurableMark { db_id: HEADER.db_id, newest: 7, durable: Lsn(1000) };
+        let bytes = mark.encode();
+        let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            hex,
+            "46726f6e57414c4d0100000000000000100f0e0d0c0b0a090807060504030201\
+             0700000000000000e8030000000000000000000000000000"
+        );
+        assert_eq!(DurableMark::decode("f", &bytes).unwrap(), Some(mark));
+        for bit in 0..MARK_BYTES * 8 {
+            let mut bytes = bytes;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(DurableMark::decode("f", &bytes).unwrap(), None, "bit {bit}");
+        }
+        let mut bytes = bytes;
+        bytes[8] = 2;
+        let checksum = xxh3(&bytes[..56]);
+        bytes[56..].copy_from_slice(&checksum.to_le_bytes());
+        let error = DurableMark::decode("f", &bytes).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 

@@ -16,6 +16,7 @@
 mod files;
 pub mod format;
 mod log;
+mod mark;
 mod options;
 pub mod owner;
 mod replay;
@@ -29,6 +30,7 @@ mod writer;
 pub mod fuzz;
 
 pub use log::{Appended, Wal};
+pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};
 pub use replay::{Record, Replay, TornTail};
 pub use stats::WalStats;

@@ -1,6 +1,6 @@
 //! The log that is appended to: group commit, segments, failures.
 //!
-//! See [`Wal`] for the protocol. Locks: `state` only, never held during I/O.
+//! See [`Wal`] for the protocol. Locks: `state`, never held during I/O; behind it `mark`, held over its writes.
 
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use frondb_core::{Lsn, Result};
 use frondb_device::SharedDevice;
 
 use crate::files::Directory;
+use crate::format::DurableMark;
+use crate::mark::Mark;
 use crate::options::{SyncMode, WalOptions};
 use crate::replay::Replay;
 use crate::state::State;
@@ -88,6 +90,8 @@ pub struct Wal {
     /// here, but in [`State::waiters`].
     pub(crate) progress: Condvar,
     scratch: Mutex<Scratch>,
+    /// How far the log is durable, beside it; `None` where there is no space for it. Taken last.
+    mark: Mutex<Option<Mark>>,
 }
 
 /// Memory for compression, reused.
@@ -130,6 +134,12 @@ impl Wal {
         let keep = spares.len().min(options.spares_max);
         directory.remove_spares(&spares[keep..])?;
         directory.retire(&[], &obsolete)?;
+        let newest = segments.last().map_or(0, |found| found.header.generation);
+        let durable = DurableMark { db_id, newest, durable: end };
+        let mut mark = Mark::open(directory.device(), durable)?;
+        if let Some(mark) = &mut mark {
+            mark.settle(durable)?;
+        }
         let state = State::new(end, last_generation, live, spares[..keep].to_vec(), clock.now());
         Ok(Self {
             directory,
@@ -140,6 +150,7 @@ impl Wal {
             state: Mutex::new(state),
             progress: Condvar::new(),
             scratch: Mutex::new(Scratch::default()),
+            mark: Mutex::new(mark),
         })
     }
 
@@ -365,12 +376,52 @@ impl Wal {
         is_dirty.then(|| Duration::from_millis(millis).saturating_sub(since))
     }
 
+    /// Makes everything appended so far durable, and durably known to be: from then on a log that is cut short
+    /// or lacks a segment is damaged. For a database that is being closed; records may follow.
+    ///
+    /// # Errors
+    /// As [`Wal::sync_to`].
+    pub fn settle(&self) -> Result<()> {
+        self.sync()?;
+        let mark = self.durable_mark();
+        match &mut *self.mark.lock() {
+            Some(file) => file.settle(mark),
+            None => Ok(()),
+        }
+    }
+
+    /// What is durable now.
+    fn durable_mark(&self) -> DurableMark {
+        let state = self.state.lock();
+        let newest = state.live.back().map_or(0, |header| header.generation);
+        DurableMark { db_id: self.db_id, newest, durable: state.durable }
+    }
+
+    /// Notes beside the log what is durable now, at least up to `durable`.
+    pub(crate) fn note_durable(&self, durable: Lsn) {
+        let mark = self.durable_mark();
+        if let Some(file) = &mut *self.mark.lock() {
+            file.note(DurableMark { durable: mark.durable.max(durable), ..mark });
+        }
+    }
+
+    /// Makes durable what was noted.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn sync_mark(&self) -> Result<()> {
+        match &*self.mark.lock() {
+            Some(file) => file.sync(),
+            None => Ok(()),
+        }
+    }
+
     /// Makes everything durable and ends the log. (Dropping it instead gives up what was neither
     /// written nor synced, as the end of the process would.)
     ///
     /// # Errors
     /// As [`Wal::sync_to`].
     pub fn close(self) -> Result<()> {
-        self.sync()
+        self.settle()
     }
 }

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | a segment that is not the last, at the next one's `end before` | the log goes on there |
 //! | a segment that is not the last, elsewhere | Corruption: the segment was synced before the next began |
-//! | the last segment, below an Lsn known to be durable | Corruption: known from the manifest, or from a later valid record of the segment that was written after that sync |
+//! | the last segment, below an Lsn known to be durable | Corruption: known from the manifest, from `LOG.mark`, or from a later valid record of the segment that was written after that sync |
+//! | a segment that `LOG.mark` knows is not there | Corruption, naming it |
 //! | the last segment, elsewhere | a torn tail: cut off, durably, and reported |
 //!
 //! A later valid record that does not prove durability is not enough for Corruption: after power
@@ -24,6 +25,7 @@ use frondb_device::{SharedDevice, SharedFile};
 use crate::files::Directory;
 use crate::format::{FileName, HEADER_BYTES, KIND_PAYLOAD, SegmentHeader, WHAT_RECORD};
 use crate::log::Wal;
+use crate::mark;
 use crate::options::WalOptions;
 
 /// What was cut off the end of the log: records that were never acknowledged as durable.
@@ -129,6 +131,14 @@ impl Replay {
         options.check()?;
         let directory = Directory::new(device);
         let listing = directory.list()?;
+        let mark = mark::read(directory.device(), db_id)?;
+        if let Some(mark) = &mark
+            && listing.segments.last().copied().unwrap_or(0) < mark.newest
+        {
+            let missing = FileName::Segment(mark.newest).to_string();
+            return Err(mark::missing_segment(missing, mark));
+        }
+        let known_durable = known_durable.max(mark.map_or(Lsn(0), |mark| mark.durable));
         let (segments, obsolete) = needed(&directory, &listing.segments, db_id, start)?;
         Ok(Self {
             directory,

@@ -86,7 +86,9 @@ impl Wal {
         let short = !header.used_before && reserved_to <= HEADER_BYTES;
         let short = short && self.options.reserve_bytes > 0;
         *segment = Some(Segment::new(header, file, reserved_to, short));
-        Ok(())
+        drop(state);
+        self.note_durable(header.end_before);
+        self.sync_mark()
     }
 
     /// Cuts what a failed write left behind the last record that was written.
@@ -129,6 +131,10 @@ impl Wal {
         let target = state.written;
         drop(state);
         let synced = sync();
+        if synced.is_ok() {
+            // Before anyone is told. Of the operating system's, not of the disk's: see `mark`.
+            self.note_durable(target);
+        }
         let now = self.clock.now();
         let mut state = self.state.lock();
         state.syncing = false;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
-use frondb_wal::WalOptions;
 use frondb_wal::format::HEADER_BYTES;
+use frondb_wal::{MARK_FILE, WalOptions};
 use support::{fresh, payload, recover};
 
 fn options(compression: bool) -> WalOptions {
@@ -47,7 +47,7 @@ fn log(compression: bool) -> Log {
     }
     let end = wal.end_lsn();
     drop(wal);
-    assert_eq!(device.list("").unwrap().len(), 2);
+    assert_eq!(device.list("").unwrap().len(), 3);
     Log { memory, records, end, first_end }
 }
 
@@ -61,14 +61,17 @@ fn flipped(log: &Log, name: &str, bit: u64) -> SharedDevice {
     Arc::new(device)
 }
 
-/// Flips every bit of every file. `known` is what the manifest knows to be durable; up to
-/// `certain` records must be reported as Corruption and not cut off.
+/// Flips every bit of every file of the log. `known` is what the manifest knows to be durable; up to
+/// `certain` records must be reported as Corruption and not cut off. A mark that does not verify is
+/// none, and the log is whole.
 fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
     let (mut corrupt, mut torn_tails) = (0, 0);
     for name in log.memory.list("").unwrap() {
         let len = log.memory.open(&name, OpenOptions::READ).unwrap().len().unwrap();
         let bits = 8 * if name == "000000000001.wal" { log.first_end } else { len };
-        for bit in 0..bits {
+        // Nothing is between the slots of the mark.
+        let is_used = |bit: &u64| name != MARK_FILE || bit / 8 % 4096 < 64;
+        for bit in (0..bits).filter(is_used) {
             let device = flipped(log, &name, bit);
             match recover(&device, options, Lsn(0), known) {
                 Err(error) => {
@@ -76,6 +79,9 @@ fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u
                     let place = error.place().expect("a corruption has a place");
                     assert_eq!(place.file, name, "bit {bit}: {error}");
                     corrupt += 1;
+                }
+                Ok((records, _, torn)) if name == MARK_FILE => {
+                    assert_eq!((&records, torn), (&log.records, None), "{name} bit {bit}");
                 }
                 Ok((records, wal, torn)) => {
                     assert!(torn.is_some(), "{name} bit {bit} was not noticed");
@@ -101,8 +107,17 @@ fn below_what_the_manifest_knows_every_bit_is_corruption() {
 }
 
 #[test]
+fn the_mark_knows_what_was_synced() {
+    let log = log(false);
+    let (corrupt, torn) = sweep(&log, &options(false), Lsn(0), 5);
+    println!("marked: {corrupt} corruptions, {torn} torn tails");
+    assert!(corrupt > 30_000 && torn > 1_000);
+}
+
+#[test]
 fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
     let log = log(false);
+    log.memory.remove(MARK_FILE).unwrap();
     // Five records were synced; the sixth says so.
     let (corrupt, torn) = sweep(&log, &options(false), Lsn(0), 5);
     println!("unknown: {corrupt} corruptions, {torn} torn tails");

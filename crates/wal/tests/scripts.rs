@@ -9,7 +9,8 @@
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (a record a word), `fill N` (a record of N
 //! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `trim`, `kill` (the log is dropped),
 //! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`, `list`,
-//! `positions`.
+//! `positions`, `unmarked` (from now on each open finds no `LOG.mark`, which `list` leaves out: what the log
+//! itself can tell).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 
@@ -26,7 +27,7 @@ use frondb_device::trace::Detail;
 use frondb_device::{
     CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice, TraceDevice,
 };
-use frondb_wal::{Wal, WalOptions};
+use frondb_wal::{MARK_FILE, Wal, WalOptions};
 
 /// trace(faults(memory)), and the log on it.
 struct Stack {
@@ -34,6 +35,7 @@ struct Stack {
     faults: Arc<FaultDevice>,
     trace: Arc<TraceDevice>,
     wal: Option<Wal>,
+    unmarked: bool,
 }
 
 impl Stack {
@@ -41,7 +43,7 @@ impl Stack {
         let inner: SharedDevice = Arc::new(memory.clone());
         let faults = Arc::new(FaultDevice::new(inner, &Script::default()));
         let trace = Arc::new(TraceDevice::new(Arc::clone(&faults) as _, Detail::Mutations));
-        Self { memory, faults, trace, wal: None }
+        Self { memory, faults, trace, wal: None, unmarked: false }
     }
 
     fn wal(&self) -> Result<&Wal> {
@@ -74,13 +76,15 @@ impl Stack {
             "power" => {
                 let mode =
                     if words[1] == "keep" { CrashMode::KeepAll } else { CrashMode::LoseUnsynced };
-                *self = Self::new(self.memory.crash(mode));
+                let unmarked = self.unmarked;
+                *self = Self { unmarked, ..Self::new(self.memory.crash(mode)) };
             }
             "positions" => {
                 let wal = self.wal()?;
                 let (durable, written) = (wal.durable_lsn(), wal.written_lsn());
                 return Ok(format!("durable {durable} written {written} end {}", wal.end_lsn()));
             }
+            "unmarked" => self.unmarked = true,
             "list" => return self.list(),
             _ => self.damage(&words)?,
         }
@@ -89,6 +93,9 @@ impl Stack {
 
     fn open(&mut self, start: Lsn, durable: Lsn) -> Result<String> {
         self.wal = None;
+        if self.unmarked && self.memory.exists(MARK_FILE)? {
+            self.memory.remove(MARK_FILE)?;
+        }
         let options = WalOptions { segment_bytes: 4096, reserve_bytes: 0, ..support::small() };
         let device: SharedDevice = Arc::clone(&self.trace) as _;
         let (records, wal, torn) = support::recover(&device, &options, start, durable)?;
@@ -108,6 +115,9 @@ impl Stack {
     fn list(&self) -> Result<String> {
         let mut files = Vec::new();
         for name in self.memory.list("")? {
+            if name == MARK_FILE {
+                continue;
+            }
             let len = self.memory.open(&name, OpenOptions::READ)?.len()?;
             files.push(format!("{name}:{len}"));
         }

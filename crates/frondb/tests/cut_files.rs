@@ -1,0 +1,152 @@
+//! Rule 9: files that were cut short, zeroed at their end, or removed. A manifest that was cut short or zeroed at its end, after a clean close or a kill, is damaged. It never
+//! loses a tree, brings back one that was dropped, or blames another file. A log loses no
+//! commit that was synced before a kill.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+
+const MANIFEST: &str = "MANIFEST-000001";
+
+fn open(device: &MemoryDevice) -> Result<Db> {
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared())
+}
+
+type Step = fn(&Db) -> Result<()>;
+
+fn put(db: &Db, tree: &str) -> Result<()> {
+    db.open_tree(tree)?.put(b"k", tree.as_bytes())
+}
+
+const STEPS: [Step; 7] = [
+    |db| db.create_tree("t1", TreeOptions::default()).map(drop),
+    |db| put(db, "t1"),
+    |db| db.create_tree("t2", TreeOptions::default()).map(drop),
+    |db| put(db, "t2"),
+    |db| db.create_tree("gone", TreeOptions::default()).map(drop),
+    |db| db.drop_tree("gone"),
+    |db| db.create_tree("t3", TreeOptions::default()).map(drop),
+];
+
+/// Every tree, each with what it holds.
+fn contents(db: &Db) -> Vec<(String, Option<Vec<u8>>)> {
+    let value = |name: &String| db.open_tree(name).unwrap().get(b"k").unwrap();
+    let trees = db.list_trees();
+    trees.iter().map(|name| (name.clone(), value(name))).collect()
+}
+
+fn expected() -> Vec<(String, Option<Vec<u8>>)> {
+    let row = |name: &str, has: bool| (name.to_owned(), has.then(|| name.as_bytes().to_vec()));
+    vec![row("t1", true), row("t2", true), row("t3", false)]
+}
+
+fn used(device: &MemoryDevice) -> u64 {
+    let file = device.open(MANIFEST, OpenOptions::READ).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
+}
+
+/// Cuts and zeroes everywhere; returns how often the database opened, with all it had.
+fn sweep(device: &MemoryDevice) -> u64 {
+    let mut whole = 0;
+    for zeros in [false, true] {
+        for at in 0..used(device) {
+            let device = device.crash(CrashMode::KeepAll);
+            let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
+            let len = file.len().unwrap();
+            file.set_len(at).unwrap();
+            if zeros {
+                file.set_len(len).unwrap();
+            }
+            match open(&device) {
+                Ok(db) => {
+                    assert_eq!(contents(&db), expected(), "cut at {at}");
+                    whole += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "cut at {at}: {error}");
+                    assert_eq!(error.place().unwrap().file, MANIFEST, "cut at {at}: {error}");
+                }
+            }
+        }
+    }
+    whole
+}
+
+#[test]
+fn after_a_clean_close_no_cut_is_silent() {
+    let device = MemoryDevice::new();
+    for step in STEPS {
+        let db = open_or_create(&device);
+        step(&db).unwrap();
+        db.close().unwrap();
+    }
+    assert_eq!(contents(&open(&device.crash(CrashMode::KeepAll)).unwrap()), expected());
+    assert_eq!(sweep(&device), 0);
+}
+
+#[test]
+fn after_a_kill_only_what_the_log_has_too_may_be_cut() {
+    let device = MemoryDevice::new();
+    let db = open_or_create(&device);
+    STEPS.iter().for_each(|step| step(&db).unwrap());
+    let killed = device.crash(CrashMode::KeepAll);
+    sweep(&killed);
+    // A flush, whose messages the log still has.
+    db.with_commit_sync(Durability::Sync).flush().unwrap();
+    sweep(&device.crash(CrashMode::KeepAll));
+}
+
+fn open_or_create(device: &MemoryDevice) -> Db {
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).create(true);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// Cuts, zeroes and removes the segments of the log after a kill and after a close.
+#[test]
+fn no_synced_commit_goes_with_a_segment() {
+    for close in [false, true] {
+        let device = MemoryDevice::new();
+        let db = open_or_create(&device);
+        let tree = db.create_tree("t", TreeOptions::default()).unwrap();
+        for row in 0..20_u8 {
+            tree.put(&[row], &[row; 50]).unwrap();
+        }
+        if close {
+            db.close().unwrap();
+        }
+        let device = device.crash(CrashMode::KeepAll);
+        let names = device.list("wal").unwrap();
+        for name in names.iter().filter(|name| name.ends_with(".wal")) {
+            let path = format!("wal/{name}");
+            let len = device.open(&path, OpenOptions::READ).unwrap().len().unwrap();
+            for at in (0..2000).step_by(7).chain([len, u64::MAX]) {
+                let device = device.crash(CrashMode::KeepAll);
+                if at == u64::MAX {
+                    device.remove(&path).unwrap();
+                } else {
+                    device.open(&path, OpenOptions::WRITE).unwrap().set_len(at.min(len)).unwrap();
+                }
+                match open(&device) {
+                    Ok(db) => {
+                        let tree = db.open_tree("t").unwrap();
+                        for row in 0..20_u8 {
+                            assert_eq!(tree.get(&[row]).unwrap(), Some(vec![row; 50]), "{at}");
+                        }
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Corruption, "cut at {at}: {error}");
+                        assert!(error.place().unwrap().file.contains(name), "{at}: {error}");
+                    }
+                }
+            }
+        }
+    }
+}

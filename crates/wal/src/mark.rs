@@ -1,0 +1,144 @@
+//! How far the log is durable, beside the log: a file that was cut short, or is missing, cannot tell that
+//! itself.
+//!
+//! ```text
+//!  LOG.mark   two slots of 64 bytes, at 0 and 4096: durable Lsn, number of the newest segment
+//! ```
+//!
+//! # Protocol
+//! - After each sync of the log its leader writes what is durable now into the older slot, *before* anyone is
+//!   told, and does not sync it: the operating system has it, so it survives `kill -9`. A commit costs no
+//!   sync for it, and a group of commits one write of 64 bytes.
+//! - When a segment begins, and at close, the mark is synced. So after power loss it may lack what was
+//!   synced since the newest segment began.
+//!
+//! # Invariants
+//! - What a slot says is true whenever it reaches the disk: the log was synced before it was written.
+//! - Lsns only grow, so the greater mark is the newer one, and a lost mark only means less knowledge. A slot
+//!   that does not verify is no damage of the log and is left out.
+//!
+//! Used by the leaders of the log under a lock of its own, which is taken last and held over these calls.
+
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+
+use crate::format::{DurableMark, MARK_BYTES};
+
+/// The file of the mark.
+pub const MARK_FILE: &str = "LOG.mark";
+
+/// Where the slots are: in pages of their own, so that one torn write reaches one of them.
+const SLOTS: [u64; 2] = [0, 4096];
+
+/// The open file of the mark.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    file: SharedFile,
+    /// What the slots say.
+    slots: [Option<DurableMark>; 2],
+}
+
+/// Reads the newest mark in `device`; `None` if there is none of this database.
+///
+/// # Errors
+/// `Unsupported` if a newer version wrote it; `Io`.
+pub(crate) fn read(device: &SharedDevice, db_id: u128) -> Result<Option<DurableMark>> {
+    match device.open(MARK_FILE, OpenOptions::READ) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => Ok(newest(&read_slots(&opened?, db_id)?)),
+    }
+}
+
+fn read_slots(file: &SharedFile, db_id: u128) -> Result<[Option<DurableMark>; 2]> {
+    let mut slots = [None, None];
+    for (slot, offset) in slots.iter_mut().zip(SLOTS) {
+        let mut bytes = [0; MARK_BYTES];
+        let read = file.read_at(offset, &mut bytes)?;
+        let mark = DurableMark::decode(MARK_FILE, &bytes[..read])?;
+        *slot = mark.filter(|mark| mark.db_id == db_id);
+    }
+    Ok(slots)
+}
+
+fn newest(slots: &[Option<DurableMark>; 2]) -> Option<DurableMark> {
+    slots.iter().flatten().max_by_key(|mark| (mark.durable, mark.newest)).copied()
+}
+
+impl Mark {
+    /// Opens the file, or makes it; `None` where there is no space for it. Its name is not durable yet.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(crate) fn open(device: &SharedDevice, first: DurableMark) -> Result<Option<Self>> {
+        if device.exists(MARK_FILE)? {
+            let file = device.open(MARK_FILE, OpenOptions::WRITE)?;
+            let slots = read_slots(&file, first.db_id)?;
+            return Ok(Some(Self { file, slots }));
+        }
+        match Self::create(device, first) {
+            // The log works without; the next open tries again.
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                let _ = device.remove(MARK_FILE);
+                Ok(None)
+            }
+            created => created.map(Some),
+        }
+    }
+
+    fn create(device: &SharedDevice, first: DurableMark) -> Result<Self> {
+        let file = device.open(MARK_FILE, OpenOptions::CREATE)?;
+        // Both have their space from now on, also on a full disk.
+        SLOTS.iter().try_for_each(|&offset| file.write_at(offset, &first.encode()))?;
+        Ok(Self { file, slots: [Some(first); 2] })
+    }
+
+    /// Notes what is durable. A write that fails leaves the other slot.
+    pub(crate) fn note(&mut self, mark: DurableMark) {
+        if newest(&self.slots).is_none_or(|known| known.is_below(&mark)) {
+            let _ = self.write(mark);
+        }
+    }
+
+    /// Writes into the older slot.
+    fn write(&mut self, mark: DurableMark) -> Result<()> {
+        let is_older = |a: &Option<DurableMark>, b: &Option<DurableMark>| {
+            a.map(|mark| (mark.durable, mark.newest)) < b.map(|mark| (mark.durable, mark.newest))
+        };
+        let at = usize::from(is_older(&self.slots[1], &self.slots[0]));
+        self.file.write_at(SLOTS[at], &mark.encode())?;
+        self.slots[at] = Some(mark);
+        Ok(())
+    }
+
+    /// Makes the mark durable.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))
+    }
+
+    /// Notes what is durable in both slots, durably, unless they say so already.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn settle(&mut self, mark: DurableMark) -> Result<()> {
+        if self.slots == [Some(mark); 2] {
+            return Ok(());
+        }
+        while self.slots != [Some(mark); 2] {
+            if self.write(mark).is_err() {
+                return Ok(());
+            }
+        }
+        self.sync()
+    }
+}
+
+/// The error for a log whose newest segment is not there.
+pub(crate) fn missing_segment(file: String, mark: &DurableMark) -> Error {
+    let DurableMark { durable, .. } = mark;
+    let message =
+        format!("this segment of the log is missing; the log was durable up to lsn {durable}");
+    Error::corruption(file, 0, "wal segment", message)
+}

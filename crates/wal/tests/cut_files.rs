@@ -1,0 +1,110 @@
+//! Rule 9: segments that are cut short, zeroed from some place on, or removed: what was acknowledged as durable is
+//! there, or the log is damaged and says which file. What was only written may be gone.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::{ErrorKind, Lsn};
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_wal::WalOptions;
+use support::{fresh, payload, recover};
+
+fn options() -> WalOptions {
+    WalOptions { segment_bytes: 4096, reserve_bytes: 512, ..WalOptions::default() }
+}
+
+/// A log of `count` synced records of 300 bytes, and two behind that were only written.
+fn log(count: u64, close: bool) -> MemoryDevice {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let wal = fresh(&device, &options()).unwrap();
+    for number in 0..count + 2 {
+        let end = wal.append(&[&payload(number, 300)]).unwrap().end;
+        if number < count { wal.sync_to(end) } else { wal.write_to(end) }.unwrap();
+    }
+    if close {
+        wal.close().unwrap()
+    } else {
+        drop(wal)
+    }
+    memory
+}
+
+fn segments(memory: &MemoryDevice) -> Vec<String> {
+    memory.list("").unwrap().into_iter().filter(|name| name.ends_with(".wal")).collect()
+}
+
+/// Opens what is left of a log; `durable` records must be there, or `file` or one behind it damaged.
+fn check(memory: MemoryDevice, durable: u64, file: &str, what: &str) {
+    let device: SharedDevice = Arc::new(memory);
+    match recover(&device, &options(), Lsn(0), Lsn(0)) {
+        Ok((records, ..)) => {
+            assert!(records.len() as u64 >= durable, "{what} lost {} of {durable}", records.len());
+            for (number, record) in records.iter().enumerate() {
+                assert_eq!(*record, payload(number as u64, 300), "{what}");
+            }
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+            assert_eq!(error.place().unwrap().file, file, "{what}: {error}");
+        }
+    }
+}
+
+/// Cuts, zeroes and removes each file of the log.
+fn sweep(memory: &MemoryDevice, durable: u64) {
+    for name in segments(memory) {
+        let removed = memory.crash(CrashMode::KeepAll);
+        removed.remove(&name).unwrap();
+        check(removed, durable, &name, "a removed segment");
+        let len = memory.open(&name, OpenOptions::READ).unwrap().len().unwrap();
+        for at in (0..len).step_by(29) {
+            let shorter = memory.crash(CrashMode::KeepAll);
+            shorter.open(&name, OpenOptions::WRITE).unwrap().set_len(at).unwrap();
+            check(shorter, durable, &name, "a segment cut short");
+            let zeroed = memory.crash(CrashMode::KeepAll);
+            let file = zeroed.open(&name, OpenOptions::WRITE).unwrap();
+            file.write_at(at, &vec![0; (len - at) as usize]).unwrap();
+            check(zeroed, durable, &name, "a zeroed segment");
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_no_synced_record_is_lost_in_silence() {
+    for count in [1, 5, 13, 14, 40] {
+        sweep(&log(count, false), count);
+    }
+}
+
+#[test]
+fn after_a_close_nothing_is_lost_in_silence_also_with_one_slot() {
+    let memory = log(20, true).crash(CrashMode::LoseUnsynced);
+    sweep(&memory, 22);
+    for slot in [0, 4096] {
+        let memory = memory.crash(CrashMode::KeepAll);
+        memory.open("LOG.mark", OpenOptions::WRITE).unwrap().write_at(slot, &[0; 64]).unwrap();
+        sweep(&memory, 22);
+    }
+}
+
+/// After power loss the mark may lack what the newest segment got since it began, and no more.
+#[test]
+fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
+    let memory = log(40, false).crash(CrashMode::LoseUnsynced);
+    let in_newest = {
+        let device: SharedDevice = Arc::new(memory.crash(CrashMode::KeepAll));
+        let newest = segments(&memory).pop().unwrap();
+        let header = memory.open(&newest, OpenOptions::READ).unwrap();
+        let mut first = [0; 8];
+        header.read_exact_at(40, &mut first).unwrap();
+        let (records, ..) =
+            recover(&device, &options(), Lsn(u64::from_le_bytes(first)), Lsn(0)).unwrap();
+        records.len() as u64
+    };
+    assert!(in_newest > 0);
+    sweep(&memory, 40 - in_newest);
+}
