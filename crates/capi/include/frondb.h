@@ -932,6 +932,15 @@ frondb_error *frondb_options_set_create(frondb_options *options, bool create);
 frondb_error *frondb_options_set_create_new(frondb_options *options, bool create_new);
 
 /**
+ * Whether to open the database without changing a byte of it. Default false. Several processes may read
+ * at once, and none that writes beside them; every call that would write is FRONDB_INVALID.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_read_only(frondb_options *options,
+                                           bool read_only);
+
+/**
  * What a commit with FRONDB_SYNC waits for; `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Default
  * FRONDB_SYNC_ALWAYS.
  *

@@ -104,6 +104,18 @@ pub extern "C" fn frondb_options_set_create_new(
     set(options, |options| Ok(options.create_new(create_new)))
 }
 
+/// Whether to open the database without changing a byte of it. Default false. Several processes may read
+/// at once, and none that writes beside them; every call that would write is FRONDB_INVALID.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_read_only(
+    options: *mut frondb_options,
+    read_only: bool,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.read_only(read_only)))
+}
+
 /// What a commit with FRONDB_SYNC waits for.
 pub type frondb_sync_mode = u32;
 /// Until it is on the disk. Commits that wait at the same time share one sync. The default.

@@ -53,6 +53,9 @@ pub(crate) struct Common {
     /// Print only what was asked for, and errors: no progress, no notes, and no confirmation
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
+    /// Change not a byte of the database, and let others read it too; commands that write fail
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
 }
 
 /// The commands.

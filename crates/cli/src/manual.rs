@@ -89,7 +89,17 @@ fn page() -> String {
         }
         // Options of all commands stand once, above.
         let mut own = subcommand.clone().disable_help_flag(true);
-        for id in ["json", "keys", "values", "memory", "log_dir", "file_mode", "quiet", "version"] {
+        for id in [
+            "json",
+            "keys",
+            "values",
+            "memory",
+            "log_dir",
+            "file_mode",
+            "quiet",
+            "read_only",
+            "version",
+        ] {
             if own.get_arguments().any(|arg| arg.get_id() == id) {
                 own = own.mut_arg(id, |arg| arg.hide(true));
             }

@@ -119,6 +119,16 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// `Busy` naming the owner ("in use by pid N"), also if the owner is this process; `Io`.
     fn lock(&self, name: &str) -> Result<DeviceLock>;
 
+    /// Takes the lock beside other readers, without changing anything: it keeps out who calls
+    /// [`lock`](Device::lock), and the other way round. `None` where the lock's file does not exist. A
+    /// device may have no shared locks and take the lock for itself.
+    ///
+    /// # Errors
+    /// `Busy` naming the owner; `Io`.
+    fn lock_shared(&self, name: &str) -> Result<Option<DeviceLock>> {
+        if self.exists(name)? { self.lock(name).map(Some) } else { Ok(None) }
+    }
+
     /// Bytes that can still be written.
     ///
     /// # Errors

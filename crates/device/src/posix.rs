@@ -237,6 +237,20 @@ impl Device for PosixDevice {
         Ok(DeviceLock::new(self.full(name), LockedFile(fd)))
     }
 
+    fn lock_shared(&self, name: &str) -> Result<Option<DeviceLock>> {
+        name::check(name)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let fd = match retry_on_intr(|| fs::openat(&self.dir, name, flags, Mode::empty())) {
+            Err(Errno::NOENT) => return Ok(None),
+            opened => opened.map_err(|errno| self.error("open", name, errno))?,
+        };
+        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockShared)) {
+            Ok(()) => Ok(Some(DeviceLock::new(self.full(name), fd))),
+            Err(Errno::WOULDBLOCK) => Err(self.in_use(&fd)),
+            Err(errno) => Err(self.error("lock", name, errno)),
+        }
+    }
+
     fn free_bytes(&self) -> Result<u64> {
         let stat = retry_on_intr(|| fs::fstatvfs(&self.dir))
             .map_err(|errno| self.error("measure free space of", "", errno))?;
@@ -248,8 +262,14 @@ impl Device for PosixDevice {
     }
 
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
-        self.create_dir(dir)?;
-        let fd = self.open_dir(dir)?;
+        let fd = match self.open_dir(dir) {
+            // One that exists may lie on a medium that cannot be written.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.create_dir(dir)?;
+                self.open_dir(dir)?
+            }
+            opened => opened?,
+        };
         Ok(Arc::new(Self { dir: fd, path: self.path.join(dir), modes: self.modes }))
     }
 }

@@ -172,6 +172,7 @@ impl Engine {
     pub fn bulk_load(self: &Arc<Self>, options: BulkOptions) -> Result<BulkLoad> {
         let env = &self.shared().env;
         env.check()?;
+        env.check_writable()?;
         let default = env.memory().bulk_bytes();
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {

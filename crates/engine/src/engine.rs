@@ -5,7 +5,7 @@ use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
-use frondb_device::{DeviceLock, SharedDevice};
+use frondb_device::{DeviceLock, OverlayDevice, SharedDevice};
 use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
 use frondb_space::Extent;
 
@@ -91,6 +91,12 @@ impl Engine {
     /// the options say; `Invalid` if the log is not this database's; `Unsupported` if a newer
     /// version wrote it; `Corruption`; `Io`. Nothing is made in a directory that holds something
     /// else, or with invalid options.
+    ///
+    /// # Read-only
+    /// With [`EngineOptions::read_only`] nothing below the devices is changed, not even by recovery: what
+    /// that writes stays in memory ([`OverlayDevice`]). The directory's lock is shared with other readers,
+    /// and not taken where its file does not exist. There are no workers, and every call that would write is
+    /// `Invalid`.
     pub fn open(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -99,6 +105,18 @@ impl Engine {
         executor: &SharedExecutor,
     ) -> Result<Self> {
         options.check()?;
+        let (device, log_device, options) = if options.read_only {
+            let over = |below| Arc::new(OverlayDevice::new(below)) as SharedDevice;
+            let options = EngineOptions {
+                create: false,
+                create_new: false,
+                background_threads: 0,
+                ..options
+            };
+            (over(device), log_device.map(over), options)
+        } else {
+            (device, log_device, options)
+        };
         if !recovery::exists(&device, &options)? {
             recovery::check_new_log(&device, log_device.as_ref())?;
         }
@@ -314,6 +332,7 @@ impl Engine {
     pub(crate) fn begin_call(&self) -> Result<RwLockReadGuard<'_, ()>> {
         let call = self.calls.read();
         self.shared.env.check()?;
+        self.shared.env.check_writable()?;
         Ok(call)
     }
 
@@ -543,6 +562,10 @@ impl Engine {
     /// calls.
     fn finish(&self) -> Result<()> {
         let shared = &self.shared;
+        if shared.env.options.read_only {
+            self.stop();
+            return Ok(());
+        }
         let healthy = shared.env.check_health();
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.

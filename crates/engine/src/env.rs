@@ -264,6 +264,14 @@ impl Env {
         Ok(())
     }
 
+    /// Fails if the database was opened without the right to write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::invalid("the database was opened read-only"));
+        }
+        Ok(())
+    }
+
     /// What `read` returns, unless the engine was closed meanwhile: another process may own the
     /// files then. The flag is set before the directory's lock goes, so looking afterwards is
     /// enough.

@@ -112,6 +112,8 @@ pub struct EngineOptions {
     pub create: bool,
     /// Fail if the directory has a database already.
     pub create_new: bool,
+    /// Open without writing a byte: see [`Engine::open`](crate::Engine::open).
+    pub read_only: bool,
     /// What [`Durability::Sync`] waits for, until it is changed.
     pub sync: SyncMode,
     /// A file of the log is closed before it grows beyond so many bytes: 64 KiB to 1 GiB; 0 for a
@@ -142,6 +144,7 @@ impl Default for EngineOptions {
             write_buffer_bytes: 0,
             create: true,
             create_new: false,
+            read_only: false,
             sync: SyncMode::Always,
             wal_segment_bytes: 0,
             wal_compression: false,

@@ -45,10 +45,11 @@ impl Db {
         let path = path.as_ref();
         options.engine.check()?;
         let modes = options.modes()?;
-        let may_make = options.engine.create || options.engine.create_new;
+        let read_only = options.engine.read_only;
+        let may_make = (options.engine.create || options.engine.create_new) && !read_only;
         let found = existing(path, modes)?;
         let is_there = match &found {
-            Some(device) => Engine::is_there(device, &options.engine)?,
+            Some(device) => Engine::is_there(device, &options.engine)? || read_only,
             None if may_make => false,
             None => {
                 let message = format!("there is no FronDB database in {}", path.display());

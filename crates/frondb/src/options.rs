@@ -79,6 +79,16 @@ impl Options {
         self
     }
 
+    /// Whether to open the database without changing a byte of it, also one on a medium that cannot be
+    /// written. Default false. Recovery happens in memory; several processes may read at once, and none that
+    /// writes beside them. Every call that would write is `Invalid`. Nothing is made, whatever
+    /// [`create`](Self::create) says.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.engine.read_only = read_only;
+        self
+    }
+
     /// What a commit with [`Durability::Sync`](crate::Durability::Sync) waits for. Default
     /// [`SyncMode::Always`]; [`Db::set_sync_mode`](crate::Db::set_sync_mode) changes it later.
     #[must_use]

@@ -29,6 +29,7 @@ impl<'a> Session<'a> {
     fn start(common: &'a Common, dir: &Path, create: bool) -> Result<Self, Failure> {
         let mut options =
             Options::new().memory_bytes(common.memory).file_mode(common.file_mode).create(create);
+        options = options.read_only(common.read_only);
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
         }

@@ -115,3 +115,27 @@ fn help_is_no_error_and_an_unknown_word_is() {
     run(&["frobnicate", "x"]).fails(2, "frobnicate");
     run(&["trees", "x", "--frobnicate"]).fails(2, "--frobnicate");
 }
+
+#[test]
+fn read_only_commands_share_a_database_and_change_nothing() {
+    let temp = TempDir::new("cli-read-only");
+    let dir = temp.path();
+    frondb("create", dir, &["t"]).ok();
+    frondb("put", dir, &["t", "k", "v"]).ok();
+    let reader = Options::new().memory_bytes(8 << 20).read_only(true);
+    let db = Db::open(dir, reader).unwrap();
+    frondb("get", dir, &["t", "k"]).fails(4, "in use");
+    assert_eq!(frondb("get", dir, &["t", "k", "--read-only"]).ok().text(), "v\n");
+    for command in ["trees", "stats", "verify"] {
+        frondb(command, dir, &["--read-only"]).ok();
+    }
+    assert_eq!(frondb("scan", dir, &["t", "--count", "--read-only"]).ok().text(), "1\n");
+    assert_eq!(
+        frondb("dump", dir, &["t", "--format", "tsv", "--read-only"]).ok().text(),
+        "key\tvalue\nk\tv\n"
+    );
+    drop(db);
+    frondb("put", dir, &["t", "k", "w", "--read-only"]).fails(2, "read-only");
+    frondb("drop", dir, &["t", "--read-only"]).fails(2, "read-only");
+    assert_eq!(frondb("get", dir, &["t", "k"]).ok().text(), "v\n");
+}

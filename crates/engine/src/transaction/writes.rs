@@ -108,6 +108,7 @@ impl Core {
         value: &[u8],
     ) -> Result<frondb_core::sync::MutexGuard<'_, State>> {
         let mut state = self.active_on(tree)?;
+        self.engine.shared().env.check_writable()?;
         check_lengths(key, value)?;
         if self.options.snapshot_isolation {
             // Before the lock: what is committed while it is waited for is a conflict.

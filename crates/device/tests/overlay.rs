@@ -1,0 +1,79 @@
+//! What is written to an overlay is read there and never below it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb_core::prng::Prng;
+use frondb_device::trace::Detail;
+use frondb_device::{Device, MemoryDevice, OpenOptions, OverlayDevice, SharedDevice, TraceDevice};
+
+fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
+    let file = device.open(name, OpenOptions::READ).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    assert_eq!(file.read_at(0, &mut bytes).unwrap(), bytes.len());
+    bytes
+}
+
+/// A random history on an overlay over some bytes equals the same on a device of its own.
+#[test]
+fn a_file_over_another_is_as_a_file_with_the_same_content() {
+    for seed in 0..60 {
+        let mut prng = Prng::new(seed);
+        let below = Arc::new(MemoryDevice::new());
+        let mut content = vec![0; prng.below(20_000) as usize];
+        prng.fill(&mut content);
+        below.open("f", OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
+        let copy = below.crash(frondb_device::CrashMode::KeepAll);
+        let traced = Arc::new(TraceDevice::new(below.clone(), Detail::Mutations));
+        let over = OverlayDevice::new(traced.clone());
+        let files = [&over as &dyn Device, &copy].map(|d| d.open("f", OpenOptions::WRITE).unwrap());
+        for _ in 0..40 {
+            let (offset, len) = (prng.below(24_000), prng.below(9_000));
+            let mut bytes = vec![0; len as usize];
+            prng.fill(&mut bytes);
+            let choice = prng.below(4);
+            for file in &files {
+                match choice {
+                    0 => file.set_len(offset).unwrap(),
+                    1 => file.allocate(offset, len.max(1)).unwrap(),
+                    _ => file.write_at(offset, &bytes).unwrap(),
+                }
+            }
+            let from = prng.below(20_000);
+            let read = files.each_ref().map(|file| {
+                let mut bytes = vec![7; 5000];
+                let got = file.read_at(from, &mut bytes).unwrap();
+                bytes.truncate(got);
+                bytes
+            });
+            assert_eq!(read[0], read[1], "seed {seed}");
+        }
+        assert!(bytes(&over, "f") == bytes(&copy, "f"), "seed {seed}");
+        assert!(bytes(&*below, "f") == content);
+        assert_eq!(traced.take(), "", "the device below is not written");
+    }
+}
+
+#[test]
+fn names_change_above_only() {
+    let below: SharedDevice = Arc::new(MemoryDevice::new());
+    for name in ["a", "b"] {
+        below.open(name, OpenOptions::CREATE).unwrap().write_at(0, name.as_bytes()).unwrap();
+    }
+    let inner = below.subdevice("dir").unwrap();
+    inner.open("x", OpenOptions::CREATE).unwrap().write_at(0, b"x").unwrap();
+    let over = OverlayDevice::new(Arc::clone(&below));
+    over.rename("a", "c").unwrap();
+    over.remove("b").unwrap();
+    over.open("new", OpenOptions::CREATE_NEW).unwrap();
+    over.subdevice("dir").unwrap().remove("x").unwrap();
+    over.subdevice("other").unwrap().open("y", OpenOptions::CREATE).unwrap();
+    assert_eq!(over.list("").unwrap(), ["c", "dir", "new", "other"]);
+    assert!(!over.exists("a").unwrap() && !over.exists("dir/x").unwrap());
+    assert!(over.exists("other/y").unwrap());
+    assert_eq!(bytes(&over, "c"), b"a");
+    assert!(over.open("b", OpenOptions::READ).is_err());
+    assert_eq!(below.list("").unwrap(), ["a", "b", "dir"]);
+    assert_eq!(below.list("dir").unwrap(), ["x"]);
+}
