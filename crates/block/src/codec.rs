@@ -1,18 +1,18 @@
 //! Compression codecs of blocks, and the contexts they need.
 //!
 //! A [`Codec`] is an option of a tree; its byte on disk names only the algorithm, because levels
-//! matter to the encoder alone. Contexts (hash tables, windows) are expensive to make, so each
-//! thread keeps one of each kind it has used and encodes or decodes any number of blocks with it:
-//! in the steady state no block allocates. They are sized by zstd to the blocks seen, a few
-//! hundred KiB at the low levels.
+//! matter to the encoder alone. Contexts (hash tables, windows) are expensive to make, so a few of
+//! them are kept for the whole process, and a thread takes one for the time of a block: in the steady
+//! state no block allocates. They are sized by zstd to the blocks seen, a few hundred KiB at the low
+//! levels.
 //!
 //! Decoders never trust a length: they write into a slice of the size the checked header claims,
 //! and an input that yields more, or less, is refused.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
+use frondb_core::pool::Pool;
 use frondb_core::{Error, Result};
 use zstd::zstd_safe::CParameter;
 
@@ -142,21 +142,33 @@ impl FromStr for Codec {
 /// An encoder and the level it is set to.
 type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
 
-/// The contexts of one thread, each made at first use.
+/// Contexts that decompress, each made at first use: zstd's has some 160 KiB.
 #[derive(Default)]
-struct Contexts {
-    zstd_encoder: Option<ZstdEncoder>,
+struct Decoders {
     zstd_decoder: Option<zstd::bulk::Decompressor<'static>>,
+    zlib_decoder: Option<flate2::Decompress>,
+}
+
+/// Contexts that compress, each made at first use.
+#[derive(Default)]
+struct Encoders {
+    zstd_encoder: Option<ZstdEncoder>,
     lz4_small: Option<lz4_flex::block::CompressTable>,
     lz4_large: Option<lz4_flex::block::CompressTable>,
     zlib_encoder: Option<(u8, flate2::Compress)>,
-    zlib_decoder: Option<flate2::Decompress>,
     /// Room for the compressed bytes, so that `out` is not zeroed up to a worst case.
     scratch: Vec<u8>,
 }
 
-thread_local! {
-    static CONTEXTS: RefCell<Contexts> = RefCell::default();
+/// Of the process, not of each thread: a context is in use for some microseconds, so there are hardly more
+/// in use than processors, and a thousand connections that read hold none.
+static DECODERS: Pool<Box<Decoders>> = Pool::new(8);
+static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
+
+/// Gives back the memory of contexts that nobody uses.
+pub fn trim_contexts() {
+    DECODERS.clear();
+    ENCODERS.clear();
 }
 
 /// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
@@ -168,30 +180,30 @@ pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bo
     if raw.is_empty() || codec == Codec::None {
         return Ok(false);
     }
-    CONTEXTS.with_borrow_mut(|contexts| {
-        let mut scratch = std::mem::take(&mut contexts.scratch);
-        let room = bound(codec, raw.len());
-        if scratch.len() < room {
-            scratch.resize(room, 0);
+    let mut encoders = ENCODERS.take().unwrap_or_default();
+    let mut scratch = std::mem::take(&mut encoders.scratch);
+    let room = bound(codec, raw.len());
+    if scratch.len() < room {
+        scratch.resize(room, 0);
+    }
+    let written = encoders.compress(codec, raw, &mut scratch[..room]);
+    let smaller = match &written {
+        Ok(Some(n)) if *n < raw.len() => {
+            out.extend_from_slice(&scratch[..*n]);
+            Ok(true)
         }
-        let written = contexts.compress(codec, raw, &mut scratch[..room]);
-        let smaller = match &written {
-            Ok(Some(n)) if *n < raw.len() => {
-                out.extend_from_slice(&scratch[..*n]);
-                Ok(true)
-            }
-            Ok(_) => Ok(false),
-            Err(message) => Err(Error::internal(format!("codec {codec}: {message}"))),
-        };
-        // One huge block must not pin a huge scratch for good.
-        if scratch.len() <= SCRATCH_BYTES_KEPT {
-            contexts.scratch = scratch;
-        }
-        smaller
-    })
+        Ok(_) => Ok(false),
+        Err(message) => Err(Error::internal(format!("codec {codec}: {message}"))),
+    };
+    // One huge block must not pin a huge scratch for good.
+    if scratch.len() <= SCRATCH_BYTES_KEPT {
+        encoders.scratch = scratch;
+    }
+    ENCODERS.put(encoders);
+    smaller
 }
 
-/// Scratch memory a thread keeps between blocks.
+/// Scratch memory that is kept between blocks.
 const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 
 /// Output room the codec needs for `len` bytes. Where only a smaller output is of use, the raw
@@ -204,7 +216,7 @@ fn bound(codec: Codec, len: usize) -> usize {
     }
 }
 
-impl Contexts {
+impl Encoders {
     /// Compresses into `out`; `None` if it does not fit there.
     fn compress(
         &mut self,
@@ -247,7 +259,9 @@ impl Contexts {
             Codec::Lzma(preset) => lzma_compress(preset, raw, out),
         }
     }
+}
 
+impl Decoders {
     /// Decompresses exactly `out.len()` bytes.
     fn decompress(&mut self, codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), String> {
         let n = match codec {
@@ -370,7 +384,10 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
         out.copy_from_slice(bytes);
         return Ok(());
     }
-    CONTEXTS.with_borrow_mut(|contexts| contexts.decompress(codec, bytes, out))
+    let mut decoders = DECODERS.take().unwrap_or_default();
+    let result = decoders.decompress(codec, bytes, out);
+    DECODERS.put(decoders);
+    result
 }
 
 #[cfg(test)]

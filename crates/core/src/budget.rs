@@ -91,6 +91,8 @@ pub struct Budget {
     used: AtomicU64,
     peak: AtomicU64,
     by_part: [AtomicU64; Part::ALL.len()],
+    /// The largest sum of each part.
+    peak_by_part: [AtomicU64; Part::ALL.len()],
     /// Set while one thread runs the callbacks.
     relieving: AtomicBool,
     /// Counts the times the sum was found over the total, so that the relieving thread sees
@@ -108,6 +110,7 @@ impl Budget {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             by_part: [const { AtomicU64::new(0) }; Part::ALL.len()],
+            peak_by_part: [const { AtomicU64::new(0) }; Part::ALL.len()],
             relieving: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             callbacks: RwLock::new(Vec::new()),
@@ -161,6 +164,12 @@ impl Budget {
         self.peak.load(Ordering::Relaxed)
     }
 
+    /// The largest sum that one part had since the budget was made.
+    #[must_use]
+    pub fn peak_of(&self, part: Part) -> u64 {
+        self.peak_by_part[part as usize].load(Ordering::Relaxed)
+    }
+
     /// Charges `bytes` to `part` until the reservation is dropped. Never fails; if the sum passes
     /// the total, the pressure callbacks run before this returns.
     #[must_use = "the bytes are given back when the reservation is dropped"]
@@ -175,7 +184,11 @@ impl Budget {
     /// same bytes back by [`uncount`](Self::uncount). Returns the sum of all parts.
     #[inline]
     pub fn count(&self, part: Part, bytes: u64) -> u64 {
-        self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed);
+        let of_part = self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let peak = &self.peak_by_part[part as usize];
+        if of_part > peak.load(Ordering::Relaxed) {
+            peak.fetch_max(of_part, Ordering::Relaxed);
+        }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         // Most charges do not set a record; a load is cheaper than a contended fetch_max.
         if used > self.peak.load(Ordering::Relaxed) {

@@ -116,6 +116,15 @@ impl Chunk {
             + self.seqs.capacity() * size_of::<SeqNo>()
     }
 
+    /// Copies values that lie in a block, which the chunk then no longer keeps alive.
+    pub fn own_values(&mut self) {
+        let Values::Shared(bytes) = &self.values else { return };
+        let end = self.value_ends.last().map_or(self.values_start, |end| *end);
+        let owned = bytes[self.values_start as usize..end as usize].to_vec();
+        self.value_ends.iter_mut().for_each(|end| *end -= self.values_start);
+        (self.values, self.values_start) = (Values::Owned(owned), 0);
+    }
+
     /// How many messages.
     #[inline]
     #[must_use]
@@ -185,10 +194,20 @@ pub trait Source: Send {
     /// Replaces `chunk` with the next messages in the source's direction; `false` (and an empty
     /// chunk) when there are none left. Never returns `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
+
+    /// Has it fill chunks of about so many messages from now on, in memory of their own, and read no
+    /// more ahead than that takes: for a walk beside very many others. One that cannot need not.
+    fn keep_small(&mut self, messages: usize) {
+        let _ = messages;
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         (**self).next_chunk(chunk)
+    }
+
+    fn keep_small(&mut self, messages: usize) {
+        (**self).keep_small(messages);
     }
 }

@@ -18,6 +18,7 @@ pub mod ids;
 pub mod limits;
 pub mod mem;
 pub mod message;
+pub mod pool;
 pub mod prng;
 pub mod range_delete;
 pub mod sync;

@@ -33,5 +33,5 @@ mod class;
 mod pages;
 mod slab;
 
-pub use allocator::{Stats, stats, trim};
+pub use allocator::{IdleMemory, Stats, stats, trim};
 pub use buf::{Buf, Bytes};

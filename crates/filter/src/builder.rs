@@ -38,10 +38,10 @@ impl FilterBuilder {
         self.hashes.is_empty()
     }
 
-    /// Memory it takes, bytes.
+    /// Memory it takes, bytes: what it has touched of the room it has.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.hashes.capacity() * size_of::<u64>()
+        self.hashes.len() * size_of::<u64>()
     }
 
     /// The filter's bytes; empty for [`FilterKind::None`].

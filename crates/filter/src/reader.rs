@@ -62,6 +62,6 @@ impl FilterReader {
             Form::Bloom(_) => 0,
             Form::Fuse(fuse) => fuse.memory_bytes(),
         };
-        size_of::<Self>() + self.bytes.len() + more
+        size_of::<Self>() + self.bytes.footprint() + more
     }
 }

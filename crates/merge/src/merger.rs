@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Kept, with_kept};
 use crate::loser_tree::{LoserTree, Verdict};
 use crate::order::{self, END, EQUAL};
 
@@ -25,14 +25,16 @@ struct Input {
 }
 
 impl Input {
-    fn new(source: Box<dyn Source>) -> Self {
-        let Buffers { chunk, codes, last_key } = Buffers::take();
+    fn new(source: Box<dyn Source>, kept: &mut Kept) -> Self {
+        let Buffers { chunk, codes, last_key } = kept.take();
         Self { source, chunk, codes, at: 0, last_key }
     }
 
-    fn end(self) {
-        let Self { chunk, codes, last_key, .. } = self;
-        Buffers { chunk, codes, last_key }.keep();
+    /// Gives back what others can use, and returns the source, to be dropped.
+    fn end(self, kept: &mut Kept) -> Box<dyn Source> {
+        let Self { source, chunk, codes, last_key, .. } = self;
+        kept.keep(Buffers { chunk, codes, last_key });
+        source
     }
 
     /// Takes the next chunk. The code of its first entry is relative to the last key of the chunk
@@ -95,6 +97,9 @@ pub struct Merger {
     state: State,
     /// SeqNo of the last entry handed out.
     last_seq: SeqNo,
+    /// The source that failed when it was asked for what follows its entry, which was the last one
+    /// handed out.
+    failed: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,8 +116,16 @@ impl Merger {
     /// A merge of `sources`, newest first, all of which run in `direction`. Reads nothing yet.
     #[must_use]
     pub fn new(sources: Vec<Box<dyn Source>>, direction: Direction) -> Self {
-        let inputs = sources.into_iter().map(Input::new).collect();
-        Self { inputs, tree: None, direction, state: State::Fresh, last_seq: SeqNo::MAX }
+        let inputs =
+            with_kept(|kept| sources.into_iter().map(|source| Input::new(source, kept)).collect());
+        Self {
+            inputs,
+            tree: None,
+            direction,
+            state: State::Fresh,
+            last_seq: SeqNo::MAX,
+            failed: None,
+        }
     }
 
     /// Moves to the next entry; false when there is none.
@@ -169,7 +182,13 @@ impl Merger {
         let Some(tree) = &mut self.tree else { return Ok(false) };
         let direction = self.direction;
         let winner = tree.winner().source as usize;
-        let code = self.inputs[winner].advance(direction)?;
+        let code = match self.inputs[winner].advance(direction) {
+            Ok(code) => code,
+            Err(error) => {
+                self.failed = Some(winner);
+                return Err(error);
+            }
+        };
         let inputs = &self.inputs;
         tree.replace(code, |a, b| break_tie(inputs, direction, a, b));
         Ok(!self.at_end())
@@ -224,6 +243,12 @@ impl Merger {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
     }
 
+    /// Of a merge that failed, the key of the last entry that it handed out.
+    #[must_use]
+    pub fn last_key(&self) -> Option<&[u8]> {
+        self.failed.map(|failed| &*self.inputs[failed].last_key)
+    }
+
     /// Whether the entry has the key of the entry before it.
     #[inline]
     #[must_use]
@@ -234,10 +259,13 @@ impl Merger {
 
 impl Drop for Merger {
     fn drop(&mut self) {
-        // The first input's are the next to be taken: memtables copy values, runs do not.
-        while let Some(input) = self.inputs.pop() {
-            input.end();
-        }
+        let inputs = std::mem::take(&mut self.inputs);
+        // The first input's are the next to be taken: memtables copy values, runs do not. Sources go
+        // after that: they may hold the last reference to much.
+        let sources = with_kept(|kept| {
+            inputs.into_iter().rev().map(|input| input.end(kept)).collect::<Vec<_>>()
+        });
+        drop(sources);
     }
 }
 

@@ -161,6 +161,13 @@ impl VisibleMerge {
         if self.copied { &self.value } else { self.merger.value() }
     }
 
+    /// Where a merge goes on that failed for a source that could not go on: the last key it read, and
+    /// whether it is done with that key. `None` if it has read nothing.
+    #[must_use]
+    pub fn resume(&self) -> Option<(&[u8], bool)> {
+        self.merger.last_key().map(|key| (key, self.decided))
+    }
+
     /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> VisibleStats {
@@ -245,6 +252,8 @@ impl VisibleMerge {
         self.operands.push(self.merger.value().to_vec());
         let mut kind = MessageKind::Delete;
         self.value.clear();
+        // Not before all that it needs was read.
+        self.decided = false;
         while self.take()? {
             if !self.merger.same_key() {
                 self.held = true;
@@ -265,6 +274,7 @@ impl VisibleMerge {
             }
             self.operands.push(self.merger.value().to_vec());
         }
+        self.decided = true;
         self.resolve(kind).map(|_| ())
     }
 

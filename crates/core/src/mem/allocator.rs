@@ -24,7 +24,8 @@ use super::class::{CLASS_BYTES_MAX, CLASS_BYTES_MIN, CLASSES, class_bytes, class
 use super::pages::Pages;
 use super::slab::Slab;
 
-/// Idle bytes that are always kept: about what one merge takes and frees.
+/// Idle bytes that are always kept, unless the open databases have less room: about what one merge takes
+/// and frees.
 const IDLE_BYTES_MIN: usize = 4 << 20;
 /// Idle bytes kept are this part of the bytes in use, if that is more.
 const IDLE_DIVISOR: usize = 16;
@@ -63,6 +64,8 @@ static MAPPED: AtomicUsize = AtomicUsize::new(0);
 static RESIDENT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
+/// The sum of what [`IdleMemory`] allows; 0 if nobody said anything.
+static ALLOWED: AtomicUsize = AtomicUsize::new(0);
 /// Set while one thread gives idle memory back; the others need not try too.
 static TRIMMING: AtomicBool = AtomicBool::new(false);
 
@@ -274,7 +277,31 @@ fn idle_bytes() -> usize {
 }
 
 fn idle_bound() -> usize {
-    (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(IDLE_BYTES_MIN)
+    let least = match ALLOWED.load(Ordering::Relaxed) {
+        0 => IDLE_BYTES_MIN,
+        allowed => allowed.min(IDLE_BYTES_MIN),
+    };
+    (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(least)
+}
+
+/// Idle memory that an open database has room for; the sum of all of them is always kept, up to 4 MiB.
+#[derive(Debug)]
+pub struct IdleMemory(usize);
+
+impl IdleMemory {
+    /// Allows so many bytes until it is dropped.
+    #[must_use]
+    pub fn allow(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, IDLE_BYTES_MIN);
+        ALLOWED.fetch_add(bytes, Ordering::Relaxed);
+        Self(bytes)
+    }
+}
+
+impl Drop for IdleMemory {
+    fn drop(&mut self) {
+        ALLOWED.fetch_sub(self.0, Ordering::Relaxed);
+    }
 }
 
 /// Gives idle memory back, large classes first (more bytes a call), until `limit` is left.
