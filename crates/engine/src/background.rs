@@ -182,6 +182,7 @@ impl Shared {
     /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
     pub(crate) fn tidy(&self) {
         self.tidied.store(true, Ordering::Release);
+        self.env.cursors.let_all_go(self.env.now());
         let result = self.tidy_space();
         if let Err(error) = result.and_then(|()| self.env.wal.trim_spares()) {
             self.fail(&error);
@@ -368,6 +369,7 @@ impl Shared {
         self.tidied.store(false, Ordering::Release);
         match installed.settle(&self.env) {
             Ok(touched) => {
+                self.env.cursors.let_go(tree, self.env.now());
                 replan(&self.env, &self.work, tree, &touched);
             }
             Err(error) => {

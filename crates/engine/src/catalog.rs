@@ -122,6 +122,8 @@ impl Catalog {
             record(env, &[Edit::DropTree { tree: id }])?;
             env.pending.lock().drop_tree(id);
             tree.dropped.store(true, Ordering::Release);
+            // Cursors that are open on it go on, also those whose version was taken away.
+            env.cursors.keep(&tree, env.now());
             env.trees.write().remove(&id);
             let values = std::mem::take(&mut install.values);
             // Readers that have a version keep it; the tree itself lets go.

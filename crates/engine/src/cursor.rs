@@ -1,9 +1,10 @@
 //! Cursors: ordered reading of a tree at a snapshot, in both directions.
 //!
 //! A cursor walks leaf by leaf. For each leaf it merges the memtables, what inner nodes buffer,
-//! the leaf's runs and its base ([`frondb_trunk::segment`]). It pins a version; one that is older
-//! than a second takes the newest at its next leaf, so that a long scan keeps no dropped run on
-//! disk for long (rule 12); its snapshot stays the same, and so does what it shows.
+//! the leaf's runs and its base ([`frondb_trunk::segment`]). It pins a version ([`crate::pins`]); one
+//! that is older than a second takes the newest at its next leaf, so that a long scan keeps no dropped
+//! run on disk for long, and a flush takes it away from a cursor that stands still (rule 12): the
+//! cursor seeks on from the key it was at. Its snapshot stays the same, and so does what it shows.
 //!
 //! It also tells the planner what it paid: for merging (scan debt) and for stepping over deletes
 //! (rule 15).
@@ -17,9 +18,7 @@
 //!   *after* a move, before what the move has read is shown.
 
 use std::ops::Bound;
-use std::time::Duration;
 
-use frondb_core::clock::Nanos;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
@@ -30,13 +29,11 @@ use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
 use crate::blob::read_value;
 use crate::engine::Shared;
+use crate::pins::Pins;
 use crate::plans::replan;
 use crate::read::{Snapshot, Values};
 use crate::stats::Counters;
-use crate::tree::{TreeCore, Version};
-
-/// Age at which a cursor takes a newer version.
-const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
+use crate::tree::TreeCore;
 
 /// What part of a tree a cursor shows.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +54,8 @@ pub struct Cursor {
     snapshot: Snapshot,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
-    version: Arc<Version>,
-    version_since: Nanos,
+    /// The version it reads and the sources of its walk, if they were not taken away.
+    pins: Arc<Pins>,
     walk: Option<Walk>,
     /// What the transaction that reads has written itself.
     own: Option<OwnWrites>,
@@ -88,17 +85,15 @@ struct Walk {
 impl Cursor {
     pub(crate) fn new(shared: Arc<Shared>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
         let snapshot = options.snapshot.unwrap_or_else(|| shared.snapshot());
-        // The snapshot is registered before the version is taken, so whatever the version has
-        // folded away is invisible at it.
-        let version = tree.version();
+        // The snapshot is registered before a version is taken, at the first move: so whatever the
+        // version has folded away is invisible at it.
         Self {
-            version_since: shared.env.now(),
+            pins: shared.env.cursors.add(Arc::clone(&tree), &shared.env.budget),
             shared,
             tree,
             snapshot,
             lower: options.lower.unwrap_or_default(),
             upper: options.upper,
-            version,
             walk: None,
             own: None,
             overlay: None,
@@ -118,6 +113,7 @@ impl Cursor {
     /// Deletes that a cursor which looks for voids has stepped over; ends its walk.
     pub(crate) fn deletes_passed(&mut self) -> u64 {
         self.end_walk();
+        self.pins.end_walk();
         self.deletes_passed
     }
 
@@ -130,7 +126,7 @@ impl Cursor {
     pub(crate) fn set_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
         // Registered before the version is taken, as in `new`.
-        self.take_version(self.shared.env.now());
+        self.pins.renew();
     }
 
     /// Whether the cursor is at an entry.
@@ -203,6 +199,7 @@ impl Cursor {
         self.valid = false;
         self.value = OnceLock::new();
         self.end_walk();
+        self.pins.end_walk();
         self.failed = Some(error);
     }
 
@@ -259,9 +256,36 @@ impl Cursor {
         let moved = match (moved, direction) {
             (Ok(false), Direction::Forward) => self.next_leaf(),
             (Ok(false), Direction::Backward) => self.previous_leaf(),
+            (Err(_), _) if self.pins.is_lost() => self.go_on(direction),
             (moved, _) => moved,
         };
         self.settle(moved)
+    }
+
+    /// What it read was taken away: goes on from the last key that it read.
+    #[cold]
+    fn go_on(&mut self, direction: Direction) -> Result<bool> {
+        let Some(walk) = &self.walk else { return Ok(false) };
+        let at = walk.merge.resume().map(|(key, is_passed)| (key.to_vec(), is_passed));
+        match (direction, at) {
+            (Direction::Forward, Some((mut at, is_passed))) => {
+                if is_passed {
+                    at.push(0);
+                }
+                self.forward_from(at)
+            }
+            (Direction::Backward, Some((mut at, is_passed))) => {
+                if !is_passed {
+                    at.push(0);
+                }
+                self.backward_from(Some(at))
+            }
+            // Nothing was read of the leaf yet.
+            (Direction::Forward, None) => self.forward_from(walk.lo.to_vec()),
+            (Direction::Backward, None) => {
+                self.backward_from(walk.hi.as_ref().map(|hi| hi.to_vec()))
+            }
+        }
     }
 
     /// A step of a cursor that does not run in this direction: it failed, is at an end, was never
@@ -294,6 +318,7 @@ impl Cursor {
 
     /// What every move ends with: see the head of this file for the two promises.
     fn settle(&mut self, moved: Result<bool>) -> Result<bool> {
+        self.pins.rest();
         if moved.is_ok() && !self.shared.env.is_closed() {
             return moved;
         }
@@ -310,6 +335,7 @@ impl Cursor {
         self.valid = false;
         self.value = OnceLock::new();
         self.end_walk();
+        self.pins.end_walk();
         self.failed = Some(error.clone());
         Err(error)
     }
@@ -323,27 +349,7 @@ impl Cursor {
         if !self.looks {
             Counters::add(&self.shared.env.counters.seeks, 1);
         }
-        self.refresh();
         Ok(())
-    }
-
-    /// Takes the newest version if the one it has is old.
-    fn refresh(&mut self) {
-        let now = self.shared.env.now();
-        if now.since(self.version_since) < VERSION_AGE_MAX {
-            return;
-        }
-        self.take_version(now);
-    }
-
-    fn take_version(&mut self, now: Nanos) {
-        let version = self.tree.version();
-        // A dropped tree's newest version is empty; what the cursor holds stays readable. Asked
-        // after the version was taken, for the drop may come in between.
-        if !self.tree.is_dropped() {
-            self.version = version;
-            self.version_since = now;
-        }
     }
 
     fn forward_from(&mut self, at: Vec<u8>) -> Result<bool> {
@@ -376,7 +382,6 @@ impl Cursor {
                 return Ok(false);
             }
             self.end_walk();
-            self.refresh();
             self.open(Direction::Forward, Some(&hi))?;
             if self.step()? {
                 return Ok(true);
@@ -395,7 +400,6 @@ impl Cursor {
                 return Ok(false);
             }
             self.end_walk();
-            self.refresh();
             self.open(Direction::Backward, Some(&lo))?;
             if self.step()? {
                 return Ok(true);
@@ -413,8 +417,8 @@ impl Cursor {
 
     /// Opens the merge over the leaf at `at`.
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
+        let version = self.pins.begin(self.shared.env.now())?;
         let seq = self.snapshot.seq();
-        let version = &self.version;
         let (own, overlay) = (self.own.as_ref(), self.overlay.as_ref());
         let above = || own.into_iter().chain(overlay);
         let may_use = |lo: &[u8], hi: &[u8]| above().all(|own| own.is_empty_in(lo, hi));
@@ -472,7 +476,7 @@ impl Cursor {
             values: Some(values),
             own,
         };
-        let merge = VisibleMerge::new(sources, options);
+        let merge = VisibleMerge::new(self.pins.hold(&self.shared.env.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
         self.walk = Some(Walk { merge, direction, leaf, lo, hi, reported: 0 });
         Ok(())
@@ -523,6 +527,7 @@ impl Cursor {
 impl Drop for Cursor {
     fn drop(&mut self) {
         self.report();
+        self.shared.env.cursors.remove(&self.pins);
     }
 }
 

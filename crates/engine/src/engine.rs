@@ -124,10 +124,12 @@ impl Engine {
         let threads = options.background_threads;
         let period = Period::new(options.checkpoint_period);
         let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock)?;
+        let work = Work::default();
+        work.set_merges_max(env.memory().merges_max());
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
             env,
-            work: Work::default(),
+            work,
             pacing: Pacing::default(),
             period,
             committer: Committer::default(),

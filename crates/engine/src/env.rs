@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use frondb_core::budget::{Budget, Reservation};
 use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::mem::IdleMemory;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
 use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
@@ -18,6 +19,7 @@ use frondb_writeset::SpillEnv;
 use crate::hook::Hook;
 use crate::options::EngineOptions;
 use crate::pending::PendingState;
+use crate::pins::Cursors;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
 use crate::sums::TreeSums;
@@ -53,6 +55,8 @@ pub struct Env {
     pub(crate) rotation: Mutex<()>,
     /// SeqNos.
     pub(crate) oracle: Arc<SeqOracle>,
+    /// Cursors, and what they pin.
+    pub(crate) cursors: Cursors,
     /// Live snapshots.
     pub(crate) snapshots: Arc<Snapshots>,
     /// Last run id given out.
@@ -106,6 +110,8 @@ pub struct Env {
     health: Health,
     /// What the allocator adds to what the parts charge. Held while the memory is changed.
     pub(crate) allocator: Mutex<Reservation>,
+    /// How much the block allocator may keep idle.
+    pub(crate) idle: Mutex<IdleMemory>,
 }
 
 #[derive(Default)]
@@ -155,6 +161,7 @@ impl Env {
             spares: Spares::default(),
             roster: Roster::default(),
             write_set_bytes: AtomicU64::new(0),
+            cursors: Cursors::default(),
             snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
             oracle,
             device: parts.device,
@@ -187,6 +194,7 @@ impl Env {
             counters: Counters::default(),
             health: Health::default(),
             allocator: Mutex::new(parts.allocator),
+            idle: Mutex::new(IdleMemory::allow(memory.idle_bytes())),
         }
     }
 

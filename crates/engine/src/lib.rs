@@ -32,6 +32,7 @@ mod options;
 mod pacing;
 mod pending;
 mod period;
+mod pins;
 mod plans;
 mod prepared;
 mod quiesce;

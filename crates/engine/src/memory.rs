@@ -13,6 +13,8 @@
 //! Invariant: what is charged above the total passes without anybody's doing: no part that is
 //! refused memory waits for another that waits for it (the budget never refuses).
 
+use frondb_core::budget::Part;
+use frondb_core::mem::IdleMemory;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, Result};
 
@@ -87,6 +89,18 @@ impl Memory {
         self.total / 32
     }
 
+    /// What the block allocator may keep idle.
+    pub(crate) fn idle_bytes(self) -> u64 {
+        (self.total / 32).max(256 << 10)
+    }
+
+    /// How many merges there may be at once, begun and not ended. Each has windows for all its inputs, so with
+    /// little memory there is one; a flush has one input and always goes on.
+    pub(crate) fn merges_max(self) -> usize {
+        const ORDINARY: u64 = 64 << 20;
+        if self.total < ORDINARY { 1 } else { usize::MAX }
+    }
+
     /// Bytes that merges may be behind before writers are slowed.
     pub(crate) fn merge_debt_bytes(self) -> u64 {
         self.total.saturating_mul(4)
@@ -126,6 +140,8 @@ impl Engine {
             env.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
             env.budget.set_total(bytes);
             allocator.resize(memory.allocator_bytes());
+            *env.idle.lock() = IdleMemory::allow(memory.idle_bytes());
+            shared.work.set_merges_max(memory.merges_max());
         }
         shared.freeze_if_full(&[]);
         shared.work.add_chores();
@@ -135,6 +151,14 @@ impl Engine {
         // Blocks that the cache gave up are idle now, not the system's yet.
         frondb_core::mem::trim();
         env.check_health()
+    }
+
+    /// What each part has charged, and the most it ever had: name, bytes, bytes.
+    #[must_use]
+    pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
+        let budget = &self.shared().env.budget;
+        let of = |part: Part| (part.name(), budget.used_by(part), budget.peak_of(part));
+        Part::ALL.map(of).to_vec()
     }
 
     /// How much memory the engine may use.

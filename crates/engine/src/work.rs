@@ -66,6 +66,8 @@ struct State {
     stuck: bool,
     /// Plans that failed for want of space; planned again at the next try.
     failed: Vec<(Arc<TreeCore>, NodeId)>,
+    /// Merges that may be under way, parked ones included; 0 for any number.
+    merges_max: usize,
     stopped: bool,
 }
 
@@ -92,6 +94,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// How many merges may be under way at once, parked ones included.
+    pub(crate) fn set_merges_max(&self, most: usize) {
+        self.state.lock().merges_max = most;
+        self.changed.notify_all();
+    }
+
     /// A tree has a frozen memtable.
     pub(crate) fn add_flush(&self, tree: &Arc<TreeCore>) {
         let mut state = self.state.lock();
@@ -406,6 +414,16 @@ impl State {
 
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
         let start = (from, TreeId::MIN, NodeId::MIN);
+        // Those under way go on, and end, whatever their rank. On a full disk none of them is parked that may
+        // not go on.
+        let is_enough = self.merges_max > 0 && self.busy_nodes.len() >= self.merges_max;
+        if is_enough && !self.held {
+            let end = (if from == 0 { 1 } else { 0 }, TreeId::MIN, NodeId::MIN);
+            let mut urgent = self.plans.range(..end);
+            return urgent
+                .find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)))
+                .map(|(key, _)| *key);
+        }
         let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
             !self.busy_nodes.contains(&(key.1, key.2))
                 && if self.held { planned.frees_space } else { key.0 < RANK_IDLE || self.idle }

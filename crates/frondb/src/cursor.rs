@@ -64,8 +64,8 @@ impl CursorOptions {
 /// entry and `prev` to the last. Moves both ways. Once it has passed either end, or a seek found
 /// nothing, it is at no entry, and both stay `false` until it seeks again. Never blocks a writer.
 ///
-/// One that is kept and not moved keeps memory and disk space that the tree has done with: drop it
-/// when it is not needed, or seek.
+/// One that is kept and not moved keeps its snapshot and no more memory than the entries around it:
+/// what the tree has done with is taken away, and its next move finds its place again.
 ///
 /// A move that fails leaves it at no entry, and `next` and `prev` fail with the same error until a
 /// seek (`seek`, `seek_for_prev`, `first`, `last`): nothing is ever skipped. To go on behind

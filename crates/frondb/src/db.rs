@@ -351,6 +351,14 @@ impl Db {
         self.engine.set_memory_bytes(bytes)
     }
 
+    /// What each part of the engine has of the memory, and the most it ever had: name, bytes, bytes. For
+    /// measuring; the names may change.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
+        self.engine.memory_parts()
+    }
+
     /// How much memory the database may use.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

@@ -1,6 +1,7 @@
-//! Rule 12: only cursors pin versions, and not for long. A cursor that is older than a second takes
-//! the newest version at its next leaf: what was replaced meanwhile gives its space back although the
-//! cursor goes on, and the cursor goes on to show its snapshot. A snapshot pins no version at all.
+//! Rule 12: only cursors pin versions, and not for long. From a cursor that stands still installs take its
+//! version away, and one that moves takes the newest version at its next leaf once it is older than a
+//! second: what was replaced meanwhile gives its space back although the cursor goes on, and the cursor
+//! goes on to show its snapshot. A snapshot pins no version at all.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -56,9 +57,10 @@ fn a_cursor_lets_go_of_what_was_replaced() {
     assert!(tree.stats().unwrap().leaves >= 8);
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.next().unwrap());
-    // What the cursor's snapshot sees is kept beside the new rows; runs that were replaced, by its
-    // version.
-    let pinned = write_all(&db, &tree, 2);
+    // What the cursor's snapshot sees is kept beside the new rows, in runs of now: those that were
+    // replaced went although nobody has moved the cursor.
+    let used = write_all(&db, &tree, 2);
+    assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
 
     clock.advance(Duration::from_secs(2));
     for row in 1..ROWS {
@@ -66,8 +68,8 @@ fn a_cursor_lets_go_of_what_was_replaced() {
         assert_eq!(cursor.key(), row.to_be_bytes());
         assert_eq!(cursor.value().unwrap(), [1; VALUE_BYTES], "row {row} of another state");
         if row == ROWS / 4 {
-            let used = db.stats().data_used_bytes;
-            assert!(used + DATA_BYTES / 4 < pinned, "{pinned} bytes in use, then {used}");
+            let now = db.stats().data_used_bytes;
+            assert!(now <= used, "{used} bytes in use, then {now}");
         }
     }
     assert!(!cursor.next().unwrap());

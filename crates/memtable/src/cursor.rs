@@ -45,6 +45,8 @@ pub struct MemCursor {
     pending: Range<usize>,
     /// Messages wanted in the next chunk.
     want: usize,
+    /// Messages wanted in a chunk at most.
+    most: usize,
     how: How,
     with_values: bool,
 }
@@ -88,6 +90,7 @@ impl MemCursor {
             gathered: Vec::new(),
             pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
+            most: CHUNK_MESSAGES_MAX,
             how: How::All,
             with_values: true,
         }
@@ -287,9 +290,14 @@ impl Source for MemCursor {
                     self.pending.end -= n;
                 }
             }
-            self.want = (self.want * CHUNK_GROWTH).min(CHUNK_MESSAGES_MAX);
+            self.want = (self.want * CHUNK_GROWTH).min(self.most);
         }
         Ok(true)
+    }
+
+    fn keep_small(&mut self, messages: usize) {
+        self.most = messages.clamp(1, CHUNK_MESSAGES_MAX);
+        self.want = self.want.min(self.most);
     }
 }
 

@@ -11,12 +11,14 @@
 use std::ops::Range;
 
 use frondb_block::Block;
+use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Chunk, Direction, Result, Source};
 
 use crate::index::BlockIndex;
 use crate::read::Span;
-use crate::reader::Run;
+use crate::reader::{Run, RunEnv};
 
 /// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
@@ -26,8 +28,17 @@ const CHUNK_ENTRIES_MAX: usize = 1024;
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
 const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
-/// Window of a merge, bytes.
-pub(crate) const MERGE_WINDOW_BYTES: usize = 128 * 1024;
+/// Windows of all readers together take at most the memory divided by this, about.
+const WINDOWS_DIVISOR: u64 = 16;
+/// Window of a merge, bytes, with ordinary memory.
+const MERGE_WINDOW_BYTES: usize = 128 * 1024;
+/// The least there is.
+const MERGE_WINDOW_BYTES_MIN: usize = 16 * 1024;
+
+/// Window of a merge, bytes: with little memory smaller, for a merge has one for each of its inputs.
+pub fn merge_window_bytes(memory_bytes: u64) -> usize {
+    (memory_bytes / 512).clamp(MERGE_WINDOW_BYTES_MIN as u64, MERGE_WINDOW_BYTES as u64) as usize
+}
 
 /// Who walks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +65,8 @@ pub struct RunCursor {
     block: Option<Block>,
     left: Range<usize>,
     chunk_entries: usize,
+    /// Chunks are small and have their own values; nothing is read ahead.
+    is_small: bool,
     /// What was read ahead.
     window: Option<Window>,
     /// Bytes to read at once; 0 for a single block.
@@ -68,6 +81,29 @@ struct Window {
     span: Span,
     /// Whether its blocks go into the cache.
     keep: bool,
+    /// What a reader's takes of the budget; a merge has reserved its own.
+    _charge: Option<Charge>,
+}
+
+/// The memory of a reader's window, in the budget and in the sum of all of them.
+struct Charge {
+    env: Arc<RunEnv>,
+    bytes: u64,
+    _reserved: Reservation,
+}
+
+impl Charge {
+    fn new(env: &Arc<RunEnv>, bytes: u64) -> Self {
+        env.window_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let reserved = env.budget.reserve(Part::Work, bytes);
+        Self { env: Arc::clone(env), bytes, _reserved: reserved }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.env.window_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl RunCursor {
@@ -106,10 +142,11 @@ impl RunCursor {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
+            is_small: false,
             window: None,
             window_bytes: match mode {
                 ReadMode::Scan => 0,
-                ReadMode::Merge => MERGE_WINDOW_BYTES,
+                ReadMode::Merge => merge_window_bytes(run.env().budget.total()),
             },
             index,
             run,
@@ -191,15 +228,28 @@ impl RunCursor {
         let len = (last_offset - offset) as usize + last_bytes;
         let keep = self.mode == ReadMode::Scan
             && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
-        let span = match self.mode {
-            ReadMode::Scan => self.run.read(offset, len)?,
-            ReadMode::Merge => self.run.read_for_merge(offset, len)?,
+        let (span, charge) = match self.mode {
+            ReadMode::Scan => {
+                // Of a single block there is one for each thread that reads, and for a moment.
+                let charge = (blocks.len() > 1).then(|| Charge::new(self.run.env(), len as u64));
+                (self.run.read(offset, len)?, charge)
+            }
+            ReadMode::Merge => (self.run.read_for_merge(offset, len)?, None),
         };
-        if self.mode == ReadMode::Scan {
-            let next = self.window_bytes.max(last_bytes) * 2;
-            self.window_bytes = next.min(READ_AHEAD_BYTES_MAX);
+        if self.mode == ReadMode::Scan && !self.is_small {
+            self.window_bytes = self.next_window(self.window_bytes.max(last_bytes) * 2);
         }
-        Ok(Window { blocks, offset, span, keep })
+        Ok(Window { blocks, offset, span, keep, _charge: charge })
+    }
+
+    /// The size of the next window, of `wanted` bytes at most: windows of all readers together take a part
+    /// of the memory.
+    fn next_window(&self, wanted: usize) -> usize {
+        let env = self.run.env();
+        let others = env.window_bytes.load(Ordering::Relaxed);
+        let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
+        let wanted = wanted.min(READ_AHEAD_BYTES_MAX);
+        if wanted as u64 <= room { wanted } else { room as usize / 2 }
     }
 }
 
@@ -220,7 +270,17 @@ impl Source for RunCursor {
             Direction::Forward => self.left.start = range.end,
             Direction::Backward => self.left.end = range.start,
         }
-        self.chunk_entries = (self.chunk_entries * 2).min(CHUNK_ENTRIES_MAX);
+        if self.is_small {
+            chunk.own_values();
+        } else {
+            self.chunk_entries = (self.chunk_entries * 2).min(CHUNK_ENTRIES_MAX);
+        }
         Ok(true)
+    }
+
+    fn keep_small(&mut self, messages: usize) {
+        self.is_small = true;
+        self.chunk_entries = self.chunk_entries.min(messages.max(1));
+        (self.window, self.window_bytes) = (None, 0);
     }
 }

@@ -13,6 +13,7 @@
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
+use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Error, Result, RunId};
@@ -59,6 +60,11 @@ pub(crate) struct Keeper {
 impl Keeper {
     pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64) -> Self {
         Self { env, run, reads }
+    }
+
+    /// The memory budget that its run is written with.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.env.budget
     }
 
     /// Keeps data block `number`, if that is worth it.

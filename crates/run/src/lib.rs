@@ -18,6 +18,7 @@ mod cursor;
 pub mod format;
 mod index;
 mod keep;
+mod loads;
 mod output;
 mod read;
 mod reader;
@@ -25,7 +26,7 @@ mod spool;
 mod verify;
 mod writer;
 
-pub use cursor::{ReadMode, RunCursor};
+pub use cursor::{ReadMode, RunCursor, merge_window_bytes};
 pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use output::Output;

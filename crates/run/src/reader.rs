@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{Cache, CacheKey, Priority};
-use frondb_core::budget::Budget;
+use frondb_core::budget::{Budget, Part};
 use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
 use frondb_core::sync::Arc;
@@ -16,8 +16,12 @@ use frondb_space::Space;
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::keep::Demand;
+use crate::loads::Loads;
 use crate::read::{Span, locate, read_span};
 use crate::writer::filter_hash;
+
+/// What reading a block index takes, about, as a multiple of what it takes on disk.
+const INDEX_FACTOR: u64 = 6;
 
 /// The place of a block that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
@@ -72,6 +76,10 @@ pub struct RunEnv {
     pub budget: Arc<Budget>,
     /// Whether blocks are worth keeping as they are written.
     pub(crate) demand: Demand,
+    /// Filters and indexes that are being read.
+    loads: Loads,
+    /// Bytes that the windows of readers' walks have.
+    pub(crate) window_bytes: AtomicU64,
     /// Counters.
     pub stats: RunStats,
 }
@@ -80,8 +88,15 @@ impl RunEnv {
     /// The handles, with all counters at 0.
     #[must_use]
     pub fn new(space: Arc<Space>, cache: Arc<Cache<Cached>>, budget: Arc<Budget>) -> Arc<Self> {
-        let (demand, stats) = (Demand::default(), RunStats::default());
-        Arc::new(Self { space, cache, budget, demand, stats })
+        Arc::new(Self {
+            space,
+            cache,
+            budget,
+            demand: Demand::default(),
+            loads: Loads::default(),
+            window_bytes: AtomicU64::new(0),
+            stats: RunStats::default(),
+        })
     }
 }
 
@@ -188,10 +203,57 @@ impl Run {
 
     /// The block index, from the cache or the device.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        let key = CacheKey::block(self.meta.id, CacheKey::INDEX);
-        if let Some(Cached::Index(index)) = self.env.cache.get(key) {
-            return Ok(index);
+        match self.meta_part(CacheKey::INDEX, Self::read_index)? {
+            Cached::Index(index) => Ok(index),
+            _ => Err(Error::internal("the cache has something else for an index")),
         }
+    }
+
+    pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
+        match self.meta_part(CacheKey::FILTER, Self::read_filter)? {
+            Cached::Filter(filter) => Ok(filter),
+            _ => Err(Error::internal("the cache has something else for a filter")),
+        }
+    }
+
+    #[inline]
+    fn meta_part(&self, part: u32, read: fn(&Self) -> Result<(Cached, u64)>) -> Result<Cached> {
+        let key = CacheKey::block(self.meta.id, part);
+        match self.env.cache.get(key) {
+            Some(cached) => Ok(cached),
+            None => self.load(key, part, read),
+        }
+    }
+
+    /// Reads an index or a filter and keeps it in the cache; see [`Loads`].
+    #[cold]
+    fn load(
+        &self,
+        key: CacheKey,
+        part: u32,
+        read: fn(&Self) -> Result<(Cached, u64)>,
+    ) -> Result<Cached> {
+        let RunEnv { cache, budget, loads, .. } = &*self.env;
+        // As it is on disk, and decoded: an index is compressed, and its arrays stand beside what they
+        // are made of.
+        let takes = match part {
+            CacheKey::FILTER => (Part::Filter, u64::from(self.meta.filter_bytes) * 2),
+            _ => (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR),
+        };
+        loads.load(
+            key,
+            takes,
+            budget,
+            || cache.get(key),
+            || {
+                let (value, bytes) = read(self)?;
+                cache.insert(key, value.clone(), bytes, Priority::Meta);
+                Ok(value)
+            },
+        )
+    }
+
+    fn read_index(&self) -> Result<(Cached, u64)> {
         let offset = self.meta.blocks_bytes;
         let span = self.read(offset, self.meta.index_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Index)?;
@@ -199,17 +261,11 @@ impl Run {
             .map_err(|_| {
                 self.corrupt(offset, BlockKind::Index.name(), "the index contradicts itself")
             })?;
-        let index = Arc::new(index);
         let bytes = index.memory_bytes() as u64;
-        self.env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
-        Ok(index)
+        Ok((Cached::Index(Arc::new(index)), bytes))
     }
 
-    pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
-        let key = CacheKey::block(self.meta.id, CacheKey::FILTER);
-        if let Some(Cached::Filter(filter)) = self.env.cache.get(key) {
-            return Ok(filter);
-        }
+    fn read_filter(&self) -> Result<(Cached, u64)> {
         let offset = self.meta.blocks_bytes + u64::from(self.meta.index_bytes);
         let span = self.read(offset, self.meta.filter_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Filter)?;
@@ -219,10 +275,8 @@ impl Run {
             }
             _ => error.context(format_args!("run {}", self.meta.id)),
         })?;
-        let filter = Arc::new(filter);
         let bytes = filter.memory_bytes() as u64;
-        self.env.cache.insert(key, Cached::Filter(Arc::clone(&filter)), bytes, Priority::Meta);
-        Ok(filter)
+        Ok((Cached::Filter(Arc::new(filter)), bytes))
     }
 
     /// Data block `number`, from the cache or the device; kept in the cache.

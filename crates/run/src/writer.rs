@@ -1,6 +1,7 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
 use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
+use frondb_core::budget::{Part, Reservation};
 use frondb_core::checksum::xxh3;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
@@ -27,6 +28,9 @@ pub struct RunOptions {
     pub writes: u8,
 }
 
+/// By how much the hashes of a run grow before that is charged.
+const FILTER_CHARGE_BYTES: u64 = 64 << 10;
+
 /// The hash by which filters know a key.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
@@ -46,6 +50,8 @@ pub struct RunWriter {
     builder: BlockBuilder,
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
+    /// What the hashes of a large run take, charged now and then.
+    filter_memory: Option<Reservation>,
     frame: Vec<u8>,
     /// None if nothing is kept in the cache.
     keeper: Option<Keeper>,
@@ -71,6 +77,7 @@ impl RunWriter {
             }),
             index: IndexBuilder::default(),
             filter,
+            filter_memory: None,
             frame: Vec::new(),
             keeper: None,
             meta: RunMeta {
@@ -196,7 +203,20 @@ impl RunWriter {
             keeper.block(self.index.count(), &self.frame)?;
         }
         self.index.end_block(self.frame.len() as u64, entries);
+        self.charge_filter();
         output.write(&self.frame)
+    }
+
+    /// Millions of keys have tens of megabytes of hashes until their filter is made.
+    fn charge_filter(&mut self) {
+        let (Some(filter), Some(keeper)) = (&self.filter, &self.keeper) else { return };
+        let bytes = filter.memory_bytes() as u64;
+        let charged = self.filter_memory.as_ref().map_or(0, Reservation::bytes);
+        if bytes >= charged + FILTER_CHARGE_BYTES {
+            let memory =
+                self.filter_memory.get_or_insert_with(|| keeper.budget().reserve(Part::Work, 0));
+            memory.resize(bytes);
+        }
     }
 
     /// Writes index and filter and returns the metadata; `None` if nothing was added.

@@ -13,6 +13,8 @@ pub(crate) struct BaseCursor {
     current: Option<RunCursor>,
     direction: Direction,
     mode: ReadMode,
+    /// See [`Source::keep_small`].
+    small: Option<usize>,
 }
 
 impl BaseCursor {
@@ -21,7 +23,7 @@ impl BaseCursor {
         if direction == Direction::Forward {
             views.reverse();
         }
-        Self { views, current: None, direction, mode }
+        Self { views, current: None, direction, mode, small: None }
     }
 }
 
@@ -36,7 +38,18 @@ impl Source for BaseCursor {
             chunk.clear();
             self.current = None;
             let Some(view) = self.views.pop() else { return Ok(false) };
-            self.current = Some(view.cursor(self.direction, self.mode)?);
+            let mut cursor = view.cursor(self.direction, self.mode)?;
+            if let Some(messages) = self.small {
+                cursor.keep_small(messages);
+            }
+            self.current = Some(cursor);
+        }
+    }
+
+    fn keep_small(&mut self, messages: usize) {
+        self.small = Some(messages);
+        if let Some(cursor) = &mut self.current {
+            cursor.keep_small(messages);
         }
     }
 }

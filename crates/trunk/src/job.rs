@@ -15,7 +15,9 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
-use frondb_run::{Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter};
+use frondb_run::{
+    Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_window_bytes,
+};
 use frondb_space::Class;
 
 use crate::base::BaseCursor;
@@ -31,8 +33,8 @@ pub const STEP_BYTES: u64 = 256 * 1024;
 /// Messages read after which a step ends, however few of them were written.
 pub const STEP_MESSAGES: u64 = 64 * 1024;
 
-/// Memory that a source of a job takes, about: a window of encoded blocks and the same decoded.
-const SOURCE_BYTES: u64 = 768 * 1024;
+/// Memory that a source of a job takes, about, in windows: one of encoded blocks, and the same decoded.
+const SOURCE_WINDOWS: u64 = 6;
 
 /// What all jobs of a tree share.
 #[derive(Clone)]
@@ -170,8 +172,10 @@ impl Job {
             keep_deletes: false,
             update: env.update.clone(),
         };
-        let windows = (input.sources.len() as u64 * SOURCE_BYTES).min(input.raw_bytes * 2);
-        let memory = env.run_env.budget.reserve(Part::Work, windows + SOURCE_BYTES);
+        let budget = &env.run_env.budget;
+        let source_bytes = merge_window_bytes(budget.total()) as u64 * SOURCE_WINDOWS;
+        let windows = (input.sources.len() as u64 * source_bytes).min(input.raw_bytes * 2);
+        let memory = budget.reserve(Part::Work, windows + source_bytes);
         let merge = FoldMerge::new(input.sources, options)?;
         let output =
             Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);

@@ -163,6 +163,10 @@ impl<S: Source> Source for OwnSource<S> {
         }
         Ok(true)
     }
+
+    fn keep_small(&mut self, messages: usize) {
+        self.inner.keep_small(messages);
+    }
 }
 
 fn leave_out(chunk: &mut Chunk, excluded: &[(u64, u64)]) {

@@ -1,0 +1,138 @@
+//! Versions are taken from cursors under many schedules (rule 12): while what they pin is frozen, flushed,
+//! merged, taken away, and the tree dropped at last, cursors show their snapshots, each key once.
+//!
+//! ```text
+//!   maintenance  writes every key again, flushes, merges; drops the tree
+//!   cursors      forward, backward, to and fro: all keys with the values of their snapshot
+//! ```
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-engine --test pin_schedules`
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_engine::{
+    Batch, Cursor, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions,
+};
+use frondb_testkit::schedules;
+
+/// So many that a source has several chunks, the first of which have 16 or 32 entries.
+const KEYS: u8 = 60;
+const ROUNDS: u8 = 4;
+
+/// A clock that stands: nothing the engine decides depends on the machine.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Nanos {
+        Nanos(1_000_000_000)
+    }
+
+    fn sleep(&self, _: std::time::Duration) {}
+}
+
+struct Shared {
+    engine: Engine,
+    tree: Tree,
+}
+
+fn open() -> Shared {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    };
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let clock: SharedClock = Arc::new(Still);
+    let executor: SharedExecutor = Arc::new(ThreadExecutor);
+    let engine = Engine::open(device, None, options, clock, &executor).unwrap();
+    let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+    Shared { engine, tree }
+}
+
+fn write(shared: &Shared, round: u8) {
+    let mut batch = Batch::new();
+    for key in 0..KEYS {
+        batch.put(&shared.tree, &[key], &[round]);
+    }
+    shared.engine.write(&batch, Durability::NoSync).unwrap();
+}
+
+fn maintain(shared: &Shared, drops: bool) {
+    for round in 1..=ROUNDS {
+        write(shared, round);
+        shared.engine.flush().unwrap();
+        while shared.engine.run_one(true) {}
+    }
+    if drops {
+        shared.engine.drop_tree("t").unwrap();
+    }
+}
+
+/// The cursor is at `key`, with the value that every key has at its snapshot.
+fn check(cursor: &Cursor, key: u8, round: &mut Option<u8>) {
+    assert_eq!(cursor.key(), [key]);
+    let value = cursor.value().unwrap()[0];
+    assert_eq!(*round.get_or_insert(value), value, "key {key} of another state");
+}
+
+fn forward(mut cursor: Cursor) {
+    let mut round = None;
+    for key in 0..KEYS {
+        assert!(cursor.next().unwrap(), "key {key} is missing");
+        check(&cursor, key, &mut round);
+    }
+    assert!(!cursor.next().unwrap());
+}
+
+fn backward(mut cursor: Cursor) {
+    let mut round = None;
+    for key in (0..KEYS).rev() {
+        assert!(cursor.prev().unwrap(), "key {key} is missing");
+        check(&cursor, key, &mut round);
+    }
+    assert!(!cursor.prev().unwrap());
+}
+
+fn to_and_fro(mut cursor: Cursor) {
+    let mut round = None;
+    assert!(cursor.first().unwrap());
+    for key in 1..KEYS - 1 {
+        assert!(cursor.next().unwrap() && cursor.next().unwrap());
+        check(&cursor, key + 1, &mut round);
+        assert!(cursor.prev().unwrap());
+        check(&cursor, key, &mut round);
+    }
+}
+
+fn schedule(drops: bool) {
+    let shared = Arc::new(open());
+    write(&shared, 0);
+    let readers: [fn(Cursor); 3] = [forward, backward, to_and_fro];
+    let mut threads = Vec::new();
+    for reader in readers {
+        let cursor = shared.engine.cursor(&shared.tree, CursorOptions::default()).unwrap();
+        threads.push(shuttle::thread::spawn(move || reader(cursor)));
+    }
+    let worker = Arc::clone(&shared);
+    threads.push(shuttle::thread::spawn(move || maintain(&worker, drops)));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn shuttle_cursors_show_their_snapshots_while_versions_are_taken() {
+    schedules::check_random(|| schedule(false), 300);
+}
+
+#[test]
+fn shuttle_cursors_go_on_in_a_tree_that_is_dropped() {
+    schedules::check_pct(|| schedule(true), 300, 4);
+}

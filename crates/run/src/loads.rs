@@ -1,0 +1,124 @@
+//! Reading filters and block indexes that the cache does not have: each once at a time, and never so many
+//! at once that their buffers pass a part of the memory.
+//!
+//! The filter of a large leaf has megabytes. When the cache cannot hold all of them, every reader misses; 64
+//! threads that each read one would take hundreds of megabytes that nothing has counted.
+//!
+//! ```text
+//!   miss -- is it being read? -- yes -- wait, share what the reader gets
+//!                | no
+//!                +-- room for it beside what is being read? -- no -- wait
+//!                           | yes: charged before the read, so that the cache yields first
+//!                           +-- read, keep in the cache, give the memory back
+//! ```
+//!
+//! Invariant: a load that is under way ends, also if it fails or panics; then another waiter tries.
+//! Threads: any. The lock is a leaf but for the cache's own.
+
+use std::collections::HashMap;
+
+use frondb_cache::CacheKey;
+use frondb_core::Result;
+use frondb_core::budget::{Budget, Part};
+use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
+
+use crate::reader::Cached;
+
+/// What is being read at once takes at most the memory divided by this, or is one.
+const MEMORY_DIVISOR: u64 = 16;
+
+/// See the module's head. One for all runs of an engine.
+#[derive(Default)]
+pub(crate) struct Loads {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    under_way: HashMap<CacheKey, Arc<Load>>,
+    /// Bytes that they take while they are read.
+    bytes: u64,
+}
+
+/// A load under way: set when it is over, to nothing if it failed.
+type Load = OnceLock<Option<Cached>>;
+
+/// Ends a load however it ends.
+struct Ending<'a> {
+    loads: &'a Loads,
+    key: CacheKey,
+    bytes: u64,
+    load: Arc<Load>,
+}
+
+impl Loads {
+    /// What `cached` has by now, or another thread is reading, or `read` returns. Reading takes `bytes`
+    /// of memory, charged to `part`.
+    pub(crate) fn load(
+        &self,
+        key: CacheKey,
+        (part, bytes): (Part, u64),
+        budget: &Arc<Budget>,
+        cached: impl Fn() -> Option<Cached>,
+        read: impl FnOnce() -> Result<Cached>,
+    ) -> Result<Cached> {
+        let ending = match self.begin(key, bytes, budget, &cached) {
+            Begun::Found(value) => return Ok(value),
+            Begun::Read(ending) => ending,
+        };
+        let _charged = budget.reserve(part, bytes);
+        let value = read()?;
+        // Shared before the load is over; a failure leaves it empty.
+        let _ = ending.load.set(Some(value.clone()));
+        Ok(value)
+    }
+
+    fn begin(
+        &self,
+        key: CacheKey,
+        bytes: u64,
+        budget: &Budget,
+        cached: &dyn Fn() -> Option<Cached>,
+    ) -> Begun<'_> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(load) = state.under_way.get(&key).cloned() {
+                while load.get().is_none() {
+                    self.changed.wait(&mut state);
+                }
+                if let Some(Some(value)) = load.get() {
+                    return Begun::Found(value.clone());
+                }
+                continue;
+            }
+            if let Some(value) = cached() {
+                return Begun::Found(value);
+            }
+            if state.bytes == 0 || state.bytes + bytes <= budget.total() / MEMORY_DIVISOR {
+                break;
+            }
+            self.changed.wait(&mut state);
+        }
+        let load = Arc::new(Load::new());
+        state.under_way.insert(key, Arc::clone(&load));
+        state.bytes += bytes;
+        Begun::Read(Ending { loads: self, key, bytes, load })
+    }
+}
+
+enum Begun<'a> {
+    Found(Cached),
+    Read(Ending<'a>),
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let _ = self.load.set(None);
+        let mut state = self.loads.state.lock();
+        state.under_way.remove(&self.key);
+        state.bytes -= self.bytes;
+        drop(state);
+        self.loads.changed.notify_all();
+    }
+}
