@@ -9,20 +9,50 @@ const VARIABLES: &[&str] =
     &["WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK"];
 
 /// Workloads of a MariaDB server.
-const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench"];
+const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory"];
+
+/// Whether the memory option is kept: of the library, and of a server.
+const MEMORY: &str = "memory";
 
 /// Builds and runs the benchmark with the variables that are given.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, VARIABLES)?;
     let workload = given.iter().find(|(name, _)| *name == "WORKLOAD").map(|(_, value)| *value);
-    let mut cmd = match workload {
+    let cmd = match workload {
+        Some(MEMORY) => return memory(&given),
         Some(workload) if SQL.contains(&workload) => sql(workload)?,
         _ => peers()?,
     };
+    with(cmd, &given).run()
+}
+
+fn with(mut cmd: Cmd, given: &[(&str, &str)]) -> Cmd {
     for (name, value) in given {
         cmd = cmd.arg(&format!("--{}", name.to_lowercase())).arg(value);
     }
-    cmd.run()
+    cmd
+}
+
+/// The library's cases, then a server with 200 connections if one is installed; its JSON goes beside the other.
+fn memory(given: &[(&str, &str)]) -> Result {
+    let alone = Cmd::new("cargo", "run --release --package frondb-bench -- bench").dir(caller()?);
+    let library = with(alone, given).run();
+    if !install::on_path("mariadbd") && !Path::new("/usr/sbin/mariadbd").exists() {
+        println!(
+            "no MariaDB server is installed: `make plugin` installs one, for the case of 200 connections"
+        );
+        return library;
+    }
+    let mut server = sql("sql-memory")?.arg("--workload").arg("sql-memory");
+    server = server.arg("--engines").arg("frondb");
+    for (name, value) in given {
+        server = match *name {
+            "DIR" => server.arg("--dir").arg(value),
+            "JSON" => server.arg("--json").arg(&format!("{value}.sql.json")),
+            _ => server,
+        };
+    }
+    library.and(server.run())
 }
 
 fn peers() -> Result<Cmd> {

@@ -18,10 +18,10 @@ pub(crate) struct Args {
     /// Engines, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "frondb,innodb,myrocks")]
     pub(crate) engines: Vec<Contender>,
-    /// Rows (if not given: 5M, of sysbench 1M)
+    /// Rows (if not given: 5M, of sysbench and sql-memory 1M)
     #[arg(long, value_parser = size::rows)]
     pub(crate) rows: Option<u64>,
-    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB)
+    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB, of sql-memory 200MiB)
     #[arg(long, value_parser = size::memory)]
     pub(crate) memory: Option<u64>,
     /// Where to write the report as JSON
@@ -62,6 +62,8 @@ pub(crate) enum Workload {
     SqlDeleteLeft,
     /// Four tests of sysbench
     Sysbench,
+    /// Whether the engine keeps to its memory with 200 connections
+    SqlMemory,
 }
 
 impl Workload {
@@ -71,6 +73,7 @@ impl Workload {
             Self::SqlIibench => "sql-iibench",
             Self::SqlDeleteLeft => "sql-delete-left",
             Self::Sysbench => "sysbench",
+            Self::SqlMemory => "sql-memory",
         }
     }
 }
@@ -87,13 +90,20 @@ pub(crate) enum Disk {
 impl Args {
     /// Rows of the workload.
     pub(crate) fn rows(&self) -> u64 {
-        let usual = if self.workload == Workload::Sysbench { 1_000_000 } else { 5_000_000 };
+        let usual = match self.workload {
+            Workload::Sysbench | Workload::SqlMemory => 1_000_000,
+            _ => 5_000_000,
+        };
         self.rows.unwrap_or(usual)
     }
 
     /// Bytes of memory of an engine.
     pub(crate) fn memory(&self) -> u64 {
-        let usual = if self.workload == Workload::Sysbench { 1 << 30 } else { 128 << 20 };
+        let usual = match self.workload {
+            Workload::Sysbench => 1 << 30,
+            Workload::SqlMemory => 200 << 20,
+            _ => 128 << 20,
+        };
         self.memory.unwrap_or(usual)
     }
 

@@ -18,6 +18,7 @@ mod contender;
 mod delete_left;
 mod host;
 mod iibench;
+mod memory;
 mod reads;
 mod row;
 mod sysbench;

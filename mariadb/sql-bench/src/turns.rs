@@ -9,7 +9,7 @@ use frondb_bench::{Error, Result};
 
 use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
-use crate::{delete_left, host, iibench, sysbench};
+use crate::{delete_left, host, iibench, memory, sysbench};
 
 /// Measures and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -47,6 +47,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
             delete_left::measure(contender, args, &progress).map(|m| vec![m])
         }
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
+        Workload::SqlMemory => memory::measure(contender, args, &progress).map(|m| vec![m]),
     };
     let mut all = measured.unwrap_or_else(|error| {
         note(&format!("{}: {error}", contender.name()));
@@ -91,6 +92,9 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         let ours = medians.iter().position(|m| m.engine == Contender::Frondb.name());
         text.push_str(&report::table(medians, ours.unwrap_or(0)));
         figures.extend(ratios(args, medians));
+        for m in medians.iter().filter(|m| !m.figures.is_empty()) {
+            text.push_str(&format!("\n{}", report::figures(&m.engine, &m.figures)));
+        }
     }
     if !figures.is_empty() {
         text.push_str(&format!("\n{}", report::figures("frondb against", &figures)));

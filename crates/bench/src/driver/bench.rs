@@ -15,6 +15,7 @@ use crate::engine::EngineKind;
 use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
+use crate::workload::memory::ROWS as MEMORY_ROWS;
 use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 
 /// Our own directory below the one that was named: it is emptied without asking.
@@ -36,7 +37,9 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
         Workload::Merge => vec![&KERNEL],
         // Transactions are FronDB's alone. What the others' syncs cost is asked for by name: this one is about our own log.
-        Workload::Fsync | Workload::Txn if args.engines.is_none() => registry.select("frondb")?,
+        Workload::Fsync | Workload::Txn | Workload::Memory if args.engines.is_none() => {
+            registry.select("frondb")?
+        }
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
     };
     prepare_dir(&args.dir)?;
@@ -47,7 +50,8 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         note("warning: this is a debug build; its figures mean nothing");
     }
     // The merge kernel works in memory, on as much as it takes.
-    let limited = !args.no_cgroup && args.workload != Workload::Merge;
+    // What `memory` is about a cgroup would hide.
+    let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
     let limit = limited.then_some(args.memory / 2 * 3);
     let variants = args.workload.variants(args.codec);
     if args.print_orders {
@@ -56,9 +60,15 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let mut results = Vec::new();
     for variant in &variants {
         let medians = measure_variant(args, variant, &kinds, limit)?;
-        show(registry, &medians)?;
+        if args.workload != Workload::Memory {
+            show(registry, &medians)?;
+        }
         check_answers(&medians)?;
         results.extend(medians);
+    }
+    if args.workload == Workload::Memory {
+        let figures = results.iter().flat_map(|result| result.figures.clone());
+        print(&report::figures("memory", &figures.collect::<Vec<_>>()))?;
     }
     print_settings(args, &results)?;
     if let Some(path) = &args.json {
@@ -95,7 +105,8 @@ fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Resul
 
 /// How often each engine is measured.
 fn rounds(args: &BenchArgs) -> u64 {
-    args.rounds.unwrap_or(if args.workload == Workload::Txn { 1 } else { 3 })
+    let once = matches!(args.workload, Workload::Txn | Workload::Memory);
+    args.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
 /// The medians of all engines that have what the variant needs.
@@ -137,7 +148,11 @@ fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
         variant: variant.clone(),
-        rows: args.rows.unwrap_or(if args.workload == Workload::Txn { TXN_ROWS } else { ROWS }),
+        rows: args.rows.unwrap_or(match args.workload {
+            Workload::Txn => TXN_ROWS,
+            Workload::Memory => MEMORY_ROWS,
+            _ => ROWS,
+        }),
         batch_rows: args.batch,
         memory_bytes: args.memory,
         seed: args.seed,
@@ -206,13 +221,13 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
 
 fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
     let mut text = format!("medians of {} rounds, seed {}", rounds(args), args.seed);
-    if args.workload != Workload::Merge {
+    if !matches!(args.workload, Workload::Merge | Workload::Memory) {
         let held = if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" };
         text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
     }
     if !matches!(
         args.workload,
-        Workload::Merge | Workload::Durable | Workload::Fsync | Workload::Txn
+        Workload::Merge | Workload::Durable | Workload::Fsync | Workload::Txn | Workload::Memory
     ) {
         text.push_str(&format!(", {} rows a commit", args.batch));
     }

@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::{
-    Spec, Workload, delete_left, durable, fsync, iibench, logs, merge, mixed, overwrite, txn,
+    Spec, Workload, delete_left, durable, fsync, iibench, logs, memory, merge, mixed, overwrite,
+    txn,
 };
 use crate::driver::Progress;
 use crate::engine::{Engine, EngineKind};
@@ -29,6 +30,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
     match spec.workload {
         Workload::Merge => return merge::run(spec),
         Workload::Txn => return txn::run(spec, &progress),
+        Workload::Memory => return memory::run(spec, &progress),
         _ => {}
     }
     let options = spec.engine_options();
@@ -56,7 +58,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
         // Answered above: they open none, or more than one.
-        Workload::Txn | Workload::Merge => {}
+        Workload::Txn | Workload::Memory | Workload::Merge => {}
     }
     let mut measurement = bench.measurement;
     measurement.rss_peak_bytes = Some(process::resident_peak_bytes()?);

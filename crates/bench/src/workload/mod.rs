@@ -10,6 +10,7 @@
 //! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
 //! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
+//! | memory      | cases that could hold more memory than the option | resident memory beside the option |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
 //! A [`Spec`] says everything that a child needs to know; a workload gets it with the open engine
@@ -22,6 +23,7 @@ mod fsync;
 mod iibench;
 mod load;
 mod logs;
+pub(crate) mod memory;
 mod merge;
 mod mixed;
 mod overwrite;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::memory;
 use crate::engine::{Codec, Durability, EngineOptions, TreeSpec};
 use crate::rows::{LOG_TREES, TABLE_TREES};
 
@@ -28,6 +29,8 @@ pub enum Workload {
     Fsync,
     /// What transactions cost beside batches
     Txn,
+    /// Whether the memory option is kept
+    Memory,
     /// The merge kernel, in memory
     Merge,
 }
@@ -63,6 +66,7 @@ impl Workload {
             Self::Durable => "durable",
             Self::Fsync => "fsync",
             Self::Txn => "txn",
+            Self::Memory => "memory",
             Self::Merge => "merge",
         }
     }
@@ -106,6 +110,9 @@ impl Workload {
                 };
                 std::iter::once(fit).chain([1, 4, 16, 64].map(beside)).collect()
             }
+            Self::Memory => memory::names()
+                .map(|name| Variant { name: name.to_owned(), ..plain.clone() })
+                .collect(),
             _ => vec![plain],
         }
     }
@@ -116,7 +123,7 @@ impl Workload {
         match self {
             Self::Logs => LOG_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
-            Self::Txn | Self::Merge => Vec::new(),
+            Self::Txn | Self::Memory | Self::Merge => Vec::new(),
             _ => TABLE_TREES.to_vec(),
         }
     }
