@@ -1,5 +1,7 @@
 //! The harness itself: a server comes up with the plugin, is killed, and has its rows afterwards.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use frondb_mariadb_harness::{Error, Options, Server};
 
 fn folder(name: &str) -> std::path::PathBuf {
