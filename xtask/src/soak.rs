@@ -3,7 +3,7 @@
 //!
 //! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies the counts of
 //! `make test`, `SEED=` is the first seed of each. The differential test against InnoDB goes by the clock:
-//! `MINUTES=`, and 0 leaves out what needs a server.
+//! `MINUTES=`, with two connections for a quarter of that, and 0 leaves out what needs a server.
 //!
 //! Every test prints its seed, and a failure says how to replay it. docs/reliability.md has what the last soak
 //! covered and found.
@@ -74,6 +74,10 @@ pub(crate) fn run(args: &[String]) -> Result {
         summary.tests("differential", || {
             let minutes = minutes.to_string();
             on_servers("differential", &[("MINUTES", &minutes), ("SEED", &seed.to_string())])
+        });
+        summary.tests("two connections", || {
+            let minutes = minutes.div_ceil(4).to_string();
+            on_servers("duet", &[("MINUTES", &minutes), ("SEED", &seed.to_string())])
         });
         summary.tests("servers killed", || {
             let times = times.to_string();

@@ -18,12 +18,14 @@
 //! | [`audit`] | looks at whole tables |
 //! | [`pair`], [`compare`] | both engines, and what must be alike |
 //! | [`shrink`] | few statements out of many |
+//! | [`duet`] | the same with two connections, on tables of its own |
 
 mod audit;
 mod catalog;
 mod change;
 mod compare;
 mod define;
+pub mod duet;
 mod kind;
 mod pair;
 mod read;

@@ -25,7 +25,8 @@ pub(super) fn difference(
     }
 }
 
-fn outcome(outcome: &Result<Reply>) -> String {
+/// An outcome for people.
+pub(super) fn outcome(outcome: &Result<Reply>) -> String {
     match outcome {
         Ok(reply) => format!("ok, {} rows, {} affected", reply.rows.len(), reply.affected),
         Err(error) => error.to_string(),
@@ -116,7 +117,8 @@ fn is_engine(word: &str) -> bool {
     ["InnoDB", "FronDB"].contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
-fn shown(row: Option<&Vec<Value>>) -> String {
+/// A row for people.
+pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     let Some(row) = row else { return "(no row)".to_owned() };
     let value = |value: &Value| match value {
         None => "NULL".to_owned(),

@@ -1,0 +1,229 @@
+//! Two connections with transactions of their own, statement by statement in one order, on FronDB and on InnoDB: what
+//! each reads by any key after it has written what the other one has changed behind its snapshot.
+//!
+//! No statement waits: where it would have to, it fails. Which locks keep whom waiting is each engine's business, so a
+//! statement that either engine refuses for a lock is undone on the other one, and is as if it had not been. Rows,
+//! counts and all other errors must be alike.
+//!
+//! | module | |
+//! |---|---|
+//! | [`shape`] | the table: a primary key or none, and keys drawn for it |
+//! | [`step`] | statements for it |
+
+mod shape;
+mod step;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use frondb_core::prng::Prng;
+
+use self::shape::Shape;
+use self::step::{Act, Step};
+use super::compare::{is_lost, outcome, shown};
+use crate::client::Client;
+use crate::error::{Error, Result, harness};
+use crate::reply::{Reply, Value};
+use crate::server::Server;
+
+const ENGINES: [&str; 2] = ["FronDB", "InnoDB"];
+/// Steps on one table; few, so that what led to a failure is short.
+const ROUND: u64 = 120;
+/// How long a search for fewer steps may take.
+const SHRINKING: Duration = Duration::from_secs(60);
+/// "Lock wait timeout exceeded" and "Deadlock found".
+const TIMEOUT: u16 = 1205;
+const DEADLOCK: u16 = 1213;
+
+/// How much was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Statements that did the same on both engines.
+    pub alike: u64,
+    /// Statements that an engine refused for a lock.
+    pub refused: u64,
+    /// Rows that reads have shown.
+    pub rows: u64,
+}
+
+/// Runs so many steps from a seed. An error is a difference, and says where its steps are.
+pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Report> {
+    let mut random = Prng::new(seed);
+    let mut report = Report::default();
+    for _ in 0..steps.div_ceil(ROUND) {
+        let shape = Shape::draw(&mut random);
+        let steps: Vec<Step> = step::round(&mut random, &shape, ROUND);
+        let Some((at, what)) = play(server, &shape, &steps, &mut report)? else { continue };
+        let kept = shrink(server, &shape, steps[..=at].to_vec());
+        let file = replays.join(format!("duet-{seed}.sql"));
+        std::fs::write(&file, text(&shape, &kept)).map_err(|e| harness(file.display(), e))?;
+        let (last, file) = (&steps[at].sql, file.display());
+        return Err(Error::Harness(format!("seed {seed}: {what}\nin: {last}\nsteps: {file}")));
+    }
+    Ok(report)
+}
+
+/// Plays steps on both engines, on a new table; where they differ first, and in what.
+fn play(
+    server: &Server,
+    shape: &Shape,
+    steps: &[Step],
+    report: &mut Report,
+) -> Result<Option<(usize, String)>> {
+    let mut sides = [Side::new(server, shape, 0)?, Side::new(server, shape, 1)?];
+    for (i, step) in steps.iter().enumerate() {
+        if let Some(what) = both(&mut sides, step, report)? {
+            return Ok(Some((i, what)));
+        }
+    }
+    Ok(None)
+}
+
+/// A step on both engines: how they differ.
+fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
+    let [ours, theirs] = sides;
+    let (a, b) = (ours.run(step)?, theirs.run(step)?);
+    for (reply, engine) in [&a, &b].into_iter().zip(ENGINES) {
+        if is_lost(reply) {
+            return Ok(Some(format!("{engine}: {}", outcome(reply))));
+        }
+    }
+    let codes = [&a, &b].map(|reply| reply.as_ref().err().and_then(Error::code));
+    let refuses = |code: Option<u16>| matches!(code, Some(TIMEOUT | DEADLOCK));
+    if codes.into_iter().any(refuses) {
+        report.refused += 1;
+        let gone = codes.contains(&Some(DEADLOCK));
+        sides.iter_mut().try_for_each(|side| side.undo(step, gone))?;
+        return Ok(None);
+    }
+    sides.iter_mut().try_for_each(|side| side.finish(step))?;
+    let (a, b) = match (a, b) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(_), Err(_)) if codes[0] == codes[1] => return Ok(None),
+        (a, b) => return Ok(Some(format!("FronDB: {}\nInnoDB: {}", outcome(&a), outcome(&b)))),
+    };
+    report.alike += 1;
+    report.rows += a.rows.len() as u64;
+    Ok(replies(&a, &b))
+}
+
+fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
+    // What CHECK TABLE says of a table begins with the database's name.
+    let is_check = ours.columns.iter().any(|column| column.name == "Msg_text");
+    let sorted = |reply: &Reply| {
+        let mut rows = reply.rows.clone();
+        rows.iter_mut().filter(|_| is_check).for_each(|row| drop(row.remove(0)));
+        rows.sort();
+        rows
+    };
+    let (a, b) = (sorted(ours), sorted(theirs));
+    if a == b && ours.affected == theirs.affected {
+        return None;
+    }
+    let only = |all: &[Vec<Value>], of: &[Vec<Value>]| {
+        // A row that is there twice on one side only differs, too.
+        let times = |rows: &[Vec<Value>], row: &Vec<Value>| {
+            rows.iter().filter(|&other| other == row).count()
+        };
+        let rows = all.iter().filter(|row| times(all, row) > times(of, row));
+        rows.map(|row| shown(Some(row))).collect::<Vec<_>>().join("; ")
+    };
+    Some(format!(
+        "FronDB: {} affected, alone: {}\nInnoDB: {} affected, alone: {}",
+        ours.affected,
+        only(&a, &b),
+        theirs.affected,
+        only(&b, &a)
+    ))
+}
+
+/// One engine: a connection for each of the two.
+struct Side {
+    actors: [Actor; 2],
+}
+
+struct Actor {
+    client: Client,
+    is_open: bool,
+}
+
+impl Side {
+    fn new(server: &Server, shape: &Shape, engine: usize) -> Result<Self> {
+        let name = ENGINES[engine];
+        let connect = || -> Result<Actor> {
+            let mut client = server.connect_to(&format!("duet_{name}"))?;
+            client.run(["SET innodb_lock_wait_timeout = 0, frondb_lock_wait_timeout = 0"])?;
+            Ok(Actor { client, is_open: false })
+        };
+        let mut actors = [connect()?, connect()?];
+        actors[0].client.run([shape.create(name, engine == 0), shape.fill()])?;
+        Ok(Self { actors })
+    }
+
+    fn run(&mut self, step: &Step) -> Result<Result<Reply>> {
+        let actor = &mut self.actors[step.actor];
+        match step.act {
+            Act::Begin => {
+                actor.is_open = true;
+                // What is open already commits.
+                let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", step.level);
+                actor.client.run(["COMMIT", &level])?;
+            }
+            // What is to be undone needs a savepoint, and without a transaction one of its own.
+            Act::Write if actor.is_open => actor.client.run(["SAVEPOINT before_it"])?,
+            Act::Write => actor.client.run(["BEGIN"])?,
+            Act::End => actor.is_open = false,
+            Act::Read | Act::Savepoint => {}
+        }
+        Ok(actor.client.query(&step.sql))
+    }
+
+    /// The statement has done the same on both engines.
+    fn finish(&mut self, step: &Step) -> Result {
+        let actor = &mut self.actors[step.actor];
+        if step.act == Act::Write && !actor.is_open {
+            actor.client.run(["COMMIT"])?;
+        }
+        Ok(())
+    }
+
+    /// An engine has refused it. `gone`: with all that its transaction had done.
+    fn undo(&mut self, step: &Step, gone: bool) -> Result {
+        let actor = &mut self.actors[step.actor];
+        if gone || !actor.is_open {
+            actor.is_open = false;
+            return actor.client.run(["ROLLBACK"]);
+        }
+        if step.act == Act::Write {
+            actor.client.run(["ROLLBACK TO before_it"])?;
+        }
+        Ok(())
+    }
+}
+
+/// Fewer steps with which the last one still differs.
+fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
+    let begin = Instant::now();
+    let mut at = kept.len().saturating_sub(1);
+    while at > 0 && begin.elapsed() < SHRINKING {
+        at -= 1;
+        let mut fewer = kept.clone();
+        fewer.remove(at);
+        let met = play(server, shape, &fewer, &mut Report::default());
+        if matches!(met, Ok(Some((last, _))) if last + 1 == fewer.len()) {
+            kept = fewer;
+        }
+    }
+    kept
+}
+
+/// Steps to read, and to run by hand.
+fn text(shape: &Shape, steps: &[Step]) -> String {
+    let mut text = format!("{};\n{};\n", shape.create(ENGINES[0], true), shape.fill());
+    for step in steps {
+        let actor = ["a", "b"][step.actor];
+        let level = if step.act == Act::Begin { step.level } else { "" };
+        text.push_str(&format!("{};  -- {actor} {level}\n", step.sql));
+    }
+    text
+}

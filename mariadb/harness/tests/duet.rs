@@ -1,0 +1,46 @@
+//! 3,000 random steps of two transactions on FronDB and InnoDB: what each sees by any key of what the other one has
+//! committed behind its snapshot, before and after it writes there itself. `SEED=` and `STATEMENTS=` run others;
+//! `MINUTES=` goes on with the next seeds for so long.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use frondb_mariadb_harness::differential::duet;
+use frondb_mariadb_harness::{Options, Server};
+
+const STEPS: u64 = 3_000;
+
+fn variable(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn two_transactions_see_what_they_see_with_innodb() {
+    let steps = variable("STATEMENTS").filter(|&steps| steps > 0).unwrap_or(STEPS);
+    let mut seed = variable("SEED").unwrap_or(1);
+    let time = Duration::from_secs(60 * variable("MINUTES").unwrap_or(0));
+    let start = Instant::now();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let options = Options::new()
+        .plugin_from_environment()
+        .set("innodb-flush-log-at-trx-commit=0")
+        .set("frondb-checkpoint-period=1")
+        .set("frondb-memory=32M");
+    let mut server = Server::start_fresh(&folder.join("duet"), options).unwrap();
+    loop {
+        println!("seed {seed}");
+        let report =
+            duet::run(&server, seed, steps, folder).unwrap_or_else(|error| panic!("{error}"));
+        println!("{report:?}");
+        // Else both could have refused nearly everything.
+        assert!(report.alike > 4 * report.refused, "seed {seed}: too many refused: {report:?}");
+        assert!(report.rows > steps, "seed {seed}: too little was read: {report:?}");
+        if start.elapsed() >= time {
+            break;
+        }
+        seed += 1;
+    }
+    server.stop().unwrap();
+}
