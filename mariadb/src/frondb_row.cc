@@ -208,6 +208,19 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   return true;
 }
 
+bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
+  // Fields are compared with what stands so many bytes behind theirs.
+  if (after != table->record[0] || before < after) return false;
+  my_ptrdiff_t offset = before - after;
+  for (Field **at = table->field; *at; at++) {
+    Field *field = *at;
+    if (!field->stored_in_db()) continue;
+    if (field->is_real_null() != field->is_real_null(offset)) return false;
+    if (!field->is_real_null() && field->cmp_binary_offset(uint(offset))) return false;
+  }
+  return true;
+}
+
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
   pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, record, to);
 }

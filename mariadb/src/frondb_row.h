@@ -49,6 +49,9 @@ void describe_bytes(const Field *field, Slot *slot);
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
 
+/** Whether an update leaves the row as it is: two records of the table, of which the new one is record[0]. */
+bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
+
 /** Makes the image of a key of the row in `record`, of `length` bytes: key_copy(), and the bits that it takes from
     the first record whatever it is told. */
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);

@@ -307,6 +307,7 @@ class ha_frondb final : public handler {
   fron::Share *get_share(const char *path, int *error);
 
   // Rows of a table that is being made.
+  void keep_dates();
   bool can_load() const;
   int begin_load();
   int load_row(const uchar *record);

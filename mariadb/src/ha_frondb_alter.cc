@@ -20,6 +20,7 @@
 #include "frondb_error.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
+#include "frondb_txn.h"
 
 using namespace fron;
 
@@ -104,13 +105,29 @@ bool can_build(const TABLE *altered, const Alter_inplace_info *info) {
   return true;
 }
 
+/** Whether a column of dates or times is made from a column of another type. */
+bool converts_dates(const TABLE *altered, const Alter_inplace_info *info) {
+  List_iterator_fast<Create_field> columns(info->alter_info->create_list);
+  for (Field **at = altered->field; *at; at++) {
+    const Create_field *column = columns++;
+    if (!column) return true;
+    bool is_of_time = (*at)->cmp_type() == TIME_RESULT;
+    if (is_of_time && column->field && !(*at)->eq_def(column->field)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 // --- What can be done ---
 
 enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) {
   // Who asked for ALGORITHM=INPLACE or LOCK=NONE is told why not.
-  if ((info->unsupported_reason = why_copied(altered, info))) return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  if ((info->unsupported_reason = why_copied(altered, info))) {
+    Connection *connection = Connection::of(ha_thd());
+    if (connection) connection->copies_dates = converts_dates(altered, info) ? 0 : ha_thd()->query_id;
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
   return info->handler_flags & OF_ADDED_INDEX ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;
 }
 

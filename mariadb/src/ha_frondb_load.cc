@@ -35,6 +35,16 @@ int32_t tell_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
 
 }  // namespace
 
+/** Rows are about to be copied to this table. The session's mode is for dates that it writes: those that are stored, by
+    a session with another mode, move as they are, as where InnoDB does not copy. The server restores the mode after
+    the copy (copy_data_between_tables()). */
+void ha_frondb::keep_dates() {
+  THD *thd = ha_thd();
+  const Connection *connection = Connection::find(thd);
+  if (connection && connection->copies_dates == thd->query_id)
+    thd->variables.sql_mode &= ~(MODE_NO_ZERO_DATE | MODE_NO_ZERO_IN_DATE);
+}
+
 void ha_frondb::start_bulk_insert(ha_rows, uint) { is_bulk_ = true; }
 
 int ha_frondb::end_bulk_insert() {

@@ -140,6 +140,7 @@ int ha_frondb::extra(enum ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD: key_read_ = true; break;
     case HA_EXTRA_NO_KEYREAD: key_read_ = false; break;
+    case HA_EXTRA_PREPARE_FOR_ALTER_TABLE: keep_dates(); break;
     case HA_EXTRA_BEGIN_COPY: is_copy_ = can_load(); break;
     case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
     case HA_EXTRA_ABORT_COPY: give_up_load(); break;

@@ -15,6 +15,16 @@
 
 using namespace fron;
 
+namespace {
+
+/** Whether the server does not compare the rows of an update before it asks for it. */
+bool leaves_comparing(MYSQL_THD thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_REPLACE || command == SQLCOM_REPLACE_SELECT || command == SQLCOM_LOAD;
+}
+
+}  // namespace
+
 // --- Keys ---
 
 uint ha_frondb::tree_of(uint index) const {
@@ -142,6 +152,8 @@ int ha_frondb::insert_row(const uchar *record) {
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (is_sequence()) return guarded([&] { return write_sequence(after); });
+  // For UPDATE the server has compared them; REPLACE leaves it to the engine, and counts what it is told.
+  if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = guarded([&] { return whole([&] { return change_row(before, after); }); });
   if (error) return error;
   count(0);

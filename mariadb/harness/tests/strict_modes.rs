@@ -1,0 +1,195 @@
+//! Statements whose counts and errors applications see, on FronDB and on InnoDB: REPLACE and its like by the rows that
+//! they report, and copies of tables with dates that a strict session could not write.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use frondb_mariadb_harness::{Client, Error, Options, Server};
+
+fn server(name: &str) -> (Server, Client) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = Options::new().plugin_from_environment();
+    let server = Server::start_fresh(&folder, options).unwrap();
+    let client = server.connect_to("test").unwrap();
+    (server, client)
+}
+
+/// What came of a statement, in words.
+fn outcome(client: &mut Client, sql: &str) -> String {
+    match client.query(sql) {
+        Ok(reply) => {
+            let rows: Vec<String> = reply
+                .rows
+                .iter()
+                .flatten()
+                .map(|value| String::from_utf8_lossy(value.as_deref().unwrap_or(b"NULL")).into())
+                .collect();
+            format!(
+                "{} affected, {} warnings, {} [{}]",
+                reply.affected,
+                reply.warnings,
+                reply.info,
+                rows.join(" ")
+            )
+        }
+        Err(Error::Server { code, message, .. }) => format!("{code}: {message}"),
+        Err(error) => panic!("{sql}: {error}"),
+    }
+}
+
+/// Runs a statement with `{t}` for the table of each engine; what came of it must be the same.
+fn same(client: &mut Client, sql: &str) -> String {
+    let ours = outcome(client, &sql.replace("{t}", "ours"));
+    let theirs = outcome(client, &sql.replace("{t}", "theirs")).replace("theirs", "ours");
+    assert_eq!(ours, theirs, "{sql}");
+    ours
+}
+
+fn is_error(outcome: &str) -> bool {
+    outcome.split_once(':').is_some_and(|(code, _)| code.parse::<u16>().is_ok())
+}
+
+fn make(client: &mut Client, definition: &str) {
+    for (table, engine) in [("ours", "FronDB"), ("theirs", "InnoDB")] {
+        client.run([format!("DROP TABLE IF EXISTS {table}")]).unwrap();
+        client.run([format!("CREATE TABLE {table} ({definition}) ENGINE={engine}")]).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn replace_and_its_like_count_rows_as_innodb_does() {
+    let (mut server, mut client) = server("strict-counts");
+    let file = server.data().join("test/rows.csv");
+    std::fs::write(&file, "1,x,2,2.5,text\n2,y,\\N,\\N,\\N\n").unwrap();
+    for keys in ["", ", KEY (c)", ", UNIQUE KEY (b)", ", UNIQUE KEY (b), KEY (d, c)"] {
+        for columns in [
+            "c INT, d DECIMAL(5,2), e TEXT",
+            "c BIT(3), d DOUBLE, e BLOB, f INT AS (a + 1) VIRTUAL, g INT AS (a) STORED",
+        ] {
+            make(&mut client, &format!("a INT PRIMARY KEY, b CHAR(3) NOT NULL, {columns}{keys}"));
+            let names = "(a, b, c, d, e)";
+            for values in [
+                "(1, 'x', 2, 2.5, 'text')",
+                "(1, 'x', 2, 2.5, 'text')",
+                "(1, 'X', 2, 2.5, 'text')",
+                "(1, 'X', 2, 2.5, 'texts')",
+                "(1, 'X', 2, 2.5, NULL)",
+                "(1, 'X', 2, 2.5, NULL)",
+                "(1, 'X', 2, 2.5, '')",
+                "(1, 'X', 3, 2.5, ''), (1, 'X', 3, 2.5, '')",
+                "(2, 'y', NULL, NULL, NULL), (1, 'X', 3, 2.5, '')",
+                "(3, 'y', 0, 0, 'other')",
+            ] {
+                same(&mut client, &format!("REPLACE INTO {{t}} {names} VALUES {values}"));
+                let update = format!(
+                    "INSERT INTO {{t}} {names} VALUES {values} ON DUPLICATE KEY UPDATE e = VALUES(e)"
+                );
+                same(&mut client, &update);
+                same(&mut client, "SELECT * FROM {t} ORDER BY a");
+            }
+            same(
+                &mut client,
+                &format!("REPLACE INTO {{t}} {names} SELECT a, b, c, d, e FROM theirs"),
+            );
+            for _ in 0..2 {
+                let load = format!(
+                    "LOAD DATA INFILE '{}' REPLACE INTO TABLE {{t}} FIELDS TERMINATED BY ',' {names}",
+                    file.display()
+                );
+                same(&mut client, &load);
+            }
+            same(&mut client, "UPDATE {t} SET e = e");
+            same(&mut client, "SELECT * FROM {t} ORDER BY a");
+        }
+    }
+    make(
+        &mut client,
+        "a INT PRIMARY KEY, b INT, t TIMESTAMP(6) DEFAULT '2020-01-01' ON UPDATE CURRENT_TIMESTAMP(6)",
+    );
+    for _ in 0..2 {
+        same(&mut client, "REPLACE INTO {t} (a, b) VALUES (1, 1)");
+    }
+    server.stop().unwrap();
+}
+
+/// Changes that InnoDB makes without a copy, or that convert dates: both engines answer alike.
+const ALIKE: [&str; 14] = [
+    "OPTIMIZE TABLE {t}",
+    "ALTER TABLE {t} FORCE",
+    "ALTER TABLE {t} ENGINE = {e}",
+    "ALTER TABLE {t} ADD PRIMARY KEY (b)",
+    "ALTER TABLE {t} DROP KEY d, DROP COLUMN g, DROP COLUMN d",
+    "ALTER TABLE {t} ADD COLUMN z INT DEFAULT 7, ADD KEY (n)",
+    "ALTER TABLE {t} ADD COLUMN z INT FIRST",
+    "ALTER TABLE {t} MODIFY i TIME FIRST",
+    "ALTER TABLE {t} ADD KEY (t, s)",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT '0000-00-00'",
+    "ALTER TABLE {t} ADD COLUMN z DATE NOT NULL",
+    "ALTER TABLE {t} MODIFY t DATE NOT NULL",
+    "ALTER TABLE {t} MODIFY d DATETIME",
+    "ALTER TABLE {t} MODIFY n DATE",
+];
+/// Changes that InnoDB copies the table for, and refuses for a date in a column that it does not change. FronDB keeps
+/// the date.
+const LENIENT: [&str; 2] =
+    ["ALTER TABLE {t} MODIFY y YEAR NOT NULL", "ALTER TABLE {t} MODIFY b BIGINT NOT NULL"];
+
+/// A session that writes dates as they come, and one that is as strict as can be.
+const LAX: &str = "SET sql_mode = 'ALLOW_INVALID_DATES'";
+const STRICT: &str = "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'";
+const ER_TRUNCATED_WRONG_VALUE: &str = "1292";
+
+/// Makes tables with dates of all kinds.
+fn make_with_dates(client: &mut Client) {
+    client.run([LAX]).unwrap();
+    let definition = "a INT, b INT NOT NULL, d DATE, t DATETIME(3) NOT NULL, s TIMESTAMP(2) NOT NULL DEFAULT NOW(2), \
+                      y YEAR, i TIME, n VARCHAR(300), g DATE AS (d) STORED, KEY (a), KEY (d)";
+    make(client, definition);
+    let zero = "'0000-00-00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', 0, '0:0', '0000-00-00'";
+    let wrong = "'2023-02-31', '2023-00-01 10:11:12.123', '2023-02-03 04:05:06.78', 2023, '1:2', '2023-02-30'";
+    let values = format!("(1, 1, {zero}), (2, 2, {wrong})");
+    same(client, &format!("INSERT INTO {{t}} (a, b, d, t, s, y, i, n) VALUES {values}"));
+}
+
+/// Runs an ALTER on both tables in a strict session; what came of it.
+fn alter_both(client: &mut Client, alter: &str) -> [String; 2] {
+    client.run([STRICT]).unwrap();
+    let done = [("ours", "FronDB"), ("theirs", "InnoDB")].map(|(table, engine)| {
+        let sql = alter.replace("{t}", table).replace("{e}", engine);
+        outcome(client, &sql).replace("theirs", "ours")
+    });
+    // The mode of the session is what it was.
+    let mode = client.value("SELECT @@sql_mode").unwrap();
+    assert!(mode.contains("NO_ZERO_DATE") && mode.contains("NO_ZERO_IN_DATE"), "{alter}: {mode}");
+    client.run([LAX]).unwrap();
+    done
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn dates_that_are_stored_do_not_keep_a_table_from_being_copied() {
+    let (mut server, mut client) = server("strict-dates");
+    for alter in ALIKE {
+        make_with_dates(&mut client);
+        let [ours, theirs] = alter_both(&mut client, alter);
+        // OPTIMIZE answers with rows, also when it fails.
+        let answers = alter.starts_with("OPTIMIZE");
+        assert!(!answers || ours.ends_with("status OK]"), "{ours}");
+        // How many rows were copied is each engine's own; an error is not.
+        if is_error(&ours) || is_error(&theirs) {
+            assert_eq!(ours, theirs, "{alter}");
+        }
+        same(&mut client, "SELECT * FROM {t} ORDER BY a");
+    }
+    for alter in LENIENT {
+        make_with_dates(&mut client);
+        let before = outcome(&mut client, "SELECT * FROM ours ORDER BY a");
+        let [ours, theirs] = alter_both(&mut client, alter);
+        assert!(!is_error(&ours), "{alter}: {ours}");
+        assert!(theirs.starts_with(ER_TRUNCATED_WRONG_VALUE), "{alter}: {theirs}");
+        assert_eq!(outcome(&mut client, "SELECT * FROM ours ORDER BY a"), before, "{alter}");
+    }
+    server.stop().unwrap();
+}
