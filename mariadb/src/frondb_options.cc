@@ -7,6 +7,10 @@
 #include <mysql/plugin.h>
 #include <sql_class.h>
 
+#include <utility>
+
+#include "frondb_txn.h"
+
 namespace fron {
 namespace {
 
@@ -47,6 +51,7 @@ ha_create_table_option table_option_list[] = {
     HA_TOPTION_SYSVAR("COMPRESSION", compression, default_compression),
     HA_TOPTION_SYSVAR("BLOCK_SIZE", block_size, default_block_size),
     HA_TOPTION_SYSVAR("FANOUT", fanout, default_fanout),
+    HA_TOPTION_ENUM("ENCRYPTED", encrypted, "DEFAULT,YES,NO", 0),
     HA_TOPTION_END};
 
 ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clustering, 0), HA_IOPTION_END};
@@ -68,6 +73,23 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   if (Error error = frondb_tree_options_set_block_bytes(options->get(), uint32_t(table->block_size)))
     return error;
   return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
+}
+
+bool asks_for_encryption(const TABLE_SHARE *share) {
+  constexpr uint YES = 1;
+  return share->option_struct && share->option_struct->encrypted == YES;
+}
+
+void warn_of_row_format(MYSQL_THD thd, const HA_CREATE_INFO *info) {
+  // A row format that a definition keeps from before was warned of when it was given, or its engine was another.
+  bool is_asked_for = info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_ENGINE);
+  if (info->row_type != ROW_TYPE_COMPRESSED || !is_asked_for) return;
+  Connection *connection = Connection::of(thd);
+  // Each partition is a table.
+  if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
+  push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
+               "FronDB ignores ROW_FORMAT=COMPRESSED: COMPRESSION='...' says how a table is compressed, and "
+               "frondb_default_compression where that is not given");
 }
 
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {

@@ -6,6 +6,7 @@
      COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression
      BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
      FANOUT=n            children of an inner node               frondb_default_fanout
+     ENCRYPTED=NO        for definitions of other engines; YES is refused
      CLUSTERING=YES      of an index: its entries hold the row */
 
 #ifndef FRONDB_OPTIONS_H
@@ -21,6 +22,7 @@ struct ha_table_option_struct {
   uint compression;
   ulonglong block_size;
   ulonglong fanout;
+  uint encrypted;
 };
 
 struct ha_index_option_struct {
@@ -43,6 +45,12 @@ bool is_clustering(const KEY &key);
 
 /** Options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
+
+/** Whether the table is to be encrypted, which FronDB does not do. */
+bool asks_for_encryption(const TABLE_SHARE *share);
+
+/** Warns, once a statement, that ROW_FORMAT=COMPRESSED compresses nothing. */
+void warn_of_row_format(MYSQL_THD thd, const HA_CREATE_INFO *info);
 
 /** Whether trees made with the options of one are as good as those of the other. */
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);

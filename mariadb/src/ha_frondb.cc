@@ -13,6 +13,7 @@
 #include "frondb_error.h"
 #include "frondb_exchange.h"
 #include "frondb_foreign.h"
+#include "frondb_galera.h"
 #include "frondb_hton.h"
 #include "frondb_options.h"
 #include "frondb_prepared_writes.h"
@@ -215,6 +216,12 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
     return HA_WRONG_CREATE_OPTION;
   }
+  if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
+  if (asks_for_encryption(form->s)) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
+    return HA_WRONG_CREATE_OPTION;
+  }
+  warn_of_row_format(ha_thd(), info);
   // No table has files of its own.
   warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");
   warn_of_directory(ha_thd(), info->index_file_name, "INDEX DIRECTORY");

@@ -155,6 +155,8 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
     return "AUTO_INCREMENT would become lower";
+  // A copy makes the table, and says no.
+  if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
   if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE removes rows";
   return can_build(altered, info) ? nullptr : "an index of a virtual column";
@@ -173,6 +175,7 @@ bool ha_frondb::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *
 }
 
 int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
+  warn_of_row_format(ha_thd(), info->create_info);
   auto alteration = new Alteration(share_);
   if (!alteration) return HA_ERR_OUT_OF_MEM;
   info->handler_ctx = alteration;
