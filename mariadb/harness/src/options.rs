@@ -36,6 +36,7 @@ impl Engine {
 /// What a server is started with.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    pub(crate) defaults: Option<PathBuf>,
     pub(crate) plugin: Option<PathBuf>,
     pub(crate) loads: Vec<String>,
     pub(crate) settings: Vec<String>,
@@ -63,6 +64,23 @@ impl Options {
     pub fn plugin_from_environment(self) -> Self {
         let path = std::env::var_os("FRONDB_PLUGIN");
         self.plugin(path.expect("FRONDB_PLUGIN names no ha_frondb.so; use make test-mariadb"))
+    }
+
+    /// Puts that plugin into the server's folder of plugins; an option file is to load it.
+    ///
+    /// # Panics
+    /// As [`Options::plugin_from_environment`].
+    pub fn plugin_in_folder(self) -> Self {
+        let mut options = self.plugin_from_environment();
+        options.loads.pop();
+        options
+    }
+
+    /// Reads this option file, and with it what a server has by default: without one the server reads none, and
+    /// plugins of any maturity may be loaded.
+    pub fn defaults_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.defaults = Some(path.into());
+        self
     }
 
     /// Loads another plugin of the server's own folder of plugins.
@@ -95,9 +113,20 @@ impl Options {
         self
     }
 
+    /// Where the server reads options from. It must be told so first.
+    pub(crate) fn defaults_argument(&self) -> String {
+        match &self.defaults {
+            Some(path) => format!("--defaults-file={}", path.display()),
+            None => "--no-defaults".to_owned(),
+        }
+    }
+
     /// Arguments that do not depend on where the server lies.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut all = vec!["--plugin-maturity=experimental".to_owned()];
+        let mut all = Vec::new();
+        if self.defaults.is_none() {
+            all.push("--plugin-maturity=experimental".to_owned());
+        }
         match self.port {
             None => all.push("--skip-networking".to_owned()),
             Some(port) => all.extend([format!("--port={port}"), "--bind-address=127.0.0.1".into()]),

@@ -50,7 +50,7 @@ impl Server {
         self.place.link_plugins(self.options.plugin.as_deref())?;
         let program = program()?;
         let child = Command::new(&program)
-            .arg("--no-defaults")
+            .arg(self.options.defaults_argument())
             .args(self.place.arguments()?)
             .args(self.options.arguments())
             .envs(self.options.environment.iter().map(|(name, value)| (name, value)))

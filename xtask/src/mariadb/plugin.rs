@@ -15,6 +15,7 @@ pub(crate) fn build() -> Result {
     println!("`make server` tries it. To load it into another server of the same version:");
     println!("  copy it to the server's plugin_dir, then start with");
     println!("  --plugin-load-add=ha_frondb.so --plugin-maturity=experimental");
+    println!("  (mariadb/README.md has the lines for an option file)");
     Ok(())
 }
 

@@ -1,0 +1,78 @@
+//! The lines that mariadb/README.md gives for a server of one's own, on the configuration of the distribution.
+//!
+//! The configuration is Debian's, copied from `/etc/mysql`; where files and sockets lie is this test's.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use frondb_mariadb_harness::{Options, Server};
+
+/// Where the distribution has its option files.
+const CONFIGURATION: &str = "/etc/mysql";
+/// The option file that the server reads, and which includes the others.
+const FIRST: &str = "mariadb.cnf";
+/// The folder where the README puts the recipe.
+const INCLUDED: &str = "mariadb.conf.d";
+
+/// The lines of the recipe: the first block behind its heading.
+fn recipe() -> String {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let text = fs::read_to_string(readme).unwrap();
+    let (_, rest) = text.split_once("In a server of your own").expect("the README has no recipe");
+    let block = rest.split("```").nth(1).expect("the recipe has no block");
+    block.trim_start_matches("ini").trim_start().to_owned()
+}
+
+/// A copy of the distribution's configuration with one file more; the path of its first file.
+fn configuration(folder: &Path, recipe: &str) -> PathBuf {
+    let _ = fs::remove_dir_all(folder);
+    for included in ["conf.d", INCLUDED] {
+        fs::create_dir_all(folder.join(included)).unwrap();
+        for entry in fs::read_dir(Path::new(CONFIGURATION).join(included)).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, folder.join(included).join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let first = fs::read_to_string(Path::new(CONFIGURATION).join(FIRST)).unwrap();
+    let includes = format!("!includedir {CONFIGURATION}");
+    assert!(first.contains(&includes), "{first}");
+    let here = format!("!includedir {}", folder.display());
+    fs::write(folder.join(FIRST), first.replace(&includes, &here)).unwrap();
+    fs::write(folder.join(INCLUDED).join("70-frondb.cnf"), recipe).unwrap();
+    folder.join(FIRST)
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn the_recipe_works_on_the_configuration_of_the_distribution() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipe");
+    let etc = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipe-etc");
+    let recipe = recipe();
+    let options = |recipe: &str| {
+        let defaults = configuration(&etc, recipe);
+        Options::new().plugin_in_folder().defaults_file(defaults)
+    };
+
+    // Without the line about maturity the server refuses the plugin, and FORCE the start.
+    let lines = recipe.lines().filter(|line| !line.starts_with("plugin_maturity"));
+    let without: Vec<&str> = lines.collect();
+    assert!(without.len() < recipe.lines().count(), "{recipe}");
+    let _ = fs::remove_dir_all(&folder);
+    let mut server = Server::create(&folder, options(&without.join("\n"))).unwrap();
+    server.start().unwrap_err();
+    let log = server.log().unwrap();
+    assert!(log.contains("prohibited by --plugin-maturity=gamma"), "{log}");
+
+    let mut server = Server::create(&folder, options(&recipe)).unwrap();
+    server.start().unwrap();
+    let mut client = server.connect_to("test").unwrap();
+    // Debian's own, so its files were read; the server's default is latin1.
+    assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
+    client
+        .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])
+        .unwrap();
+    assert_eq!(client.number("SELECT count(*) FROM t").unwrap(), 2);
+    server.stop().unwrap();
+}
