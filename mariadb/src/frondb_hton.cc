@@ -21,6 +21,7 @@
 #include "frondb_error.h"
 #include "frondb_information_schema.h"
 #include "frondb_log.h"
+#include "frondb_lost.h"
 #include "frondb_options.h"
 #include "frondb_prepared_writes.h"
 #include "frondb_status.h"
@@ -120,6 +121,7 @@ int signal_ddl_recovery_done(handlerton *) {
   for (const std::string &name : names)
     sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back", name.c_str(),
                       name.c_str());
+  look_for_lost_tables();
   return 0;
 }
 
@@ -165,6 +167,7 @@ int init(void *place) {
 
 int deinit(void *) {
   if (!the_db) return 0;
+  stop_looking_for_lost_tables();
   the_dictionary = Dictionary();
   Error error = frondb_db_close(the_db.get());
   if (error) sql_print_error("FronDB: closing the database: %s", error.message());

@@ -15,6 +15,7 @@
 #include "frondb_foreign.h"
 #include "frondb_galera.h"
 #include "frondb_hton.h"
+#include "frondb_lost.h"
 #include "frondb_options.h"
 #include "frondb_prepared_writes.h"
 #include "frondb_txn.h"
@@ -278,7 +279,10 @@ bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
 int ha_frondb::open(const char *path, int, uint) {
   int error = 0;
   share_ = get_share(path, &error);
-  if (!share_) return error;
+  if (!share_) {
+    if (error == HA_ERR_NO_SUCH_TABLE) explain_lost_table(Dictionary::key_of_path(path));
+    return error;
+  }
   if (Error failed = frondb_buffer_new(buffer_.out())) return ha_error(failed);
   if (Error failed = frondb_buffer_new(outdated_.out())) return ha_error(failed);
   thr_lock_data_init(&share_->lock, &lock_, nullptr);
