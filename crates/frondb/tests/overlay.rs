@@ -244,13 +244,13 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
 
 #[test]
 fn an_index_shows_what_the_rows_are() {
-    for seed in 0..40 {
+    for seed in 0..24 {
         history(seed, 0, 120);
     }
 }
 
 #[test]
 fn large_overlays_spill() {
-    let spills: Vec<u64> = (100..104).map(|seed| history(seed, 40 << 10, 250)).collect();
+    let spills: Vec<u64> = (100..102).map(|seed| history(seed, 40 << 10, 250)).collect();
     assert!(spills.iter().all(|&spills| spills > 0), "{spills:?}");
 }
