@@ -267,6 +267,7 @@ impl Shared {
 
     pub(crate) fn wait_flushed(&self) -> Result<()> {
         let mut tries = 0;
+        let mut left = self.env.all_trees();
         loop {
             self.env.check_health()?;
             if self.is_manual() {
@@ -274,8 +275,9 @@ impl Shared {
                 self.run_pending();
                 self.env.check_health()?;
             }
-            let trees = self.env.all_trees();
-            if trees.iter().all(|tree| tree.version().frozen.is_empty()) {
+            // A tree is looked at again only until its memtables are seen to be flushed: with ten
+            // thousand of them a look at all after each change would be most of the work.
+            if all_flushed(&mut left) {
                 return Ok(());
             }
             if let Some(full) = self.env.full() {
@@ -288,8 +290,7 @@ impl Shared {
             if self.is_manual() {
                 continue;
             }
-            let mut flushed = |_: &_| trees.iter().all(|tree| tree.version().frozen.is_empty());
-            self.work.wait_until(LOOK_EVERY, &mut flushed);
+            self.work.wait_until(LOOK_EVERY, &mut |_| all_flushed(&mut left));
         }
     }
 
@@ -302,6 +303,13 @@ impl Shared {
             }
         }
     }
+}
+
+/// Whether no tree has frozen memtables; forgets those that have none. The last go first, as flushes
+/// take the first ones first.
+fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
+    while left.pop_if(|tree| tree.version().frozen.is_empty()).is_some() {}
+    left.is_empty()
 }
 
 fn check_cancelled(is_cancelled: &dyn Fn() -> bool) -> Result<()> {

@@ -34,7 +34,7 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
 /// More than the edit of an install takes.
-const EDIT_BYTES: u64 = 512 << 10;
+pub(crate) const EDIT_BYTES: u64 = 512 << 10;
 
 /// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
 /// thousands of small trees should not be written again for every row that goes.
@@ -227,6 +227,7 @@ impl Shared {
     pub(crate) fn perform(&self, task: Task) {
         match task {
             Task::Flush(tree) => self.begin_flush(&tree),
+            Task::FlushGroup(trees) => self.flush_group(&trees),
             Task::Plan(tree, planned) => {
                 let key = (tree.id, planned.node);
                 let begun = self.make_room_for_edit();
@@ -311,7 +312,7 @@ impl Shared {
 
     /// Sees to it that the edit of an install finds space in the manifest: the engine would not know
     /// what is durable, and be poisoned.
-    fn make_room_for_edit(&self) -> Result<()> {
+    pub(crate) fn make_room_for_edit(&self) -> Result<()> {
         let manifest = &self.env.manifest;
         if manifest.has_reserve() {
             return Ok(());
@@ -365,7 +366,7 @@ impl Shared {
     }
 
     /// Makes an install durable, lets go of what it dropped, and plans what it touched.
-    fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
+    pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
         self.tidied.store(false, Ordering::Release);
         match installed.settle(&self.env) {
             Ok(touched) => {
@@ -381,7 +382,7 @@ impl Shared {
     }
 
     /// A job could write; if it took no reserved space, the disk is no longer full.
-    fn has_space(&self, reserved: bool) {
+    pub(crate) fn has_space(&self, reserved: bool) {
         if !reserved && self.env.full().is_some() {
             self.work.release(|| self.env.set_full(None));
             self.plan_failed();

@@ -3,6 +3,14 @@
 //! One flush a tree at a time, oldest memtable first, so that runs reach the trunk in order.
 //! Order of durability (rule 6): run data synced, then the log synced up to the memtable's last
 //! record, then the manifest edit durable, then log segments recycled.
+//!
+//! ```text
+//!   FlushJob::step ... finish --> Written --> make_durable --> install --> Installed::settle
+//!             runs written              data and log synced   edit appended    edit durable
+//! ```
+//!
+//! Memtables of a few rows go through it together ([`SMALL_BYTES`]): each step for all of a group,
+//! so that a group costs the syncs of one flush.
 
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
@@ -11,13 +19,28 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Lsn, Result, SeqNo};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Place, Surgeon};
-use frondb_trunk::job::{Job, JobInput};
+use frondb_trunk::job::{Job, JobInput, JobResult};
 
 use crate::env::Env;
 use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
 use crate::stretch::{self, Stretches};
 use crate::tree::{MemSlot, TreeCore, Version};
+
+/// A memtable of less memory than this may be flushed with others of its kind, of other trees.
+pub(crate) const SMALL_BYTES: u64 = 16 << 10;
+/// Memory of the memtables that are flushed together.
+pub(crate) const GROUP_BYTES: u64 = 1 << 20;
+/// Most trees whose memtables are flushed together.
+pub(crate) const GROUP_TREES: usize = 1024;
+
+/// Memory of the memtable that a flush of `tree` would take, if it is one to flush with others.
+pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
+    let version = tree.version();
+    let slot = version.frozen.last().filter(|slot| slot.attached().is_none())?;
+    let bytes = slot.memtable.bytes();
+    (bytes < SMALL_BYTES).then_some(bytes)
+}
 
 /// A memtable being flushed.
 pub(crate) struct FlushJob {
@@ -120,18 +143,63 @@ impl FlushJob {
         self.job.step()
     }
 
-    /// Makes the runs part of the trunk. Returns whether another memtable waits.
+    /// Makes the runs part of the trunk, when all is written.
     pub(crate) fn install(self, env: &Env) -> Result<Installed> {
-        let Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
-        let paid = job.bytes_written();
-        let result = job.finish()?;
+        let written = self.finish(env)?;
+        make_durable(env, std::slice::from_ref(&written))?;
+        written.install(env)
+    }
+
+    /// Ends the writing. Nothing is durable yet.
+    pub(crate) fn finish(self, env: &Env) -> Result<Written> {
+        let paid = self.job.bytes_written();
+        let result = self.job.finish()?;
         env.throttle.pay(result.stats.bytes_written.saturating_sub(paid), env.now());
-        let data_durable = env.runs.space.sync();
-        let log_durable = data_durable.and_then(|()| env.wal.sync_to(slot.last_lsn()));
-        if let Err(error) = log_durable {
-            discard(&result.made);
-            return Err(error);
-        }
+        Ok(Written {
+            tree: self.tree,
+            slot: self.slot,
+            result,
+            deletes: self.deletes,
+            keep_hidden: self.keep_hidden,
+            raw_bytes: self.raw_bytes,
+            leaf_target: self.leaf_target,
+            reserved: self.reserved,
+        })
+    }
+}
+
+/// A memtable whose runs are written.
+pub(crate) struct Written {
+    pub(crate) tree: Arc<TreeCore>,
+    slot: Arc<MemSlot>,
+    result: JobResult,
+    deletes: RangeDeletes,
+    keep_hidden: Option<SeqNo>,
+    raw_bytes: u64,
+    leaf_target: u64,
+    /// It uses the space kept for a full disk.
+    pub(crate) reserved: bool,
+}
+
+/// Makes durable what was written, and the log up to the last record that it holds a part of.
+///
+/// # Errors
+/// None of it may be installed; its runs are given back.
+pub(crate) fn make_durable(env: &Env, written: &[Written]) -> Result<()> {
+    let last = written.iter().map(|written| written.slot.last_lsn()).max().unwrap_or(Lsn(0));
+    let synced = env.runs.space.sync().and_then(|()| env.wal.sync_to(last));
+    synced.inspect_err(|_| written.iter().for_each(Written::discard))
+}
+
+impl Written {
+    /// Gives the runs back.
+    pub(crate) fn discard(&self) {
+        discard(&self.result.made);
+    }
+
+    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`].
+    pub(crate) fn install(self, env: &Env) -> Result<Installed> {
+        let Self { tree, slot, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let appended: u64 = result
             .made
             .iter()

@@ -24,6 +24,7 @@ mod env;
 mod estimate;
 mod files;
 mod flush;
+mod flush_group;
 pub mod format;
 mod hook;
 mod maintenance;

@@ -116,6 +116,8 @@ pub(crate) struct Installed {
     dead: Vec<Arc<Run>>,
     /// Nodes to plan anew.
     pub(crate) touched: Vec<NodeId>,
+    /// Bytes of the edit.
+    pub(crate) edit_bytes: u64,
     /// Large values that the new version does not refer to.
     orphans: Vec<Extent>,
     /// The version that was replaced, kept until the edit is durable.
@@ -124,7 +126,14 @@ pub(crate) struct Installed {
 
 impl Installed {
     pub(crate) fn nothing() -> Self {
-        Self { ticket: None, dead: Vec::new(), touched: Vec::new(), orphans: Vec::new(), old: None }
+        Self {
+            ticket: None,
+            dead: Vec::new(),
+            touched: Vec::new(),
+            edit_bytes: 0,
+            orphans: Vec::new(),
+            old: None,
+        }
     }
 
     /// Waits until the edit is durable; then what it dropped may go (rule 7), which a superblock must
@@ -392,7 +401,14 @@ pub(crate) fn commit_edit(
     if let Some(slot) = end.flushed {
         slot.count_in(&env.pinned_bytes);
     }
-    Ok(Installed { ticket: Some(ticket), dead, touched, orphans: end.orphans, old: Some(old) })
+    Ok(Installed {
+        ticket: Some(ticket),
+        dead,
+        touched,
+        edit_bytes: record.len() as u64,
+        orphans: end.orphans,
+        old: Some(old),
+    })
 }
 
 /// Counts views and returns the runs that have none left.

@@ -16,7 +16,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::{Planned, RANK_IDLE};
 
-use crate::flush::frees_space;
+use crate::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
 use crate::plans::Running;
 use crate::tree::TreeCore;
 
@@ -31,6 +31,8 @@ const LATELY_STEPS: u64 = 1024;
 pub(crate) enum Task {
     /// Flush the oldest frozen memtable of a tree.
     Flush(Arc<TreeCore>),
+    /// The same of several trees, whose oldest memtables are small: together.
+    FlushGroup(Vec<Arc<TreeCore>>),
     /// Begin what was planned for a node.
     Plan(Arc<TreeCore>, Planned),
     /// Go on with a job.
@@ -217,6 +219,14 @@ impl Work {
     pub(crate) fn end_flush_with_chores(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);
+        state.chores = true;
+        self.changed.notify_all();
+    }
+
+    /// The same of the flushes of a group.
+    pub(crate) fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
+        let mut state = self.state.lock();
+        ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
         state.chores = true;
         self.changed.notify_all();
     }
@@ -451,7 +461,10 @@ impl State {
             return None;
         }
         let task = self.pick()?;
-        self.running += 1;
+        self.running += match &task {
+            Task::FlushGroup(trees) => trees.len(),
+            _ => 1,
+        };
         Some(task)
     }
 
@@ -500,11 +513,41 @@ impl State {
         if rank == RANK_FLUSH
             && let Some(id) = self.first_flush()
         {
-            self.busy_flushes.insert(id);
-            return self.flushes.remove(&id).map(Task::Flush);
+            return self.take_flush(id);
         }
         let key = self.first_plan(rank)?;
         self.take_plan(key)
+    }
+
+    /// Takes the flush of a tree; if its memtable is small, with those of trees behind it.
+    fn take_flush(&mut self, first: TreeId) -> Option<Task> {
+        let mut group = Vec::new();
+        let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
+        if self.held {
+            // What may run now is told for each.
+            bytes = None;
+        }
+        if let Some(sum) = &mut bytes {
+            let behind = self.flushes.range(first..).skip(1).take(GROUP_TREES - 1);
+            for (id, tree) in behind.filter(|(id, _)| !self.busy_flushes.contains(id)) {
+                let Some(more) = small_flush_bytes(tree) else { continue };
+                if *sum + more > GROUP_BYTES {
+                    break;
+                }
+                *sum += more;
+                group.push(*id);
+            }
+        }
+        let mut take = |id: TreeId| {
+            self.busy_flushes.insert(id);
+            self.flushes.remove(&id)
+        };
+        let first = take(first)?;
+        if group.is_empty() {
+            return Some(Task::Flush(first));
+        }
+        let others = group.into_iter().filter_map(take);
+        Some(Task::FlushGroup(std::iter::once(first).chain(others).collect()))
     }
 
     fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {

@@ -1,0 +1,136 @@
+//! Flushing many small memtables together, one of each tree: a sync of the data, one of the log and
+//! one of the manifest for all of them.
+//!
+//! ```text
+//!   runs of tree 1, tree 2, ... written    then data synced, log synced up to the last of them
+//!   an edit for each tree appended         then the manifest synced
+//! ```
+//!
+//! Ten thousand trees of a few rows would else cost twenty thousand syncs. The order of durability is
+//! that of one flush (rule 6), and each tree has its own edit: a crash finds any number of them. The
+//! queue makes the groups ([`Task::FlushGroup`](crate::work::Task)). Where something more urgent waits
+//! a group ends early (rule 3): what is written is installed, the other trees wait in the queue again.
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+
+use crate::background::EDIT_BYTES;
+use crate::engine::Shared;
+use crate::flush::{FlushJob, Written, abandon, make_durable};
+use crate::plans::Installed;
+use crate::tree::TreeCore;
+use crate::work::RANK_FLUSH;
+
+/// Trees after which a group looks for more urgent work: a step's output of small runs (rule 3).
+const LOOK_TREES: usize = 64;
+
+impl Shared {
+    /// Flushes the oldest memtable of each tree. After a failure the rest wait in the queue: they
+    /// would most likely fail too, and each would hold work back anew.
+    pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
+        let begun = self.env.now();
+        let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
+        // Trees with nothing to flush now: whoever changes that asks again.
+        let mut idle = Vec::new();
+        for (i, tree) in trees.iter().enumerate() {
+            if i > 0 && i % LOOK_TREES == 0 && self.work.stepped(RANK_FLUSH) {
+                break;
+            }
+            match self.write_small(tree) {
+                Ok(None) => idle.push(tree.id),
+                Ok(Some((one, memtable_bytes))) => {
+                    bytes += memtable_bytes;
+                    written.push(one);
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        self.tick();
+        if !written.is_empty() {
+            let reserved = written.iter().all(|written| written.reserved);
+            match self.install_group(written) {
+                Err(error) => failure = Some(error),
+                Ok(()) if failure.is_none() => {
+                    self.pacing.drained(bytes, begun, self.env.now());
+                    self.has_space(reserved);
+                }
+                Ok(()) => {}
+            }
+        }
+        if let Some(error) = failure {
+            self.fail(&error);
+        }
+        let more = |tree: &TreeCore| {
+            !tree.is_dropped() && !tree.version().frozen.is_empty() && !idle.contains(&tree.id)
+        };
+        let ended = trees.iter().map(|tree| (Arc::clone(tree), more(tree)));
+        self.work.end_flush_group(&ended.collect::<Vec<_>>());
+    }
+
+    /// Writes the runs of a tree's oldest memtable; returns its memory too.
+    fn write_small(&self, tree: &Arc<TreeCore>) -> Result<Option<(Written, u64)>> {
+        let Some(mut job) = FlushJob::begin(&self.env, tree)? else { return Ok(None) };
+        let bytes = job.memtable_bytes();
+        let written = self.write_out(&mut job).and_then(|()| job.finish(&self.env));
+        written.inspect_err(|_| abandon(tree)).map(|written| Some((written, bytes)))
+    }
+
+    fn write_out(&self, job: &mut FlushJob) -> Result<()> {
+        let mut paid = job.bytes_written();
+        loop {
+            self.env.throttle.wait(&*self.env.clock, &mut || self.env.is_closed());
+            let ended = job.step()?;
+            self.env.throttle.pay(job.bytes_written() - paid, self.env.now());
+            paid = job.bytes_written();
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes durable what was written, installs it, and makes the edits durable. What an error
+    /// keeps from being installed is given back.
+    fn install_group(&self, written: Vec<Written>) -> Result<()> {
+        if let Err(error) = make_durable(&self.env, &written) {
+            written.iter().for_each(|written| abandon(&written.tree));
+            return Err(error);
+        }
+        let mut installed: Vec<(Arc<TreeCore>, Installed)> = Vec::with_capacity(written.len());
+        let (mut edit_bytes, mut result) = (0, Ok(()));
+        for written in written {
+            let tree = Arc::clone(&written.tree);
+            let has_room = result.and_then(|()| self.make_room_for_edit());
+            let one = match has_room {
+                Ok(()) => written.install(&self.env),
+                Err(error) => {
+                    written.discard();
+                    Err(error)
+                }
+            };
+            result = one.map(|one| {
+                edit_bytes += one.edit_bytes;
+                installed.push((Arc::clone(&tree), one));
+            });
+            if result.is_err() {
+                abandon(&tree);
+            }
+            if edit_bytes > EDIT_BYTES / 2 {
+                // The room that was made is for so much.
+                self.settle_group(&mut installed);
+                edit_bytes = 0;
+            }
+        }
+        self.settle_group(&mut installed);
+        result
+    }
+
+    /// The newest edit first: with it all before it are durable.
+    fn settle_group(&self, installed: &mut Vec<(Arc<TreeCore>, Installed)>) {
+        while let Some((tree, installed)) = installed.pop() {
+            self.settle(&tree, installed);
+        }
+    }
+}
