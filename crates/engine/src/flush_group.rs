@@ -33,7 +33,7 @@ impl Shared {
         // Trees with nothing to flush now: whoever changes that asks again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
-            if i > 0 && i % LOOK_TREES == 0 && self.work.stepped(RANK_FLUSH) {
+            if i > 0 && i.is_multiple_of(LOOK_TREES) && self.work.stepped(RANK_FLUSH) {
                 break;
             }
             match self.write_small(tree) {

@@ -92,7 +92,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
         }
         let device: Arc<dyn Device> = Arc::clone(&crash.device) as Arc<dyn Device>;
         for again in [false, true] {
-            if again && crash.point % 8 != 0 {
+            if again && !crash.point.is_multiple_of(8) {
                 return;
             }
             let db = open(Arc::clone(&device)).unwrap();

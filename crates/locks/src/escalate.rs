@@ -1,11 +1,14 @@
-//! The memory of locks: charged to the budget in steps, and bounded by making ranges of rows.
+//! The memory of locks: charged to the budget in steps, and bounded in two steps.
 //!
 //! ```text
 //!   own:      r1 r2 r3    r5  r6 [r7, r9)      another's: r4
-//!   becomes:  [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
+//!   packed:   r1 r2 r3    r5  r6 in a few bytes each, and [r7, r9): locks what it locked before
+//!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! A range that replaces locks covers all of them and more: the keys between. It may do so where
+//! First rows are packed (`packed.rs`), to a thirtieth or so of what they take in the table. Only
+//! where that does not help any more neighbours are joined. A range that replaces locks covers all of
+//! them and more: the keys between. It may do so where
 //! nobody else has a lock that conflicts, or waits for one that he would otherwise get. Locks are
 //! never given up for want of memory, and no request fails for it: where others' locks lie between
 //! all rows, the rows stay, and the next attempt comes when there are twice as many.
@@ -15,7 +18,8 @@ use crate::graph::Graph;
 use crate::key::{Area, Hi, Key, cmp_ends};
 use crate::locker::{Held, Locker};
 use crate::manager::{Counters, LockManager};
-use crate::table::{Ask, State};
+use crate::packed::{Keys, Packed};
+use crate::table::{Ask, Pack, State};
 use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -37,13 +41,14 @@ const SHARE: u64 = 4;
 
 impl Held {
     pub(crate) fn bytes(&self) -> u64 {
-        self.rows.len() as u64 * ROW_BYTES + self.key_bytes + self.ranges.len() as u64 * RANGE_BYTES
+        let ranges = self.ranges.len() as u64 * RANGE_BYTES;
+        self.rows.len() as u64 * ROW_BYTES + self.key_bytes + self.packed.1 + ranges
     }
 }
 
 impl Held {
     fn locks(&self) -> u64 {
-        (self.rows.len().saturating_sub(self.stale) + self.ranges.len()) as u64
+        (self.rows.len().saturating_sub(self.stale) + self.ranges.len()) as u64 + self.packed.0
     }
 }
 
@@ -93,15 +98,17 @@ impl Locker {
         self.bytes > share.max(self.escalate_at)
     }
 
-    /// Makes ranges of the locks in the table where most are.
+    /// Packs the rows in the table where most locks are; makes ranges of them if that is not enough.
     fn escalate(&mut self) {
         let tables = self.tables.iter_mut().enumerate();
         let Some((at, held)) = tables.max_by_key(|(_, held)| held.bytes()) else { return };
         let before = held.bytes();
-        Counters::add(&self.manager.counters.escalations, 1);
-        held.join_neighbours(self.id, &self.manager, false);
-        if held.bytes() > before / 2 {
-            held.join_neighbours(self.id, &self.manager, true);
+        held.pack_rows(self.id);
+        for mix in [false, true] {
+            if held.bytes() > before / 2 {
+                Counters::add(&self.manager.counters.escalations, u64::from(!mix));
+                held.join_neighbours(self.id, &self.manager, mix);
+            }
         }
         self.last = at;
         // The recursion ends here: bytes only shrink by this.
@@ -120,6 +127,8 @@ struct Group {
     /// Whether it is that, in effect, already.
     exact: bool,
     rows: Vec<Key>,
+    /// It is a single row of a pack.
+    is_packed: bool,
     /// Locks in it.
     locks: usize,
 }
@@ -128,12 +137,18 @@ impl Group {
     fn of_row(key: Key, mode: LockMode) -> Self {
         let hi = Some(key.successor());
         let class = Class::range(mode);
-        Self { lo: key.clone(), hi, class, exact: true, rows: vec![key], locks: 1 }
+        let (rows, is_packed) = (vec![key.clone()], false);
+        Self { lo: key, hi, class, exact: true, rows, is_packed, locks: 1 }
+    }
+
+    fn of_packed(key: Key, mode: LockMode) -> Self {
+        Self { rows: Vec::new(), is_packed: true, ..Self::of_row(key, mode) }
     }
 
     fn of_range(lo: Key, hi: Hi, held: Class) -> Self {
         let class = Class::range(held.mode());
-        Self { lo, hi, class, exact: held == class, rows: Vec::new(), locks: 1 }
+        let (rows, is_packed) = (Vec::new(), false);
+        Self { lo, hi, class, exact: held == class, rows, is_packed, locks: 1 }
     }
 
     /// Whether it locks all its keys in `class` already.
@@ -165,6 +180,7 @@ impl Group {
             self.hi = next.hi;
         }
         self.exact = true;
+        self.is_packed = false;
         self.rows.extend(next.rows);
         self.locks += next.locks;
     }
@@ -173,31 +189,159 @@ impl Group {
 /// A lock as it is looked for, before the table's lock is taken.
 enum Found {
     Row(Key),
+    Packed(Key, LockMode),
     Range(Key, Hi, Class),
 }
 
 impl Found {
     fn lo(&self) -> &Key {
         match self {
-            Self::Row(key) | Self::Range(key, ..) => key,
+            Self::Row(key) | Self::Packed(key, _) | Self::Range(key, ..) => key,
         }
     }
 }
 
+/// Packs under way: one of each mode.
+#[derive(Default)]
+struct Packer {
+    shared: Vec<Packed>,
+    exclusive: Vec<Packed>,
+}
+
+impl Packer {
+    /// Adds a row behind all others of its mode.
+    fn push(&mut self, key: &[u8], mode: LockMode) {
+        let packs = match mode {
+            LockMode::Shared => &mut self.shared,
+            LockMode::Exclusive => &mut self.exclusive,
+        };
+        if !packs.last_mut().is_some_and(|pack| pack.push(key)) {
+            let mut pack = Packed::default();
+            // A key is far shorter than a pack may be.
+            let _ = pack.push(key);
+            packs.push(pack);
+        }
+    }
+
+    fn packs(self, locker: u64) -> impl Iterator<Item = Pack> {
+        let of = move |packs: Vec<Packed>, mode| {
+            packs.into_iter().map(move |mut keys| {
+                keys.shrink();
+                Pack { locker, mode, keys: Arc::new(keys) }
+            })
+        };
+        of(self.shared, LockMode::Shared).chain(of(self.exclusive, LockMode::Exclusive))
+    }
+}
+
+/// Keys of packs, each in order, as one order.
+struct Merged<'a> {
+    sources: Vec<(Keys<'a>, LockMode, Option<Key>)>,
+}
+
+impl<'a> Merged<'a> {
+    fn of(packs: &'a [Pack]) -> Self {
+        let begin = |pack: &'a Pack| {
+            let mut keys = pack.keys.keys();
+            let first = keys.next_key().map(Key::new);
+            (keys, pack.mode, first)
+        };
+        Self { sources: packs.iter().map(begin).collect() }
+    }
+
+    fn peek(&self) -> Option<&Key> {
+        self.sources.iter().filter_map(|source| source.2.as_ref()).min()
+    }
+
+    fn next(&mut self) -> Option<(Key, LockMode)> {
+        let some = self.sources.iter_mut().filter(|source| source.2.is_some());
+        let (keys, mode, first) = some.min_by(|a, b| a.2.cmp(&b.2))?;
+        let next = keys.next_key().map(Key::new);
+        Some((std::mem::replace(first, next)?, *mode))
+    }
+}
+
+/// The locks of one locker in order, by their first keys.
+struct Stream<'a> {
+    found: std::iter::Peekable<std::vec::IntoIter<Found>>,
+    packed: Merged<'a>,
+}
+
+impl Stream<'_> {
+    fn is_empty(&mut self) -> bool {
+        self.found.peek().is_none() && self.packed.peek().is_none()
+    }
+
+    fn next(&mut self) -> Option<Found> {
+        let packed_first = match (self.packed.peek(), self.found.peek()) {
+            (Some(packed), Some(found)) => packed < found.lo(),
+            (packed, _) => packed.is_some(),
+        };
+        if packed_first {
+            return self.packed.next().map(|(key, mode)| Found::Packed(key, mode));
+        }
+        self.found.next()
+    }
+}
+
 impl Held {
+    /// Packs all rows: they lock what they locked before, in a few bytes each.
+    fn pack_rows(&mut self, locker: u64) {
+        let table = Arc::clone(&self.table);
+        let rows = self.take_rows();
+        let mut fresh = Packer::default();
+        for some in rows.chunks(JOIN_LOCKS) {
+            let state = table.state.lock();
+            for key in some {
+                if let Some(mode) = state.lists_row(locker, key) {
+                    fresh.push(key.as_slice(), mode);
+                }
+            }
+        }
+        let fresh: Vec<Pack> = fresh.packs(locker).collect();
+        let (mut packs, own) = (Vec::new(), self.own_packs(locker));
+        for mode in [LockMode::Shared, LockMode::Exclusive] {
+            let of_mode = |pack: &&Pack| pack.mode == mode;
+            let mut merged: Vec<Pack> = fresh.iter().filter(of_mode).cloned().collect();
+            let mut sum: usize = merged.iter().map(|pack| pack.keys.len()).sum();
+            let mut own: Vec<&Pack> = own.iter().filter(of_mode).collect();
+            own.sort_by_key(|pack| pack.keys.len());
+            for pack in own {
+                // Those of similar size become one: a row is copied a few times, and packs are few.
+                if pack.keys.len() <= 2 * sum {
+                    sum += pack.keys.len();
+                    merged.push(pack.clone());
+                } else {
+                    packs.push(pack.clone());
+                }
+            }
+            packs.extend(merge(locker, merged));
+        }
+        self.replace_packs(locker, packs);
+        for some in rows.chunks(JOIN_LOCKS) {
+            let mut state = table.state.lock();
+            for key in some {
+                state.release_row(locker, key);
+            }
+        }
+    }
+
     /// Makes ranges of neighbours; of shared and exclusive ones together if `mix` says so.
     fn join_neighbours(&mut self, locker: u64, manager: &LockManager, mix: bool) {
-        let found = self.take_all();
+        let own = self.own_packs(locker);
+        let mut stream =
+            Stream { found: self.take_all().into_iter().peekable(), packed: Merged::of(&own) };
         let table = Arc::clone(&self.table);
-        let mut open: Option<Group> = None;
-        let mut found = found.into_iter().peekable();
-        while found.peek().is_some() {
+        let (mut open, mut alone): (Option<Group>, _) = (None, Packer::default());
+        while !stream.is_empty() {
             let mut state = table.state.lock();
             let interests = interests(&state, locker, manager);
-            for next in found.by_ref().take(JOIN_LOCKS) {
-                let next = match next {
-                    Found::Range(lo, hi, class) => Group::of_range(lo, hi, class),
-                    Found::Row(key) => match state.holds_row(locker, &key) {
+            for _ in 0..JOIN_LOCKS {
+                let next = match stream.next() {
+                    None => break,
+                    Some(Found::Range(lo, hi, class)) => Group::of_range(lo, hi, class),
+                    Some(Found::Packed(key, mode)) => Group::of_packed(key, mode),
+                    Some(Found::Row(key)) => match state.lists_row(locker, &key) {
                         Some(mode) => Group::of_row(key, mode),
                         None => continue,
                     },
@@ -209,7 +353,7 @@ impl Held {
                     _ => {
                         if let Some(group) = open.replace(next) {
                             let closed = self.close(group, locker, &mut state);
-                            self.keep_rows(closed.rows);
+                            self.keep_alone(closed, &mut alone);
                         }
                     }
                 }
@@ -220,17 +364,47 @@ impl Held {
             }
         }
         if let Some(group) = open {
-            self.keep_rows(group.rows);
+            self.keep_alone(group, &mut alone);
         }
+        // Those in ranges are locked by these now.
+        self.replace_packs(locker, alone.packs(locker).collect());
     }
 
-    /// All locks in order. Rows leave the list, ranges stay.
-    fn take_all(&mut self) -> Vec<Found> {
+    fn own_packs(&self, locker: u64) -> Vec<Pack> {
+        if self.packed.0 == 0 {
+            return Vec::new();
+        }
+        let state = self.table.state.lock();
+        state.packs.iter().filter(|pack| pack.locker == locker).cloned().collect()
+    }
+
+    fn replace_packs(&mut self, locker: u64, packs: Vec<Pack>) {
+        let sum = |of: fn(&Packed) -> u64| packs.iter().map(|pack| of(&pack.keys)).sum::<u64>();
+        self.packed = (sum(|keys| keys.len() as u64), sum(Packed::memory_bytes));
+        let table = Arc::clone(&self.table);
+        let mut state = table.state.lock();
+        let all = std::mem::take(&mut state.packs).into_iter();
+        let (gone, others): (Vec<Pack>, Vec<Pack>) = all.partition(|pack| pack.locker == locker);
+        state.packs = others;
+        state.packs.extend(packs);
+        drop(state);
+        // Their memory is given back without the lock.
+        drop(gone);
+    }
+
+    /// Takes the list of rows, in order.
+    fn take_rows(&mut self) -> Vec<Key> {
         self.stale = 0;
         self.key_bytes = 0;
         let mut rows = std::mem::take(&mut self.rows).into_vec();
         rows.sort_unstable();
         rows.dedup();
+        rows
+    }
+
+    /// All locks but packed ones, in order. Rows leave the list, ranges stay.
+    fn take_all(&mut self) -> Vec<Found> {
+        let rows = self.take_rows();
         let ranges = self.ranges.iter();
         let ranges = ranges.map(|(lo, own)| Found::Range(lo.clone(), own.hi.clone(), own.class));
         let mut found: Vec<Found> = ranges.chain(rows.into_iter().map(Found::Row)).collect();
@@ -252,11 +426,27 @@ impl Held {
         Group::of_range(lo, hi, class)
     }
 
-    fn keep_rows(&mut self, rows: Vec<Key>) {
-        for row in rows {
+    /// A row that stayed alone is kept as what it was.
+    fn keep_alone(&mut self, group: Group, packed: &mut Packer) {
+        if group.is_packed {
+            packed.push(group.lo.as_slice(), group.class.mode());
+        }
+        for row in group.rows {
             self.add_row(row);
         }
     }
+}
+
+/// Packs of one mode as one, or as few as there is room for.
+fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
+    if packs.len() < 2 {
+        return packs;
+    }
+    let (mut keys, mut out) = (Merged::of(&packs), Packer::default());
+    while let Some((key, mode)) = keys.next() {
+        out.push(key.as_slice(), mode);
+    }
+    out.packs(locker).collect()
 }
 
 /// What others wait for, and would get if this locker took no more than it has.

@@ -121,13 +121,15 @@ pub struct LockStats {
 }
 
 impl LockManager {
-    /// Who holds what: rows first, then ranges, of each tree in key order. Not one moment: locks
+    /// Who holds what: rows first, those of transactions with very many behind the others, then ranges, of
+    /// each tree in key order. Not one moment: locks
     /// come and go while it is made. It copies every key, so it is for people.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
         let mut locks = Vec::new();
         for table in self.tables() {
             list_rows(&table, &mut locks);
+            list_packs(&table, &mut locks);
             table.state.lock().ranges.for_each(&mut |range| {
                 let (lo, hi) = (range.lo.clone(), range.hi.clone());
                 locks.push(info(range.locker, table.tree, Area::range(lo, hi, range.class)));
@@ -202,8 +204,13 @@ impl LockManager {
             let state = table.state.lock();
             stats.rows += state.rows.len() as u64;
             stats.ranges += state.ranges.len() as u64;
+            stats.bytes += state.rows.len() as u64 * ROW_BYTES;
+            for pack in &state.packs {
+                stats.rows += pack.keys.len() as u64;
+                stats.bytes += pack.keys.memory_bytes();
+            }
         }
-        stats.bytes = stats.rows * ROW_BYTES + stats.ranges * RANGE_BYTES;
+        stats.bytes += stats.ranges * RANGE_BYTES;
         stats
     }
 }
@@ -223,6 +230,19 @@ fn list_rows(table: &LockTable, locks: &mut Vec<LockInfo>) {
         }
         let Some(last) = last else { return };
         from = Bound::Excluded(last);
+    }
+}
+
+/// Adds the rows that are packed.
+fn list_packs(table: &LockTable, locks: &mut Vec<LockInfo>) {
+    // They never change, so the lock is not held meanwhile.
+    let packs = table.state.lock().packs.clone();
+    for pack in packs {
+        let mut keys = pack.keys.keys();
+        while let Some(key) = keys.next_key() {
+            let area = Area::row(Key::new(key), Class::row(pack.mode));
+            locks.push(info(pack.locker, table.tree, area));
+        }
     }
 }
 

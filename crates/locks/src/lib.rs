@@ -27,6 +27,7 @@ mod manager;
 mod model_tests;
 mod oracle;
 mod own;
+mod packed;
 mod ranges;
 mod snapshots;
 mod table;

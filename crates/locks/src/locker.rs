@@ -46,6 +46,8 @@ pub(crate) struct Held {
     /// How many of `rows` were given up.
     pub(crate) stale: usize,
     pub(crate) ranges: OwnRanges,
+    /// Rows of it that are packed in the table, and the bytes they take.
+    pub(crate) packed: (u64, u64),
     /// Bytes outside of the structures of fixed size.
     pub(crate) key_bytes: u64,
     /// What of this is in the locker's sums: bytes, and locks.
@@ -184,6 +186,12 @@ impl Locker {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Acquired> {
+        // A range of one key is that row: what it excludes is the same, and rows can be packed.
+        if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
+            && key == lo
+        {
+            return self.lock_row(table, lo, mode, wait);
+        }
         let want =
             Want::Range { lo: Key::new(lo), hi: hi.map(Key::new), class: Class::range(mode) };
         let asked = self.ask(table, want, wait)?;
@@ -368,6 +376,7 @@ impl Held {
             rows: SmallVec::new(),
             stale: 0,
             ranges: OwnRanges::default(),
+            packed: (0, 0),
             key_bytes: 0,
             counted: (0, 0),
         }
@@ -403,7 +412,7 @@ impl Held {
     fn take(&mut self, locker: u64, state: &mut State, want: Want) {
         match want {
             Want::Row { key, mode } => {
-                let new = state.holds_row(locker, &key).is_none();
+                let new = state.lists_row(locker, &key).is_none();
                 state.grant_row(locker, &key, mode);
                 if new {
                     self.add_row(key);
@@ -458,6 +467,9 @@ impl Held {
                 left -= 1;
             }
             if self.rows.is_empty() && self.ranges.is_empty() {
+                if self.packed.0 > 0 {
+                    state.packs.retain(|pack| pack.locker != locker);
+                }
                 if !state.waiters.is_empty() {
                     let mut graph = manager.graph.lock();
                     state.let_pass(locker, false, &mut graph);

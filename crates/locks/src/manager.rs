@@ -29,15 +29,16 @@ use crate::watch::{WaitHook, Watch};
 #[derive(Clone, Debug)]
 pub struct LockOptions {
     /// Bytes for all locks together. More allows more row locks before they become range locks,
-    /// which lock rows between them as well; a row lock of a key up to 24 bytes counts as 184 bytes.
-    /// A single transaction has a quarter of it.
+    /// which lock rows between them as well; a row lock of a key up to 24 bytes counts as 184 bytes, and
+    /// as three to ten where a transaction has so many that they are packed. A single transaction has a
+    /// quarter of it.
     pub bytes_max: u64,
     /// Tells how long somebody waits, for the status.
     pub clock: SharedClock,
 }
 
 impl Default for LockOptions {
-    /// 64 MiB: a third of a million rows, 90,000 of them in one transaction.
+    /// 64 MiB: two million rows in one transaction, of which 90,000 are not packed.
     fn default() -> Self {
         Self { bytes_max: 64 << 20, clock: SystemClock::shared() }
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   rows     ordered map: key --> mode, holders        a write or a point read: one entry
+//!   packs    of one locker and mode: keys in order     rows of a locker that has very many
 //!   ranges   treap: [lo, hi) --> class, holder         scans, gaps, range deletes, escalation
 //!   waiters  in the order they came                    looked at only if there are any
 //! ```
@@ -22,6 +23,7 @@ use crate::class::{Class, LockMode};
 use crate::gate::Gate;
 use crate::graph::{Fate, Graph};
 use crate::key::{Area, Extent, Hi, Key};
+use crate::packed::Packed;
 use crate::ranges::{Range, Ranges};
 
 /// The locks of one tree. Made by [`LockManager::table`](crate::LockManager::table), shared by all
@@ -107,6 +109,28 @@ impl Row {
         }
         if !held {
             self.holders.push(locker);
+        }
+    }
+}
+
+/// Rows of one locker, in few bytes. One that is exclusive may stand in `rows` too, for the same locker:
+/// it was shared when it was packed.
+#[derive(Clone)]
+pub(crate) struct Pack {
+    pub(crate) locker: u64,
+    pub(crate) mode: LockMode,
+    pub(crate) keys: Arc<Packed>,
+}
+
+impl Pack {
+    /// Whether a row of it is in the area.
+    fn meets(&self, area: &Area) -> bool {
+        let lo = area.lo.as_slice();
+        match &area.extent {
+            Extent::Row => self.keys.contains(lo),
+            Extent::To(hi) => {
+                !area.is_empty() && self.keys.any_in(lo, hi.as_ref().map(Key::as_slice))
+            }
         }
     }
 }
@@ -217,6 +241,7 @@ pub(crate) enum Try {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) rows: BTreeMap<Key, Row>,
+    pub(crate) packs: Vec<Pack>,
     pub(crate) ranges: Ranges,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) next_entry: u64,
@@ -226,7 +251,7 @@ impl State {
     /// Locks a row if a look at that row alone can tell.
     pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> Try {
         use std::collections::btree_map::Entry;
-        let quiet = self.ranges.is_empty() && self.waiters.is_empty();
+        let quiet = self.ranges.is_empty() && self.waiters.is_empty() && self.packs.is_empty();
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
                 row.insert(Row::new(locker, mode));
@@ -252,6 +277,16 @@ impl State {
     }
 
     pub(crate) fn holds_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
+        self.lists_row(locker, key).max(self.holds_packed(locker, key))
+    }
+
+    fn holds_packed(&self, locker: u64, key: &Key) -> Option<LockMode> {
+        let own = self.packs.iter().filter(|pack| pack.locker == locker);
+        own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
+    }
+
+    /// How the locker holds a row by an entry in `rows`, which it releases by its list.
+    pub(crate) fn lists_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
         self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
     }
 
@@ -259,7 +294,11 @@ impl State {
     pub(crate) fn grant_row(&mut self, locker: u64, key: &Key, mode: LockMode) {
         match self.rows.get_mut(key) {
             Some(row) => row.grant(locker, mode),
-            None => drop(self.rows.insert(key.clone(), Row::new(locker, mode))),
+            None => {
+                let upgraded = self.holds_packed(locker, key).is_some();
+                let row = Row { upgraded, ..Row::new(locker, mode) };
+                self.rows.insert(key.clone(), row);
+            }
         }
     }
 
@@ -298,6 +337,11 @@ impl State {
             }
             Extent::To(_) => true,
         };
+        let packs = self.packs.iter().filter(|pack| area.class.conflicts(Class::row(pack.mode)));
+        let free = free
+            && packs
+                .filter(|pack| pack.locker != locker && pack.meets(area))
+                .all(|pack| of_others(pack.locker));
         free && (self.ranges.is_empty()
             || self
                 .ranges

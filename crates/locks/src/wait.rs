@@ -85,7 +85,7 @@ impl Locker {
         );
         let entry = state.next_entry;
         let is_new_row =
-            matches!(&want, Want::Row { key, .. } if state.holds_row(self.id, key).is_none());
+            matches!(&want, Want::Row { key, .. } if state.lists_row(self.id, key).is_none());
         state.next_entry += 1;
         state.enqueue(Waiter { locker: self.id, entry, want: want.clone(), asks }, &mut graph);
         self.doom_victims(&mut graph);

@@ -45,7 +45,7 @@ fn excludes(a: Sort, b: Sort) -> bool {
 fn is_as_good(held: Sort, asked: Sort) -> bool {
     match asked {
         (Kind::Gap, _) => held.0 != Kind::Row,
-        (Kind::Row | Kind::Scan, Shared) => held.0 != Kind::Gap,
+        (Kind::Row, Shared) => held.0 != Kind::Gap,
         (Kind::Range, Shared) => held.0 == Kind::Range,
         (Kind::Row, _) => held == (Kind::Row, Exclusive) || held == (Kind::Range, Exclusive),
         _ => held == (Kind::Range, Exclusive),
@@ -98,17 +98,20 @@ fn check(manager: &LockManager, granted: &[Granted], seed: u64) {
     }
 }
 
-fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Option<Granted> {
+fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Granted> {
     let lo = prng.below(u64::from(KEYS)) as u16;
     let hi = (lo + 1 + prng.below(4) as u16).min(KEYS);
     let mode = if prng.chance(1, 2) { Shared } else { Exclusive };
     let (lo_key, hi_key) = (lo.to_be_bytes(), hi.to_be_bytes());
     let (gap_lo, gap_hi) = (Included(&lo_key[..]), Excluded(&hi_key[..]));
+    let mut row_behind = None;
     let (result, keys, sort) = match prng.below(10) {
         0 => (locker.lock_gap(table, gap_lo, gap_hi, NoWait), lo..hi, (Kind::Gap, Shared)),
         1 => {
+            // A gap and the row at its end.
+            row_behind = (hi < KEYS).then_some(hi..hi + 1);
             let done = locker.lock_next(table, gap_lo, gap_hi, &hi_key, Shared, NoWait);
-            (done, lo..(hi + 1).min(KEYS), (Kind::Scan, Shared))
+            (done, lo..hi, (Kind::Gap, Shared))
         }
         2 => {
             let done = locker.lock_range(table, &lo_key, Some(&hi_key), mode, NoWait);
@@ -117,10 +120,14 @@ fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Option<G
         _ => (locker.lock_row(table, &lo_key, mode, NoWait), lo..lo + 1, (Kind::Row, mode)),
     };
     match result {
-        Ok(_) => Some(Granted { locker: locker.id(), keys, sort }),
+        Ok(_) => {
+            let locker = locker.id();
+            let row = row_behind.map(|keys| Granted { locker, keys, sort: (Kind::Row, Shared) });
+            std::iter::once(Granted { locker, keys, sort }).chain(row).collect()
+        }
         Err(e) => {
             assert_eq!(e.kind(), ErrorKind::Busy, "{e}");
-            None
+            Vec::new()
         }
     }
 }

@@ -231,10 +231,73 @@ fn locks_that_cannot_be_joined_stay() {
     assert!(stats.escalations < 40, "each attempt waits for twice as many: {stats:?}");
 }
 
+/// A transaction with many rows locks these and no others, although it is over its share: two that
+/// write keys in turn neither wait for each other nor make a circle.
+#[test]
+fn many_rows_are_packed_and_lock_no_key_between() {
+    let options = LockOptions { bytes_max: 1 << 20, ..LockOptions::default() };
+    let budget = Budget::new(1 << 30);
+    let manager = LockManager::new(options, Arc::clone(&budget));
+    let table = manager.table(TreeId(1));
+    let (mut one, mut two) = (manager.locker(1), manager.locker(2));
+    let key = |n: u32| (n * 3).to_be_bytes();
+    for n in 0..20_000 {
+        let (locker, other) = if n % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
+        let mode = if n % 10 < 8 { Exclusive } else { Shared };
+        assert!(granted(locker.lock_row(&table, &key(n), mode, NoWait)), "row {n}");
+        // A range of one key, as a row; and a range and a gap between rows.
+        let between = |more: u32| (n * 3 + more).to_be_bytes();
+        let after = [&between(1)[..], &[0]].concat();
+        match n % 500 {
+            0 => drop(locker.lock_range(&table, &between(1), Some(&after), mode, NoWait).unwrap()),
+            7 => {
+                let (lo, hi) = (between(1), between(2));
+                assert!(granted(other.lock_range(&table, &lo, Some(&hi), Exclusive, NoWait)));
+            }
+            8 => {
+                let (lo, hi) = (between(1), between(2));
+                assert!(granted(other.lock_gap(&table, Included(&lo), Excluded(&hi), NoWait)));
+            }
+            _ => {}
+        }
+    }
+    let stats = manager.stats();
+    assert_eq!((stats.rows, stats.escalations), (20_040, 0));
+    // What each has not packed yet is a share; as rows it would be 3.7 MB.
+    assert!(stats.bytes < 512 << 10, "{stats:?}");
+    assert!(budget.used_by(Part::Locks) < 512 << 10, "{budget:?}");
+    for n in 0..20_000 {
+        let (locker, other) = if n % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
+        let exclusive = n % 10 < 8;
+        assert!(!granted(other.lock_row(&table, &key(n), Exclusive, NoWait)), "row {n}");
+        let (lo, hi) = (key(n), (n * 3 + 1).to_be_bytes());
+        let ranged = other.lock_range(&table, &lo, Some(&hi), Exclusive, NoWait);
+        assert!(!granted(ranged), "row {n}");
+        if exclusive {
+            let gap = other.lock_gap(&table, Included(&lo), Excluded(&hi), NoWait);
+            assert!(!granted(gap), "row {n}");
+        }
+        let again = locker.lock_row(&table, &key(n), Shared, NoWait).unwrap();
+        assert_eq!(again, HELD);
+    }
+    // Shared ones are upgraded, and given up by nobody but the end.
+    assert!(granted(one.lock_row(&table, &key(8), Exclusive, NoWait)));
+    one.unlock_row(&table, &key(8));
+    one.unlock_row(&table, &key(18));
+    assert!(!granted(two.lock_row(&table, &key(8), Shared, NoWait)));
+    assert!(!granted(two.lock_row(&table, &key(18), Exclusive, NoWait)));
+    assert_eq!(manager.locks().iter().filter(|lock| lock.transaction == 1).count(), 10_081);
+    drop(one);
+    assert!(granted(two.lock_row(&table, &key(8), Exclusive, NoWait)));
+    drop(two);
+    assert!(manager.locks().is_empty());
+    assert_eq!((manager.stats().bytes, budget.used_by(Part::Locks)), (0, 0));
+}
+
 /// What was read stays shared as long as that is enough to save memory.
 #[test]
 fn rows_of_one_mode_are_joined_first() {
-    let options = LockOptions { bytes_max: 256 << 10, ..LockOptions::default() };
+    let options = LockOptions { bytes_max: 48 << 10, ..LockOptions::default() };
     let manager = LockManager::new(options, Budget::new(1 << 30));
     let table = manager.table(TreeId(1));
     let (mut one, mut two) = (manager.locker(1), manager.locker(2));

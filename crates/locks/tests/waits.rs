@@ -353,7 +353,7 @@ fn escalation_takes_nothing_that_another_waits_for() {
     let writer = setup.waits(setup.manager.locker(2), 0, b"mm", Exclusive);
     let mut big = setup.manager.locker(3);
     for letter in [b'l', b'n'] {
-        for n in 0..1000_u16 {
+        for n in 0..10_000_u16 {
             let key = [&[letter][..], &n.to_be_bytes()].concat();
             big.lock_row(table, &key, Shared, NoWait).unwrap();
         }
