@@ -7,6 +7,9 @@
 //! arrays have one element an entry. A source that runs backward hands out its chunks from the
 //! last to the first, each still ascending; its reader walks each from the end.
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use crate::mem::Bytes;
 use crate::{MessageKind, Result, SeqNo};
 
@@ -155,6 +158,41 @@ impl Chunk {
         &self.values.bytes()[start as usize..self.value_ends[i] as usize]
     }
 
+    /// How many of the messages in `range` have keys below `key`, which is expected to be near the end
+    /// of the range that a reader in `direction` comes to first.
+    #[must_use]
+    pub fn count_below(&self, range: Range<usize>, key: &[u8], direction: Direction) -> usize {
+        let prefix = key_prefix(key);
+        let is_below = |i: usize| match self.prefixes[i].cmp(&prefix) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => self.key(i) < key,
+        };
+        let Range { start, end } = range;
+        let (mut lo, mut hi, mut step) = (start, end, 1);
+        match direction {
+            Direction::Forward => {
+                while lo + step < end && is_below(lo + step) {
+                    lo += step;
+                    step *= 2;
+                }
+                hi = hi.min(lo + step);
+            }
+            Direction::Backward => {
+                while hi > start + step && !is_below(hi - 1 - step) {
+                    hi -= step;
+                    step *= 2;
+                }
+                lo = lo.max(hi.saturating_sub(1 + step));
+            }
+        }
+        while lo < hi {
+            let mid = (lo + hi) / 2;
+            if is_below(mid) { lo = mid + 1 } else { hi = mid }
+        }
+        lo - start
+    }
+
     /// Appends a message; its value is copied. For sources that do not fill the arrays at once.
     ///
     /// # Panics
@@ -200,6 +238,17 @@ pub trait Source: Send {
     fn keep_small(&mut self, messages: usize) {
         let _ = messages;
     }
+
+    /// Passes over messages that the source has not handed out: those with keys below `key` of one that
+    /// runs forward, those with keys from `key` on of one that runs backward. A hint: the next chunks may
+    /// still have some of them.
+    ///
+    /// # Errors
+    /// Those of reading on.
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -209,5 +258,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn keep_small(&mut self, messages: usize) {
         (**self).keep_small(messages);
+    }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        (**self).skip(key)
     }
 }

@@ -311,6 +311,13 @@ impl RangeDeleteCursor {
         self.walks.is_empty()
     }
 
+    /// Makes it look for the next key from nowhere: that may be far from the last one.
+    pub fn leave(&mut self) {
+        for walk in &mut self.walks {
+            walk.passed = None;
+        }
+    }
+
     /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
     #[inline]
     pub fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {

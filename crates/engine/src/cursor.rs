@@ -57,6 +57,8 @@ pub struct Cursor {
     /// The version it reads and the sources of its walk, if they were not taken away.
     pins: Arc<Pins>,
     walk: Option<Walk>,
+    /// The walk shows another state than the next seek has to.
+    is_walk_old: bool,
     /// What the transaction that reads has written itself.
     own: Option<OwnWrites>,
     /// What it sees in place of what the snapshot has, below its own writes.
@@ -95,6 +97,7 @@ impl Cursor {
             lower: options.lower.unwrap_or_default(),
             upper: options.upper,
             walk: None,
+            is_walk_old: false,
             own: None,
             overlay: None,
             value: OnceLock::new(),
@@ -119,11 +122,14 @@ impl Cursor {
 
     /// From the next seek on, shows these writes, and below them this overlay, above what is committed.
     pub(crate) fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
+        let were_any = self.own.is_some() || self.overlay.is_some();
+        self.is_walk_old |= were_any || own.is_some() || overlay.is_some();
         (self.own, self.overlay) = (own, overlay);
     }
 
     /// From the next seek on, reads at this snapshot.
     pub(crate) fn set_snapshot(&mut self, snapshot: Snapshot) {
+        self.is_walk_old = true;
         self.snapshot = snapshot;
         // Registered before the version is taken, as in `new`.
         self.pins.renew();
@@ -174,6 +180,9 @@ impl Cursor {
 
     /// Goes to the first entry with a key not below `key`. Returns whether there is one.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        if self.is_ahead(Direction::Forward, key) {
+            return self.leap(Direction::Forward, key);
+        }
         let at = if *key > *self.lower { key.to_vec() } else { self.lower.clone() };
         let moved = self.begin().and_then(|()| self.forward_from(at));
         self.settle(moved)
@@ -184,14 +193,52 @@ impl Cursor {
         // Everything below the smallest key above `key`.
         let mut above = key.to_vec();
         above.push(0);
-        let moved = self.begin().and_then(|()| self.backward_from(Some(above)));
-        self.settle(moved)
+        self.seek_below(&above)
     }
 
     /// Goes to the last entry with a key below `key`. Returns whether there is one.
     pub(crate) fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
+        if self.is_ahead(Direction::Backward, key) {
+            return self.leap(Direction::Backward, key);
+        }
         let moved = self.begin().and_then(|()| self.backward_from(Some(key.to_vec())));
         self.settle(moved)
+    }
+
+    /// Whether a seek goes on in the leaf and the direction in which the cursor runs, at the state that
+    /// it shows.
+    fn is_ahead(&self, direction: Direction, key: &[u8]) -> bool {
+        let Some(walk) = self.walk.as_ref().filter(|_| self.valid && !self.is_walk_old) else {
+            return false;
+        };
+        let is_ahead = match direction {
+            Direction::Forward => {
+                *key > *walk.merge.key() && walk.hi.as_ref().is_none_or(|hi| *key < **hi)
+            }
+            Direction::Backward => *key <= *walk.merge.key() && *key > *walk.lo,
+        };
+        is_ahead && walk.direction == direction
+    }
+
+    /// A seek that [`is_ahead`](Self::is_ahead): the sources stay open and are looked through from where
+    /// they are, so that it costs what lies between, and no more than a seek.
+    fn leap(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
+        self.value = OnceLock::new();
+        if !self.looks {
+            Counters::add(&self.shared.env.counters.seeks, 1);
+        }
+        let Some(walk) = &mut self.walk else { return Ok(false) };
+        match walk.merge.skip(key).and_then(|()| walk.merge.next()) {
+            Ok(true) if !self.shared.env.is_closed() => Ok(true),
+            Err(_) if self.pins.is_lost() => {
+                let moved = match direction {
+                    Direction::Forward => self.forward_from(key.to_vec()),
+                    Direction::Backward => self.backward_from(Some(key.to_vec())),
+                };
+                self.settle(moved)
+            }
+            moved => self.leave(direction, moved),
+        }
     }
 
     /// Leaves the entry it is at: every further `next` and `prev` fails so until a seek.
@@ -417,6 +464,7 @@ impl Cursor {
 
     /// Opens the merge over the leaf at `at`.
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
+        self.is_walk_old = false;
         let version = self.pins.begin(self.shared.env.now())?;
         let seq = self.snapshot.seq();
         let (own, overlay) = (self.own.as_ref(), self.overlay.as_ref());

@@ -283,6 +283,12 @@ impl Source for PinnedSource {
         }
         found
     }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        let mut held = self.pins.held.lock();
+        let Some(source) = held.sources.get_mut(self.at) else { return Err(taken_away()) };
+        source.skip(key)
+    }
 }
 
 /// What the cursor never shows: it asks [`Pins::is_lost`], and goes on.

@@ -194,6 +194,26 @@ impl Remaining {
         below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
+    /// Leaves out what lies before `key`; returns whether that is more than a few messages.
+    fn skip(&mut self, key: &[u8], how: How, snapshot: SeqNo, direction: Direction) -> bool {
+        let before = self.len();
+        let Self { state, tail, tail_range, ranges } = self;
+        let probe = state.chunks.probe(key);
+        let narrow = |range: &mut Range<usize>, slots: &[Slot]| {
+            let at = range.start + rank_below(&slots[range.clone()], &state.chunks, &probe);
+            match direction {
+                Direction::Forward => range.start = at,
+                Direction::Backward => range.end = at,
+            }
+        };
+        narrow(tail_range, tail);
+        for (i, range) in ranges.iter_mut() {
+            narrow(range, how.of(&state.arrays[*i as usize], snapshot).slots());
+        }
+        ranges.retain(|(_, range)| range.start < range.end);
+        before - self.len() > CHUNK_MESSAGES_FIRST
+    }
+
     fn has_more(&self) -> bool {
         !self.tail_range.is_empty() || !self.ranges.is_empty()
     }
@@ -253,6 +273,20 @@ impl Remaining {
     }
 }
 
+impl MemCursor {
+    /// Narrows what was gathered and not handed out; whether anything of it is left.
+    fn skip_pending(&mut self, key: &[u8]) -> bool {
+        let Some(Remaining { state, .. }) = &self.source else { return false };
+        let slots = &self.gathered[self.pending.clone()];
+        let below = rank_below(slots, &state.chunks, &state.chunks.probe(key));
+        match self.direction {
+            Direction::Forward => self.pending.start += below,
+            Direction::Backward => self.pending.end = self.pending.start + below,
+        }
+        !self.pending.is_empty()
+    }
+}
+
 /// How many keys ordered slots have.
 fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
     let differ = |pair: &&[Slot]| !chunks.same_key(pair[0], pair[1]);
@@ -298,6 +332,17 @@ impl Source for MemCursor {
     fn keep_small(&mut self, messages: usize) {
         self.most = messages.clamp(1, CHUNK_MESSAGES_MAX);
         self.want = self.want.min(self.most);
+    }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        if self.skip_pending(key) {
+            return Ok(());
+        }
+        let Some(source) = &mut self.source else { return Ok(()) };
+        if source.skip(key, self.how, self.snapshot, self.direction) {
+            self.want = self.want.min(CHUNK_MESSAGES_FIRST);
+        }
+        Ok(())
     }
 }
 

@@ -8,8 +8,8 @@ use std::ops::Bound;
 
 use common::{Message, Model, Shape, collect, random_entry, table};
 use frondb_core::prng::Prng;
-use frondb_core::{Direction, MessageKind, SeqNo};
-use frondb_memtable::{Entry, Memtable};
+use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
+use frondb_memtable::{Entry, MemCursor, Memtable};
 
 /// Grows a memtable and its model by one batch.
 fn grow(table: &Memtable, model: &mut Model, shape: &Shape, prng: &mut Prng) {
@@ -67,6 +67,19 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
             assert!(visible(&got) == visible(&expected), "{what}");
             let mut all = expected.iter();
             assert!(got.iter().all(|message| all.any(|other| other == message)), "{what}");
+            let key = shape.key(prng);
+            let has_begun = prng.chance(1, 2);
+            let is_wanted = |message: &&Message| match direction {
+                Direction::Forward => message.key >= key,
+                Direction::Backward => message.key < key,
+            };
+            let rest: Vec<Message> = expected.iter().filter(is_wanted).cloned().collect();
+            let cursor = table.cursor(direction, from, to, snapshot);
+            let got = skipped(cursor, direction, &key, has_begun, &rest);
+            assert!(got == rest, "{direction:?} {from:?} {to:?} {snapshot}, from {key:?}");
+            let cursor = table.visible_cursor(direction, from, to, snapshot);
+            let got = skipped(cursor, direction, &key, has_begun, &rest);
+            assert!(visible(&got) == visible(&rest), "{what}, from {key:?}");
         }
     }
     assert_eq!(table.len(), model.len());
@@ -74,6 +87,34 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
     assert_eq!(table.data_bytes(), model.data_bytes());
     assert_eq!((table.first_key(), table.last_key()), (model.first_key(), model.last_key()));
     assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
+}
+
+/// What a cursor hands out behind `key` that skips to it, at once or after its first chunk; `rest` if it was
+/// past the key by then.
+fn skipped(
+    mut cursor: MemCursor,
+    direction: Direction,
+    key: &[u8],
+    has_begun: bool,
+    rest: &[Message],
+) -> Vec<Message> {
+    let mut chunk = Chunk::new();
+    if has_begun && cursor.next_chunk(&mut chunk).expect("memtables do not fail") {
+        let is_past = match direction {
+            Direction::Forward => chunk.key(chunk.len() - 1) >= key,
+            Direction::Backward => chunk.key(0) < key,
+        };
+        if is_past {
+            return rest.to_vec();
+        }
+    }
+    cursor.skip(key).expect("memtables do not fail");
+    let mut got = collect(cursor, direction);
+    got.retain(|message| match direction {
+        Direction::Forward => *message.key >= *key,
+        Direction::Backward => *message.key < *key,
+    });
+    got
 }
 
 /// Of each key the messages down to the first that settles what it has.

@@ -31,26 +31,34 @@ pub(crate) struct LoserTree {
     /// Node 0 is unused.
     losers: Vec<Player>,
     winner: Player,
+    /// Where winners of subtrees are put while all matches are played.
+    winners: Vec<Player>,
 }
 
 impl LoserTree {
     /// Plays all matches among sources with the given codes, relative to no base.
-    pub(crate) fn new(codes: &[u64], mut tie: impl FnMut(u32, u32) -> Verdict) -> Self {
+    pub(crate) fn new(codes: &[u64], tie: impl FnMut(u32, u32) -> Verdict) -> Self {
+        let (n, nobody) = (codes.len(), Player { code: 0, source: 0 });
+        let mut tree =
+            Self { losers: vec![nobody; n], winner: nobody, winners: vec![nobody; 2 * n] };
+        tree.play_all(codes, tie);
+        tree
+    }
+
+    /// Plays all matches anew, among as many sources as before.
+    pub(crate) fn play_all(&mut self, codes: &[u64], mut tie: impl FnMut(u32, u32) -> Verdict) {
         let n = codes.len();
-        let mut losers = vec![Player { code: 0, source: 0 }; n];
-        // Winners of the subtrees, bottom up: leaves are the nodes n..2n.
-        let mut winners = vec![Player { code: 0, source: 0 }; 2 * n];
+        // Bottom up: leaves are the nodes n..2n.
         for (i, &code) in codes.iter().enumerate() {
-            winners[n + i] = Player { code, source: i as u32 };
+            self.winners[n + i] = Player { code, source: i as u32 };
         }
         for node in (1..n).rev() {
-            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let (a, b) = (self.winners[2 * node], self.winners[2 * node + 1]);
             let (winner, loser) = play(a, b, &mut tie);
-            winners[node] = winner;
-            losers[node] = loser;
+            self.winners[node] = winner;
+            self.losers[node] = loser;
         }
-        let winner = winners[1.min(2 * n - 1)];
-        Self { losers, winner }
+        self.winner = self.winners[1];
     }
 
     /// The source that is ahead and its code, relative to the winner before.

@@ -79,6 +79,32 @@ impl Input {
         self.advance_chunk(direction)
     }
 
+    /// Moves to the first entry that does not lie before `key`; see [`Merger::skip`]. Returns its code,
+    /// relative to no base.
+    fn skip(&mut self, key: &[u8], direction: Direction) -> Result<u64> {
+        // Exhausted before.
+        let mut has_more = !self.codes.is_empty();
+        while has_more {
+            let left = match direction {
+                Direction::Forward => self.at..self.chunk.len(),
+                Direction::Backward => 0..self.at + 1,
+            };
+            let (len, below) = (left.len(), self.chunk.count_below(left, key, direction));
+            match direction {
+                Direction::Forward if below < len => self.at += below,
+                Direction::Backward if below > 0 => self.at = below - 1,
+                _ => {
+                    self.source.skip(key)?;
+                    has_more = self.refill(direction, true)?;
+                    continue;
+                }
+            }
+            return Ok(order::first_code(self.chunk.key(self.at), direction));
+        }
+        self.codes.clear();
+        Ok(END)
+    }
+
     #[inline(never)]
     fn advance_chunk(&mut self, direction: Direction) -> Result<u64> {
         if !self.refill(direction, false)? {
@@ -95,6 +121,8 @@ pub struct Merger {
     tree: Option<LoserTree>,
     direction: Direction,
     state: State,
+    /// Codes of the inputs when a tournament begins.
+    codes: Vec<u64>,
     /// SeqNo of the last entry handed out.
     last_seq: SeqNo,
     /// The source that failed when it was asked for what follows its entry, which was the last one
@@ -106,6 +134,8 @@ pub struct Merger {
 enum State {
     /// No entry was asked for yet.
     Fresh,
+    /// The winner is to be handed out: a skip put it there.
+    Placed,
     /// The winner was handed out.
     Running,
     /// All sources are exhausted, or one failed.
@@ -123,6 +153,7 @@ impl Merger {
             tree: None,
             direction,
             state: State::Fresh,
+            codes: Vec::new(),
             last_seq: SeqNo::MAX,
             failed: None,
         }
@@ -138,6 +169,10 @@ impl Merger {
         loop {
             let moved = match self.state {
                 State::Running => self.step(),
+                State::Placed => {
+                    self.state = State::Running;
+                    Ok(!self.at_end())
+                }
                 State::Fresh => self.start(),
                 State::Ended => return Ok(false),
             };
@@ -156,22 +191,59 @@ impl Merger {
         }
     }
 
+    /// Passes over what lies before `key`: forward the keys below it, backward those from it on. The
+    /// next entry is then the first of the others. Looks for it from where each input is, so that a
+    /// short way is cheap.
+    ///
+    /// # Errors
+    /// What a source returned, once; the merge has then ended.
+    pub fn skip(&mut self, key: &[u8]) -> Result<()> {
+        match self.state {
+            State::Ended => return Ok(()),
+            State::Running | State::Placed => {}
+            State::Fresh => {
+                self.start()?;
+            }
+        }
+        let skipped = self.skip_inputs(key);
+        if skipped.is_err() {
+            self.state = State::Ended;
+            self.tree = None;
+        }
+        skipped
+    }
+
+    fn skip_inputs(&mut self, key: &[u8]) -> Result<()> {
+        self.codes.clear();
+        for input in &mut self.inputs {
+            self.codes.push(input.skip(key, self.direction)?);
+        }
+        if let Some(tree) = &mut self.tree {
+            let (inputs, direction) = (&self.inputs, self.direction);
+            tree.play_all(&self.codes, |a, b| break_tie(inputs, direction, a, b));
+            self.state = State::Placed;
+            // None of its key was handed out.
+            self.last_seq = SeqNo::MAX;
+        }
+        Ok(())
+    }
+
     /// Fills all inputs and plays the first tournament.
     #[cold]
     fn start(&mut self) -> Result<bool> {
-        let mut codes = Vec::with_capacity(self.inputs.len());
+        self.codes.clear();
         for input in &mut self.inputs {
             let filled = input.refill(self.direction, true)?;
-            codes.push(if filled { input.codes[input.at] } else { END });
+            self.codes.push(if filled { input.codes[input.at] } else { END });
             if !filled {
                 input.codes.clear();
             }
         }
-        if codes.is_empty() {
+        if self.codes.is_empty() {
             return Ok(false);
         }
         let (inputs, direction) = (&self.inputs, self.direction);
-        let tree = LoserTree::new(&codes, |a, b| break_tie(inputs, direction, a, b));
+        let tree = LoserTree::new(&self.codes, |a, b| break_tie(inputs, direction, a, b));
         self.tree = Some(tree);
         self.state = State::Running;
         Ok(!self.at_end())

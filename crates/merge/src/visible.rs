@@ -140,6 +140,26 @@ impl VisibleMerge {
         moved
     }
 
+    /// Passes over what lies before `key`: forward the keys below it, backward those from it on. `key`
+    /// must lie behind the current entry's (backward it may be that key). The next entry is then the first
+    /// of the others that the snapshot sees.
+    ///
+    /// # Errors
+    /// What a source returned, once; the merge has then ended.
+    pub fn skip(&mut self, key: &[u8]) -> Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        self.decided = false;
+        self.held = false;
+        self.copied = false;
+        self.range_deletes.leave();
+        self.own_range_deletes.leave();
+        let skipped = self.merger.skip(key);
+        self.ended = skipped.is_err();
+        skipped
+    }
+
     /// Key of the current entry.
     #[inline]
     #[must_use]

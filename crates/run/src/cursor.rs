@@ -153,6 +153,64 @@ impl RunCursor {
         })
     }
 
+    /// See [`Source::skip`]. Forward.
+    fn skip_below(&mut self, key: &[u8]) {
+        // The block after the one that is being handed out begins above the key.
+        let is_here = self.next >= self.end || self.index.separator(self.next) > key;
+        let target = if is_here { self.next } else { self.index.find(key) };
+        // Versions of a key that fills several blocks begin in the first of them.
+        if is_here || target < self.next {
+            if let Some(block) = &self.block {
+                let at = block.lower_bound(key).clamp(self.left.start, self.left.end);
+                self.skipped(at - self.left.start);
+                self.left.start = at;
+            }
+            return;
+        }
+        self.leave_block(target != self.next);
+        self.next = target;
+        if self.lo.as_ref().is_none_or(|lo| **lo < *key) {
+            self.lo = Some(key.into());
+        }
+    }
+
+    /// See [`Source::skip`]. Backward.
+    fn skip_from(&mut self, key: &[u8]) {
+        // The block that is being handed out begins below the key.
+        let is_here = self.block.is_some() && self.index.separator(self.end) < key;
+        let target = if is_here { self.end } else { self.index.find(key) };
+        if target >= self.end {
+            if let Some(block) = &self.block {
+                let at = block.lower_bound(key).clamp(self.left.start, self.left.end);
+                self.skipped(self.left.end - at);
+                self.left.end = at;
+            }
+            return;
+        }
+        self.leave_block(target + 1 != self.end);
+        self.end = self.end.min(target + 1);
+        if self.hi.as_ref().is_none_or(|hi| **hi > *key) {
+            self.hi = Some(key.into());
+        }
+    }
+
+    /// Gives up the block that is being handed out, for one that is its neighbour or further away.
+    fn leave_block(&mut self, is_far: bool) {
+        self.block = None;
+        self.left = 0..0;
+        self.skipped(CHUNK_ENTRIES_FIRST);
+        if is_far && self.mode == ReadMode::Scan {
+            self.window_bytes = 0;
+        }
+    }
+
+    /// So many entries of a block were passed over: where a reader leaps far it needs few at each place.
+    fn skipped(&mut self, entries: usize) {
+        if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
+            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_FIRST);
+        }
+    }
+
     /// Takes up the next block that has entries within the bounds.
     fn next_block(&mut self) -> Result<bool> {
         while self.next < self.end {
@@ -282,5 +340,13 @@ impl Source for RunCursor {
         self.is_small = true;
         self.chunk_entries = self.chunk_entries.min(messages.max(1));
         (self.window, self.window_bytes) = (None, 0);
+    }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        match self.direction {
+            Direction::Forward => self.skip_below(key),
+            Direction::Backward => self.skip_from(key),
+        }
+        Ok(())
     }
 }

@@ -8,11 +8,11 @@ use frondb_block::Codec;
 use frondb_core::codec::Reader;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_core::{Direction, MessageKind, SeqNo};
+use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_filter::FilterKind;
-use frondb_run::{KeyAfter, ReadMode, Run, RunMeta, RunOptions};
+use frondb_run::{KeyAfter, ReadMode, Run, RunCursor, RunMeta, RunOptions};
 use frondb_testkit::seed;
-use support::{Entry, Fixture, get, options, put, scan};
+use support::{Entry, Fixture, entry_of, get, options, put, scan};
 
 const KINDS: [MessageKind; 4] =
     [MessageKind::Put, MessageKind::Delete, MessageKind::Update, MessageKind::PutRef];
@@ -94,10 +94,60 @@ fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, e
             for mode in [ReadMode::Scan, ReadMode::Merge] {
                 let found = scan(run, direction, mode, lo.as_deref(), hi.as_deref()).unwrap();
                 assert_eq!(found, wanted, "{direction:?} {mode:?} {lo:?}..{hi:?}");
+                let cursor =
+                    RunCursor::new(Arc::clone(run), direction, lo.as_deref(), hi.as_deref(), mode);
+                check_skips(prng, cursor.unwrap(), direction, &wanted);
             }
             wanted.reverse();
         }
     }
+}
+
+/// A walk with skips among its chunks; `wanted` is what it would hand out without them, in its order.
+fn check_skips(prng: &mut Prng, mut cursor: RunCursor, direction: Direction, wanted: &[Entry]) {
+    let mut chunk = Chunk::new();
+    let mut left = wanted;
+    let mut bound: Option<Vec<u8>> = None;
+    loop {
+        if prng.chance(1, 2)
+            && let Some(at) = prng.pick(left)
+        {
+            // Near and far, keys that are there and keys that are not.
+            let near = left[prng.index(left.len().min(5))].key.clone();
+            let mut key = if prng.chance(1, 2) { near } else { at.key.clone() };
+            if prng.chance(1, 3) {
+                key.push(0);
+            }
+            cursor.skip(&key).unwrap();
+            let is_further = bound.as_ref().is_none_or(|bound| match direction {
+                Direction::Forward => key > *bound,
+                Direction::Backward => key < *bound,
+            });
+            if is_further {
+                bound = Some(key);
+            }
+        }
+        let is_before = |entry: &Entry| {
+            bound.as_ref().is_some_and(|bound| match direction {
+                Direction::Forward => entry.key < *bound,
+                Direction::Backward => entry.key >= *bound,
+            })
+        };
+        let passed = left.iter().take_while(|entry| is_before(entry)).count();
+        let more = cursor.next_chunk(&mut chunk).unwrap();
+        let mut found: Vec<Entry> = (0..chunk.len()).map(|i| entry_of(&chunk, i)).collect();
+        if direction == Direction::Backward {
+            found.reverse();
+        }
+        found.retain(|entry| !is_before(entry));
+        left = &left[passed..];
+        assert_eq!(found, left[..found.len().min(left.len())], "{direction:?} behind {bound:?}");
+        left = &left[found.len()..];
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(left, [], "{direction:?} behind {bound:?}");
 }
 
 #[test]

@@ -27,6 +27,12 @@ impl BaseCursor {
     }
 }
 
+impl BaseCursor {
+    fn skip_in_current(&mut self, key: &[u8]) -> Result<()> {
+        self.current.as_mut().map_or(Ok(()), |cursor| cursor.skip(key))
+    }
+}
+
 impl Source for BaseCursor {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         loop {
@@ -51,5 +57,34 @@ impl Source for BaseCursor {
         if let Some(cursor) = &mut self.current {
             cursor.keep_small(messages);
         }
+    }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        let is_behind = |view: &View| match self.direction {
+            Direction::Forward => view.hi.as_ref().is_some_and(|hi| **hi <= *key),
+            Direction::Backward => *view.lo >= *key,
+        };
+        // What has something left is before all views that are not opened.
+        let Some(next) = self.views.last() else { return self.skip_in_current(key) };
+        let reaches_next = match self.direction {
+            Direction::Forward => *next.lo <= *key,
+            Direction::Backward => next.hi.as_ref().is_some_and(|hi| *key <= **hi),
+        };
+        if !reaches_next {
+            return self.skip_in_current(key);
+        }
+        self.current = None;
+        while self.views.last().is_some_and(is_behind) {
+            self.views.pop();
+        }
+        let Some(view) = self.views.last_mut() else { return Ok(()) };
+        match self.direction {
+            Direction::Forward if *view.lo < *key => view.lo = key.into(),
+            Direction::Backward if view.hi.as_ref().is_none_or(|hi| **hi > *key) => {
+                view.hi = Some(key.into())
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }

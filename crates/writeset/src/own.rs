@@ -167,6 +167,10 @@ impl<S: Source> Source for OwnSource<S> {
     fn keep_small(&mut self, messages: usize) {
         self.inner.keep_small(messages);
     }
+
+    fn skip(&mut self, key: &[u8]) -> Result<()> {
+        self.inner.skip(key)
+    }
 }
 
 fn leave_out(chunk: &mut Chunk, excluded: &[(u64, u64)]) {

@@ -100,6 +100,16 @@ impl Fixture {
     }
 }
 
+/// Message `i` of a chunk.
+pub(crate) fn entry_of(chunk: &Chunk, i: usize) -> Entry {
+    Entry {
+        key: chunk.key(i).into(),
+        seq: chunk.seqs[i],
+        kind: chunk.kinds[i],
+        value: chunk.value(i).into(),
+    }
+}
+
 /// What `source` hands out, in the order of the walk.
 pub(crate) fn drain(
     source: &mut dyn Source,
@@ -108,12 +118,7 @@ pub(crate) fn drain(
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     while source.next_chunk(&mut chunk)? {
         assert!(!chunk.is_empty());
-        let entry = |i: usize| Entry {
-            key: chunk.key(i).into(),
-            seq: chunk.seqs[i],
-            kind: chunk.kinds[i],
-            value: chunk.value(i).into(),
-        };
+        let entry = |i: usize| entry_of(&chunk, i);
         match direction {
             Direction::Forward => found.extend((0..chunk.len()).map(entry)),
             Direction::Backward => found.extend((0..chunk.len()).rev().map(entry)),
