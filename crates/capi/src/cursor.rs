@@ -1,14 +1,16 @@
 //! Cursors, plain ones and those of transactions: one type for C, with the same moves.
 //!
-//! A batch copies entries into one buffer, so that a hundred of them cost one call:
+//! A batch copies entries into one buffer, so that a hundred of them cost one call; those that lie one after
+//! the other are copied at once:
 //! ```text
-//!   bytes    k0 v0 k1 v1 k2 v2 ...
+//!   bytes    k0 v0  k1 k2 k3 v1 v2 v3  k4 v4 ...
 //!   entries  {k0, v0} {k1, v1} {k2, v2}     made when all of them are there: the buffer may move
 //! ```
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
-use frondb::{Cursor, CursorOptions, Error, Result, Snapshot, TransactionCursor, Tree};
+use frondb::{Cursor, CursorOptions, Entries, Error, Result, Snapshot, TransactionCursor, Tree};
 use frondb_core::sync::Mutex;
 
 use crate::call::{call, call_or, free};
@@ -67,9 +69,15 @@ const RESERVED_BYTES_MAX: usize = 32 << 10;
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each key and each value ends.
-    ends: Vec<(usize, usize)>,
+    /// Where each key and each value lies.
+    places: Vec<Place>,
     entries: Vec<frondb_entry>,
+}
+
+/// Where an entry lies in the bytes of a batch.
+struct Place {
+    key: Range<usize>,
+    value: Range<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -180,6 +188,7 @@ impl CursorObject {
                     if read == 1 {
                         self.batch.expect(rows_max, bytes_max);
                     }
+                    read += self.fill_many(direction, rows_max - read, bytes_max);
                 }
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
@@ -191,6 +200,18 @@ impl CursorObject {
             other => return other,
         }
         Ok(())
+    }
+
+    /// Adds entries that can be copied at once, if there are such; how many.
+    #[inline]
+    fn fill_many(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> usize {
+        let bytes = bytes_max.saturating_sub(self.batch.bytes.len()) / 2;
+        if direction == Direction::Prev || rows_max == 0 {
+            return 0;
+        }
+        let entries = either!(self.inner.get_mut(), cursor => cursor.next_entries(rows_max, bytes));
+        self.batch.add_many(&entries);
+        entries.len()
     }
 
     /// Adds one entry; false at the end, or if it does not fit any more.
@@ -206,7 +227,7 @@ impl CursorObject {
         // A value that cannot be read was met: the next batch goes on behind it.
         self.fresh = false;
         let (key, value) = either!(self.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
-        if !self.batch.ends.is_empty()
+        if !self.batch.places.is_empty()
             && self.batch.bytes.len() + key.len() + value.len() > bytes_max
         {
             self.ahead = Some(direction);
@@ -220,7 +241,7 @@ impl CursorObject {
 impl Batch {
     fn clear(&mut self) {
         self.bytes.clear();
-        self.ends.clear();
+        self.places.clear();
         self.entries.clear();
     }
 
@@ -230,28 +251,46 @@ impl Batch {
         let rows = rows_max.min(RESERVED_ROWS_MAX);
         let bytes = self.bytes.len().saturating_mul(rows);
         self.bytes.reserve(bytes.min(bytes_max).min(RESERVED_BYTES_MAX));
-        self.ends.reserve(rows);
+        self.places.reserve(rows);
         self.entries.reserve(rows);
     }
 
     #[inline]
     fn add(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.ends.push((key_end, self.bytes.len()));
+        self.places.push(Place { key: start..key_end, value: key_end..self.bytes.len() });
+    }
+
+    fn add_many(&mut self, entries: &Entries<'_>) {
+        let ((keys, keys_from, key_ends), (values, values_from, value_ends)) =
+            (entries.keys(), entries.values());
+        let (Some(&keys_to), Some(&values_to)) = (key_ends.last(), value_ends.last()) else {
+            return;
+        };
+        let mut key_at = self.bytes.len();
+        self.bytes.extend_from_slice(&keys[keys_from as usize..keys_to as usize]);
+        let mut value_at = self.bytes.len();
+        self.bytes.extend_from_slice(&values[values_from as usize..values_to as usize]);
+        let (keys_at, values_at) = (key_at, value_at);
+        self.places.extend(key_ends.iter().zip(value_ends).map(|(key_end, value_end)| {
+            let key = key_at..keys_at + (key_end - keys_from) as usize;
+            let value = value_at..values_at + (value_end - values_from) as usize;
+            (key_at, value_at) = (key.end, value.end);
+            Place { key, value }
+        }));
     }
 
     fn finish(&mut self) {
-        let mut rest = self.bytes.as_slice();
-        let mut done = 0;
-        for &(key_end, value_end) in &self.ends {
-            let (key, behind) = rest.split_at(key_end - done);
-            let (value, behind) = behind.split_at(value_end - key_end);
-            self.entries
-                .push(frondb_entry { key: frondb_slice::of(key), value: frondb_slice::of(value) });
-            (rest, done) = (behind, value_end);
-        }
+        let Self { bytes, places, entries } = self;
+        let slice = |place: &Range<usize>| frondb_slice::of(&bytes[place.clone()]);
+        entries.extend(
+            places
+                .iter()
+                .map(|place| frondb_entry { key: slice(&place.key), value: slice(&place.value) }),
+        );
     }
 }
 

@@ -75,7 +75,7 @@ impl Default for Chunk {
 impl Chunk {
     /// An empty chunk.
     #[must_use]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             prefixes: Vec::new(),
             key_ends: Vec::new(),
@@ -211,6 +211,63 @@ impl Chunk {
         self.value_ends.push(values.len() as u32);
         self.kinds.push(kind);
         self.seqs.push(seq);
+    }
+}
+
+/// Entries that follow each other, as they lie in memory: what a reader copies at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'a> {
+    chunk: &'a Chunk,
+    start: usize,
+    end: usize,
+}
+
+static NONE: Chunk = Chunk::new();
+
+impl Default for Entries<'_> {
+    fn default() -> Self {
+        Self { chunk: &NONE, start: 0, end: 0 }
+    }
+}
+
+impl<'a> Entries<'a> {
+    /// The messages in `range` of a chunk.
+    ///
+    /// # Panics
+    /// If the chunk has fewer.
+    #[must_use]
+    pub fn new(chunk: &'a Chunk, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= chunk.len());
+        Self { chunk, start: range.start, end: range.end }
+    }
+
+    /// How many.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The keys one after the other, and the place behind each; the first begins at the number.
+    #[must_use]
+    pub fn keys(&self) -> (&'a [u8], u32, &'a [u32]) {
+        let first = self.start.checked_sub(1).map_or(0, |before| self.chunk.key_ends[before]);
+        (&self.chunk.keys, first, &self.chunk.key_ends[self.start..self.end])
+    }
+
+    /// The values, as [`keys`](Self::keys).
+    #[must_use]
+    pub fn values(&self) -> (&'a [u8], u32, &'a [u32]) {
+        let before = self.start.checked_sub(1);
+        let first = before.map_or(self.chunk.values_start, |before| self.chunk.value_ends[before]);
+        (self.chunk.values.bytes(), first, &self.chunk.value_ends[self.start..self.end])
     }
 }
 

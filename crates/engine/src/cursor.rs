@@ -19,6 +19,7 @@
 
 use std::ops::Bound;
 
+use frondb_core::chunk::Entries;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, MessageKind, Result, Source};
@@ -277,6 +278,22 @@ impl Cursor {
                 self.leave(Direction::Forward, moved)
             }
             _ => self.turn(Direction::Forward),
+        }
+    }
+
+    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
+    /// at most `bytes` of keys and as many of values. None
+    /// where [`next`](Self::next) has to be called: it is at no entry, runs backward, or the next one needs
+    /// more than a copy.
+    #[inline]
+    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
+        let is_open = self.valid && !self.shared.env.is_closed();
+        match &mut self.walk {
+            Some(walk) if is_open && walk.direction == Direction::Forward => {
+                self.value = OnceLock::new();
+                walk.merge.next_entries(max, bytes)
+            }
+            _ => Entries::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use frondb_core::Result;
+use frondb_core::chunk::Entries;
 use frondb_core::tuple::prefix_end;
 use frondb_engine::Snapshot;
 
@@ -138,6 +139,16 @@ impl Cursor {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         self.inner.next()
+    }
+
+    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
+    /// at most `bytes` of keys and as many of values. Saves the cost of that many calls of
+    /// [`next`](Self::next), and promises nothing: none where the next entry needs more than a copy, at an
+    /// end, before the first entry, or after a move backward; then call `next`.
+    #[inline]
+    #[must_use]
+    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
+        self.inner.next_entries(max, bytes)
     }
 
     /// Goes to the entry before. Returns whether there is one.

@@ -52,6 +52,7 @@ pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
 pub use frondb_block::Codec;
 pub use frondb_core::TreeId;
+pub use frondb_core::chunk::Entries;
 pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
 pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;

@@ -4,6 +4,7 @@ use std::ops::RangeBounds;
 use std::time::Duration;
 
 use frondb_core::Result;
+use frondb_core::chunk::Entries;
 use frondb_core::tuple::prefix_end;
 use frondb_engine::{
     Canceller, Committing, Durability, Isolation, LockMode, ReadLock, Savepoint, Wait,
@@ -589,6 +590,17 @@ impl TransactionCursor {
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.inner.next()
+    }
+
+    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
+    /// at most `bytes` of keys and as many of values. Saves the cost of that many calls of
+    /// [`next`](Self::next), and promises nothing: none where the next entry needs more than a copy, at an
+    /// end, before the first entry, or after a move backward, and none of a locking
+    /// cursor; then call `next`.
+    #[inline]
+    #[must_use]
+    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
+        self.inner.next_entries(max, bytes)
     }
 
     /// Goes to the entry before; to the last if it is not positioned. Returns whether there is

@@ -100,6 +100,8 @@ trait Moves {
     fn seek(&mut self, key: &[u8]) -> bool;
     fn seek_for_prev(&mut self, key: &[u8]) -> bool;
     fn step(&mut self, forward: bool) -> bool;
+    /// How many entries `next_entries` went over.
+    fn step_many(&mut self, max: usize) -> usize;
     fn entry(&self) -> (Vec<u8>, Vec<u8>);
 }
 
@@ -114,6 +116,9 @@ macro_rules! moves {
             }
             fn step(&mut self, forward: bool) -> bool {
                 if forward { self.next().unwrap() } else { self.prev().unwrap() }
+            }
+            fn step_many(&mut self, max: usize) -> usize {
+                self.next_entries(max, 1 << 20).len()
             }
             fn entry(&self) -> (Vec<u8>, Vec<u8>) {
                 assert!(self.is_valid());
@@ -161,8 +166,18 @@ fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prn
                     }
                 };
                 assert_eq!(found, wanted.is_some(), "{what}");
-                if let Some((key, value)) = wanted {
-                    assert_eq!(cursor.entry(), ((*key).clone(), (*value).clone()), "{what}");
+                let Some((key, value)) = wanted else { continue };
+                assert_eq!(cursor.entry(), ((*key).clone(), (*value).clone()), "{what}");
+                if step > 0 && prng.chance(1, 3) {
+                    let many = cursor.step_many(prng.index(30));
+                    place = place.map(|place| place + many);
+                    let here = place.and_then(|place| shown.get(place));
+                    let (key, value) = here.unwrap();
+                    assert_eq!(
+                        cursor.entry(),
+                        ((*key).clone(), (*value).clone()),
+                        "{what}, {many}"
+                    );
                 }
             }
         }

@@ -26,7 +26,7 @@ use rustix::time::{ClockId, clock_gettime};
 type Key = [u8; 24];
 
 thread_local! {
-    static SCRATCH: Cell<Chunk> = Cell::new(Chunk::new());
+    static SCRATCH: Cell<Chunk> = const { Cell::new(Chunk::new()) };
 }
 
 /// Nanoseconds this thread has run: other processes of the machine do not count.

@@ -7,11 +7,18 @@
 
 use std::cmp::Ordering;
 
+use frondb_core::chunk::Entries;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 
 use crate::buffers::{Buffers, Kept, with_kept};
 use crate::loser_tree::{LoserTree, Verdict};
 use crate::order::{self, END, EQUAL};
+
+/// Fewer entries of one source in a row do not pay for looking.
+const ALONE_MIN: usize = 4;
+
+/// How many times nobody looks then.
+const ALONE_PAUSE: u32 = 64;
 
 /// One source with the chunk it is in.
 struct Input {
@@ -128,6 +135,8 @@ pub struct Merger {
     /// The source that failed when it was asked for what follows its entry, which was the last one
     /// handed out.
     failed: Option<usize>,
+    /// How often not to look whether one source is ahead by much.
+    pause: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,6 +165,7 @@ impl Merger {
             codes: Vec::new(),
             last_seq: SeqNo::MAX,
             failed: None,
+            pause: 0,
         }
     }
 
@@ -226,6 +236,81 @@ impl Merger {
             self.last_seq = SeqNo::MAX;
         }
         Ok(())
+    }
+
+    /// How many entries behind the current one `is_wanted` holds for, one after the other: of this source's
+    /// chunk, before those of all other sources, each of another key. At most `max`, of at most `bytes`; none
+    /// backward.
+    fn count_alone(
+        &self,
+        max: usize,
+        bytes: usize,
+        is_wanted: impl Fn(&Chunk, usize) -> bool,
+    ) -> usize {
+        let Some(tree) = self.tree.as_ref().filter(|_| self.direction == Direction::Forward) else {
+            return 0;
+        };
+        let winner = tree.winner().source as usize;
+        let Input { chunk, codes, at, .. } = &self.inputs[winner];
+        let start = at + 1;
+        let mut end = chunk.len().min(start.saturating_add(max));
+        for (i, other) in self.inputs.iter().enumerate() {
+            if i != winner && !other.codes.is_empty() && start < end {
+                let key = other.chunk.key(other.at);
+                end = start + chunk.count_below(start..end, key, Direction::Forward);
+            }
+        }
+        let fits = |&end: &u32, ends: &[u32]| (end - ends[start - 1]) as usize <= bytes;
+        end = start + chunk.key_ends[start..end].partition_point(|end| fits(end, &chunk.key_ends));
+        end = start
+            + chunk.value_ends[start..end].partition_point(|end| fits(end, &chunk.value_ends));
+        (start..end).take_while(|&i| codes[i] != EQUAL && is_wanted(chunk, i)).count()
+    }
+
+    /// Moves on over as many entries as there are of those that `is_wanted` holds for and that need no
+    /// comparison with other sources, at most `max`, of at most `bytes` of keys and as many of values; they lie one after the other. Empty if it is not worth while.
+    pub(crate) fn next_alone(
+        &mut self,
+        max: usize,
+        bytes: usize,
+        is_wanted: impl Fn(&Chunk, usize) -> bool,
+    ) -> Entries<'_> {
+        let is_alone = self.inputs.iter().filter(|input| !input.codes.is_empty()).count() == 1;
+        if self.state != State::Running || !is_alone && !self.may_be_alone() {
+            return Entries::default();
+        }
+        let count = self.count_alone(max, bytes, is_wanted);
+        if !is_alone {
+            self.note_alone(count);
+        }
+        let Some(tree) = self.tree.as_mut().filter(|_| count > 0) else {
+            return Entries::default();
+        };
+        let winner = tree.winner().source as usize;
+        self.inputs[winner].at += count;
+        // The codes of the others are relative to an entry that is passed.
+        self.codes.clear();
+        self.codes.extend(self.inputs.iter().map(|input| match input.codes.is_empty() {
+            true => END,
+            false => order::first_code(input.chunk.key(input.at), self.direction),
+        }));
+        let (inputs, direction) = (&self.inputs, self.direction);
+        tree.play_all(&self.codes, |a, b| break_tie(inputs, direction, a, b));
+        let Input { chunk, at, .. } = &self.inputs[winner];
+        self.last_seq = chunk.seqs[*at];
+        Entries::new(chunk, at + 1 - count..at + 1)
+    }
+
+    /// Among several sources it is not worth while to look where they alternate.
+    fn may_be_alone(&mut self) -> bool {
+        self.pause = self.pause.saturating_sub(1);
+        self.pause == 0
+    }
+
+    fn note_alone(&mut self, count: usize) {
+        if count < ALONE_MIN {
+            self.pause = ALONE_PAUSE;
+        }
     }
 
     /// Fills all inputs and plays the first tournament.

@@ -8,6 +8,7 @@
 //! A transaction reads its own messages above all others: they come with SeqNos from [`Own::from`]
 //! on, whatever the snapshot. So do those of its overlay, below its own.
 
+use frondb_core::chunk::Entries;
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
 use frondb_core::sync::Arc;
@@ -138,6 +139,29 @@ impl VisibleMerge {
             self.ended = true;
         }
         moved
+    }
+
+    /// Moves on over entries that need no more than a look at each: puts that the snapshot sees, of keys with
+    /// one message, which come from one source. At most `max`, with at most `bytes` of keys and as many of
+    /// values; none where a plain [`next`](Self::next) has to be made, and none backward.
+    #[inline]
+    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
+        if self.ended || self.held || self.hides || !self.decided {
+            return Entries::default();
+        }
+        let (snapshot, own_from) = (self.options.snapshot, self.own_from);
+        let entries = self.merger.next_alone(max, bytes, |chunk, i| {
+            let seq = chunk.seqs[i];
+            chunk.kinds[i] == MessageKind::Put && (seq <= snapshot || seq >= own_from)
+        });
+        if !entries.is_empty() {
+            self.copied = false;
+            let count = entries.len() as u64;
+            self.stats.entries_in += count;
+            self.stats.entries_out += count;
+            self.stats.deletes_in_a_row = 0;
+        }
+        entries
     }
 
     /// Passes over what lies before `key`: forward the keys below it, backward those from it on. `key`

@@ -1,10 +1,11 @@
 //! A merge that skips shows what is behind the key and nothing else, wherever its sources are: in the
-//! chunk, beyond it, at their ends; at every snapshot, under range deletes and updates.
+//! chunk, beyond it, at their ends; at every snapshot, under range deletes and updates. So does one that
+//! hands out many entries at once.
 
 mod history;
 
 use frondb_core::prng::Prng;
-use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
+use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 use frondb_merge::{Found, VisibleMerge};
 use history::{History, deal, reader};
 
@@ -49,23 +50,80 @@ impl Source for Skipping {
 fn found(merge: &VisibleMerge) -> (Vec<u8>, Found) {
     let value = merge.value().to_vec();
     let value = match merge.kind() {
-        frondb_core::MessageKind::Put => Found::Value(value),
-        frondb_core::MessageKind::PutRef => Found::Reference(value),
+        MessageKind::Put => Found::Value(value),
+        MessageKind::PutRef => Found::Reference(value),
         other => panic!("{other:?} is not visible"),
     };
     (merge.key().to_vec(), value)
 }
 
+/// What [`VisibleMerge::next_entries`] gives, whose keys and values have at most `bytes` each.
+fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, Found)> {
+    let entries = merge.next_entries(max, bytes);
+    let ((keys, mut key_at, key_ends), (values, mut value_at, value_ends)) =
+        (entries.keys(), entries.values());
+    assert_eq!((key_ends.len(), value_ends.len()), (entries.len(), entries.len()));
+    let (keys_from, values_from) = (key_at, value_at);
+    let pairs = key_ends.iter().zip(value_ends).map(|(&key_end, &value_end)| {
+        let key = keys[key_at as usize..key_end as usize].to_vec();
+        let value = values[value_at as usize..value_end as usize].to_vec();
+        (key_at, value_at) = (key_end, value_end);
+        (key, Found::Value(value))
+    });
+    let pairs = pairs.collect();
+    assert!((key_at - keys_from) as usize <= bytes && (value_at - values_from) as usize <= bytes);
+    pairs
+}
+
+#[test]
+fn one_source_is_handed_out_in_chunks() {
+    let mut prng = Prng::new(53);
+    let list = |messages, prng: &mut Prng| {
+        Box::new(history::ListSource::new(messages, Direction::Forward, prng)) as Box<dyn Source>
+    };
+    // Alone, and beside one that has a later key: it is looked for less often there.
+    for (other, steps_max) in [(false, 60), (true, 100)] {
+        let put =
+            |i: u32| (i.to_be_bytes().to_vec(), SeqNo(1 + u64::from(i)), MessageKind::Put, vec![7]);
+        let later = vec![(vec![0xff], SeqNo(500), MessageKind::Put, vec![8])];
+        let mut sources =
+            vec![list(Vec::new(), &mut prng), list((0..100).map(put).collect(), &mut prng)];
+        if other {
+            sources.insert(0, list(later, &mut prng));
+        }
+        let options = reader(SeqNo::MAX, Direction::Forward, History::default().range_deletes());
+        let mut merge = VisibleMerge::new(sources, options);
+        let (mut steps, mut shown) = (0, 0);
+        while merge.next().unwrap() {
+            steps += 1;
+            shown += 1 + take(&mut merge, 100, 1000).len();
+        }
+        assert_eq!((shown, merge.stats().entries_out), (100 + usize::from(other), shown as u64));
+        assert!(steps <= steps_max, "{steps} steps");
+    }
+}
+
 #[test]
 fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
     let mut prng = Prng::new(51);
-    let (mut skips, mut moved) = (0, 0);
+    let (mut skips, mut moved, mut together) = (0, 0, 0);
     for round in 0..400 {
-        let history = History::random(&mut prng, 1 + round % 90);
+        let mut history = History::random(&mut prng, 1 + round % 90);
+        if round % 2 == 1 {
+            // Mostly puts of keys with one message, so that many are handed out at once.
+            history.deletes.clear();
+            for (key, _, kind, _) in &mut history.messages {
+                key.push(prng.below(256) as u8);
+                if prng.chance(9, 10) {
+                    *kind = MessageKind::Put;
+                }
+            }
+        }
         let snapshot = SeqNo(prng.below(history.last.get() + 3));
         let mut expected: Vec<_> = history.read(snapshot).unwrap().into_iter().collect();
         for direction in [Direction::Forward, Direction::Backward] {
-            let sources = deal(&history.messages, 1 + prng.index(6), direction, &mut prng);
+            let count = 1 + prng.index(if round % 2 == 1 { 2 } else { 6 });
+            let sources = deal(&history.messages, count, direction, &mut prng);
             let sources = sources.into_iter().map(|inner| {
                 let source = Skipping { inner, direction, before: None, prng: prng.fork() };
                 Box::new(source) as Box<dyn Source>
@@ -101,6 +159,21 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
                 assert!(merge.next().unwrap(), "{what}");
                 assert_eq!(found(&merge), expected[at], "{what}");
                 at += 1;
+                if prng.chance(1, 2) {
+                    let (max, bytes) = (prng.index(9), prng.index(100));
+                    let many = take(&mut merge, max, bytes);
+                    assert!(many.len() <= max, "{what}");
+                    assert_eq!(many[..], expected[at..at + many.len()], "{what}");
+                    assert!(many.is_empty() || direction == Direction::Forward, "{what}");
+                    if let Some(last) = many.last() {
+                        assert_eq!(
+                            found(&merge),
+                            *last,
+                            "{what}: the merge is at the last of them"
+                        );
+                    }
+                    (at, together) = (at + many.len(), together + many.len());
+                }
             }
             assert!(!merge.next().unwrap());
             merge.skip(b"k").unwrap();
@@ -108,7 +181,8 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
             expected.reverse();
         }
     }
-    assert!(skips > 1000 && moved > 500, "{skips} skips, {moved} over something");
+    let counts = format!("{skips} skips, {moved} over something, {together} entries at once");
+    assert!(skips > 1000 && moved > 500 && together > 100, "{counts}");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 
 use std::ops::Bound;
 
+use frondb_core::chunk::Entries;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, ErrorKind, Result};
@@ -174,6 +175,18 @@ impl TransactionCursor {
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.step(Direction::Forward)
+    }
+
+    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
+    /// at most `bytes` of keys and as many of values. None
+    /// where [`next`](Self::next) has to be called: it locks, its transaction has ended or undone something,
+    /// or one of the reasons of [`Cursor::next_entries`].
+    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
+        let is_plain = self.lock.is_none()
+            && self.is_current()
+            && !self.core.ended.load(Ordering::Acquire)
+            && !self.core.was_prepared.load(Ordering::Acquire);
+        if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
     /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
