@@ -31,6 +31,8 @@ typedef struct st_key KEY;
 
 namespace fron {
 
+struct Wanted;
+
 /** Appends a string in the order of its collation. Columns of it have up to `chars_max` characters:
     the old collations of several levels take room for all of them. `is_char`: it is a CHAR's. */
 void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to);
@@ -58,9 +60,14 @@ class KeyCodec {
   /** Numbers of the fields that decode() fills in: what an entry of the index need not hold. */
   const std::vector<uint> &decodable() const { return decodable_; }
 
-  /** Fills the decodable fields into a record, from a key of all parts; `bytes` may go on behind it.
-      False if it is damaged. */
-  bool decode(const TABLE *table, const KEY *key, std::string_view bytes, uchar *record) const;
+  /** Of each part the field that decode() fills in, null where it passes over the part; none behind the last
+      that it fills. Of the decodable fields those that are wanted. */
+  using Targets = std::vector<Field *>;
+  Targets targets(const TABLE *table, const KEY *key, const Wanted &wanted) const;
+
+  /** Fills fields of a record, which lies `offset` bytes behind the table's first, from a key of all parts;
+      `bytes` may go on behind it. False if it is damaged. */
+  bool decode(const Targets &targets, std::string_view bytes, my_ptrdiff_t offset) const;
 
   /** Appends where each part of `bytes` ends; false from a part on whose end cannot be found. */
   bool cut(std::string_view bytes, std::vector<size_t> *ends) const;
@@ -109,7 +116,9 @@ class KeyCodec {
                    bool *is_null);
   static bool find_end(const Part &part, std::string_view bytes, size_t *end);
   static void image_of(const Part &part, std::string_view body, uchar *image);
-  static void put(const Part &part, Field *field, std::string_view body);
+  static void put(const Part &part, Field *field, std::string_view body, my_ptrdiff_t offset);
+  static bool is_simple(const Part &part);
+  static void put_simple(const Part &part, const char *body, uchar *image);
   void encode_nullable(const Part &part, Field *field, const uchar *image, std::string *to) const;
   void encode_part(const Part &part, Field *field, const uchar *data, std::string *to) const;
 

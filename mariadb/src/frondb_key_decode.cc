@@ -151,7 +151,8 @@ std::string unescaped(std::string_view body) {
 
 }  // namespace
 
-void KeyCodec::put(const Part &part, Field *field, std::string_view body) {
+void KeyCodec::put(const Part &part, Field *field, std::string_view body, my_ptrdiff_t offset) {
+  AtRecord moved(field, offset);
   switch (part.inverse) {
     case Inverse::KeyImage:
       field->set_key_image(reinterpret_cast<const uchar *>(body.data()), uint(body.size()));
@@ -171,24 +172,71 @@ void KeyCodec::put(const Part &part, Field *field, std::string_view body) {
   }
 }
 
-bool KeyCodec::decode(const TABLE *table, const KEY *key, std::string_view bytes, uchar *record) const {
-  std::string own;
-  my_ptrdiff_t offset = record - table->record[0];
-  size_t left = decodable_.size();
-  for (size_t i = 0; left > 0; i++) {
-    const Part &part = parts_[i];
-    std::string_view body;
-    bool is_null;
-    if (!next(part, &bytes, &own, &body, &is_null)) return false;
-    if (part.inverse == Inverse::None) continue;
+KeyCodec::Targets KeyCodec::targets(const TABLE *table, const KEY *key, const Wanted &wanted) const {
+  Targets found(parts_.size());
+  size_t used = 0;
+  for (size_t i = 0, left = decodable_.size(); left > 0; i++) {
+    if (parts_[i].inverse == Inverse::None) continue;
     left--;
-    Field *field = table->field[key->key_part[i].fieldnr - 1];
-    AtRecord moved(field, offset);
+    uint number = key->key_part[i].fieldnr - 1;
+    if (!wanted.has(number)) continue;
+    found[i] = table->field[number];
+    used = i + 1;
+  }
+  found.resize(used);
+  return found;
+}
+
+/** An integer that ascends: what most keys are made of. */
+bool KeyCodec::is_simple(const Part &part) {
+  bool is_integer = part.inverse == Inverse::Reversed || part.inverse == Inverse::ReversedSigned;
+  return is_integer && !part.descends && part.end == End::Length;
+}
+
+void KeyCodec::put_simple(const Part &part, const char *body, uchar *image) {
+  size_t length = part.step;
+  // Lengths that the compiler knows, as one load, swap and store each.
+  auto reverse = [&](auto whole) {
+    memcpy(&whole, body, sizeof whole);
+    if constexpr (sizeof whole == 8) whole = __builtin_bswap64(whole);
+    else whole = __builtin_bswap32(whole);
+    memcpy(image, &whole, sizeof whole);
+  };
+  if (length == 4) reverse(uint32_t());
+  else if (length == 8) reverse(uint64_t());
+  else for (size_t i = 0; i < length; i++) image[i] = uchar(body[length - 1 - i]);
+  if (part.inverse == Inverse::ReversedSigned) image[length - 1] ^= 0x80;
+}
+
+bool KeyCodec::decode(const Targets &targets, std::string_view bytes, my_ptrdiff_t offset) const {
+  std::string own;
+  for (size_t i = 0; i < targets.size(); i++) {
+    const Part &part = parts_[i];
+    Field *field = targets[i];
+    std::string_view body;
+    bool is_null = false;
+    if (is_simple(part)) {
+      size_t head = part.can_be_null ? 1 : 0;
+      if (bytes.size() < head) return false;
+      is_null = head && bytes[0] == 0;
+      size_t end = is_null ? head : head + part.step;
+      if (bytes.size() < end) return false;
+      if (field && !is_null) {
+        field->set_notnull(offset);
+        put_simple(part, bytes.data() + head, field->ptr + offset);
+      }
+      bytes.remove_prefix(end);
+      if (!is_null) continue;
+    } else if (!next(part, &bytes, &own, &body, &is_null)) {
+      return false;
+    }
+    if (!field) continue;
     if (!is_null) {
-      field->set_notnull();
-      put(part, field, body);
+      field->set_notnull(offset);
+      put(part, field, body, offset);
       continue;
     }
+    AtRecord moved(field, offset);
     field->set_null();
     field->reset();
   }

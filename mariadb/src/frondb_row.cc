@@ -142,8 +142,8 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
 
 /** The opposite; null where the bytes are damaged, else where they end. `layout` is for fields that are gone. */
 template <typename NumberOf>
-const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const uchar *at,
-                    const uchar *end, uchar *record) {
+const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
+                    const uchar *at, const uchar *end, uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
   const uchar *bits = at;
@@ -153,6 +153,10 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
     bool is_null = bits[i / 8] >> i % 8 & 1;
     if (number == Slot::GONE) {
       if (!is_null) at = pass((*layout)[i], at, end);
+      continue;
+    }
+    if (!wanted.has(number)) {
+      if (!is_null) at = pass(wanted.others[number], at, end);
       continue;
     }
     Field *field = table->field[number];
@@ -177,27 +181,29 @@ void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std
 }
 
 /** The fields that a row has; how many slots in `slots`. */
-static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record, uint *slots) {
+static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record,
+                        const Wanted &wanted, uint *slots) {
   auto at = reinterpret_cast<const uchar *>(row.data());
   const uchar *end = at + row.size();
   if (!read_varint(&at, end, slots) || *slots > slots_of(table, layout)) return false;
-  return unpack(table, *slots, FieldOf(layout), &layout, at, end, record) == end;
+  return unpack(table, *slots, FieldOf(layout), &layout, wanted, at, end, record) == end;
 }
 
-bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record) {
+bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record, const Wanted &wanted) {
   auto at = reinterpret_cast<const uchar *>(row.data());
   uint slots;
   size_t all = slots_of(table, form.layout);
   if (!read_varint(&at, at + row.size(), &slots)) return false;
   if (slots < all)
-    if (!unpack_some(table, form.layout, form.defaults, record, &slots) || slots < all) return false;
-  return unpack_some(table, form.layout, row, record, &slots);
+    if (!unpack_some(table, form.layout, form.defaults, record, wanted, &slots) || slots < all) return false;
+  return unpack_some(table, form.layout, row, record, wanted, &slots);
 }
 
 bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form) {
   uint slots;
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
-  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], &slots)) return false;
+  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, &slots))
+    return false;
   // An expression's value now. That it fits its field was found out before the ALTER began (keeps_rows()).
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
@@ -229,7 +235,7 @@ bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view by
                    uchar *record) {
   auto at = reinterpret_cast<const uchar *>(bytes.data());
   const uchar *end = at + bytes.size();
-  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, at, end, record) == end;
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, at, end, record) == end;
 }
 
 }  // namespace fron

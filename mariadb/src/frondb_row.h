@@ -31,12 +31,23 @@ constexpr size_t ROW_BYTES_MAX = 64 << 20;
 /** Fields of a table by their numbers, in the order of their slots. */
 using Fields = std::vector<uint>;
 
+/** The fields of a table that a statement wants, and how the bytes of the others are passed over. */
+struct Wanted {
+  /** Of each field whether it is; empty if all are. */
+  std::vector<bool> fields;
+  /** Of each field what describe_bytes() says; empty if all are wanted. */
+  std::vector<Slot> others;
+
+  bool has(uint field) const { return fields.empty() || fields[field]; }
+};
+
 /** Appends the row in `record`. */
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to);
 
-/** Fills `record` from a row. Blobs point into `row`, or into the form's defaults: of fields that were added
+/** Fills the fields of `record` that are wanted from a row. Blobs point into `row`, or into the form's defaults: of fields that were added
     after `row` was written. False if it is damaged. */
-bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record);
+bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
+                const Wanted &wanted = {});
 
 /** Makes the defaults of a table whose layout has new slots behind: as before for those that there were, as the
     definition says for the `added` ones, expressions as of now. Uses record[0]. False if the old ones are damaged. */

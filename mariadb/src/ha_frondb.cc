@@ -312,6 +312,7 @@ int ha_frondb::reset() {
   past_end_ = 0;
   give_up_load();
   key_read_ = has_written_ = false;
+  wanted_tree_ = ~0u;
   // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
   // the server's own tables.
   if (lock_type_ == TL_UNLOCK) connection_ = nullptr;

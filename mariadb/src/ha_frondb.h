@@ -268,7 +268,11 @@ class ha_frondb final : public handler {
   uint tree_of(uint index) const;
 
   // Reading.
+  /** Finds out which fields the statement wants of what is read from a tree; cheap if it is known. */
+  void want_fields(uint tree);
+  void plan_fields(bool is_all);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi);
+  int seek(uint tree, std::string_view lo, const std::string *hi);
   int step(bool forward, uchar *record);
   int step_in_index(bool forward, uchar *record);
   int fetch(bool forward);
@@ -282,6 +286,8 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   bool decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record);
   int check_entry();
+  /** Somebody may ask for the key of the row shown: a position that no field has, or what is unlocked. */
+  bool needs_key() const { return share_->has_hidden_key || row_lock_ != FRONDB_LOCK_NONE; }
   bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
   bool has_filter() const { return pushed_rowid_filter && rowid_filter_is_active && share_->is_primary_covered; }
   int read_row(uchar *record);
@@ -346,12 +352,23 @@ class ha_frondb final : public handler {
   /** The server asks for fields of the index alone. */
   bool key_read_ = false;
 
+  /** What is wanted of entries and rows, and for what it was found out: see want_fields(). */
+  fron::Wanted wanted_;
+  fron::KeyCodec::Targets key_targets_, primary_targets_;
+  bool wants_covered_ = false, wanted_all_ = false;
+  uint wanted_tree_ = ~0u;
+  const void *wanted_filter_ = nullptr;
+  std::vector<my_bitmap_map> wanted_bits_;
+
   fron::Cursor cursor_;
   frondb_rows rows_ = {};
   size_t at_ = 0;
   size_t batch_ = 0;
   bool forward_ = true;
   uint cursor_tree_ = 0;
+  /** Where the cursor's range begins, and whether it ends before the tree does. */
+  std::string cursor_from_;
+  bool cursor_has_end_ = false;
   /** Where the cursor of a search for a whole prefix ends, and a plain step goes on; else empty. */
   std::string exact_end_;
   /** Where the range that is about to be read ends; `has_range_end_` for one search. */

@@ -33,20 +33,91 @@ int ha_frondb::damaged() const {
 
 // --- Entries ---
 
+void ha_frondb::want_fields(uint tree) {
+  // As InnoDB does. Whoever locks rows may write them.
+  bool is_all = row_lock_ != FRONDB_LOCK_NONE || is_sql_handler_;
+  const MY_BITMAP *read = table->read_set, *written = table->write_set;
+  uint words = no_words_in_map(read);
+  bool is_same = wanted_tree_ == tree && wanted_all_ == is_all && wanted_filter_ == pushed_rowid_filter &&
+                 wanted_bits_.size() == words;
+  for (uint i = 0; is_same && i < words; i++) is_same = wanted_bits_[i] == (read->bitmap[i] | written->bitmap[i]);
+  if (is_same) return;
+  wanted_tree_ = tree;
+  wanted_all_ = is_all;
+  wanted_filter_ = pushed_rowid_filter;
+  wanted_bits_.resize(words);
+  for (uint i = 0; i < words; i++) wanted_bits_[i] = read->bitmap[i] | written->bitmap[i];
+  plan_fields(is_all);
+}
+
+/** What the statement wants of rows, and of entries of the tree. */
+void ha_frondb::plan_fields(bool is_all) {
+  wanted_ = {};
+  // It sums up all that is stored, and does not ask for generated columns that are.
+  is_all = is_all || thd_sql_command(ha_thd()) == SQLCOM_CHECKSUM;
+  const KEY *primary = share_->has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
+  if (!is_all) {
+    for (uint i = 0; i < table->s->fields; i++) {
+      wanted_.fields.push_back(bitmap_is_set(table->read_set, i) || bitmap_is_set(table->write_set, i));
+      Slot bytes{i, 0, 0};
+      describe_bytes(table->field[i], &bytes);
+      wanted_.others.push_back(bytes);
+    }
+    // A filter knows rows by their positions.
+    for (uint i = 0; primary && pushed_rowid_filter && i < primary->user_defined_key_parts; i++)
+      wanted_.fields[primary->key_part[i].fieldnr - 1] = true;
+  }
+  key_targets_.clear();
+  primary_targets_.clear();
+  wants_covered_ = false;
+  if (wanted_tree_ == 0) return;
+  const Index &index = share_->indexes[wanted_tree_];
+  uint number = table->s->keys;
+  while (number-- > 0 && tree_of(number) != wanted_tree_) {}
+  key_targets_ = index.codec.targets(table, &table->key_info[number], wanted_);
+  if (primary) primary_targets_ = share_->indexes[0].codec.targets(table, primary, wanted_);
+  for (uint field : index.covered) wants_covered_ = wants_covered_ || wanted_.has(field);
+}
+
 int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {
   frondb_slice end = hi ? slice(*hi) : frondb_slice{};
+  want_fields(tree);
+  has_last_key_ = false;
+  past_end_ = 0;
+  cursor_from_.assign(lo);
+  cursor_has_end_ = hi != nullptr;
   cursor_tree_ = tree;
   rows_ = {};
   at_ = 0;
-  has_last_key_ = false;
-  past_end_ = 0;
   batch_ = hi ? BATCH_BOUND : BATCH_OPEN;
   return ha_error(frondb_txn_cursor(connection_->txn(), share_->indexes[tree].tree.get(), slice(lo),
                                     hi ? &end : nullptr, row_lock_, row_wait_, cursor_.out()));
 }
 
+/** Puts the cursor before the first entry from `lo` on. The one that is there is kept if it shows all that a
+    new one would: the way from where it is may be short. */
+int ha_frondb::seek(uint tree, std::string_view lo, const std::string *hi) {
+  bool is_kept = cursor_ && cursor_tree_ == tree && !cursor_has_end_ && !hi && lo >= cursor_from_;
+  if (!is_kept || row_lock_ != FRONDB_LOCK_NONE || is_sql_handler_) return open_cursor(tree, lo, hi);
+  want_fields(tree);
+  bool is_ahead = forward_ && !has_last_key_ && at_ > 0 && at_ <= rows_.count;
+  is_ahead = is_ahead && view(rows_.entries[at_ - 1].key) < lo;
+  while (is_ahead && at_ < rows_.count) {
+    if (view(rows_.entries[at_].key) >= lo) return 0;
+    at_++;
+  }
+  rows_ = {};
+  at_ = 0;
+  has_last_key_ = false;
+  past_end_ = 0;
+  batch_ = BATCH_OPEN;
+  bool found;
+  return ha_error(frondb_cursor_seek(cursor_.get(), slice(lo), &found));
+}
+
 /** The next entries; what is locked is read one by one. */
 int ha_frondb::fetch(bool forward) {
+  want_fields(cursor_tree_);
   size_t count = row_lock_ == FRONDB_LOCK_NONE && !is_sql_handler_ ? batch_ : 1;
   batch_ = std::min(batch_ * 8, BATCH_MAX);
   auto read = forward ? frondb_cursor_next_batch : frondb_cursor_prev_batch;
@@ -136,6 +207,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   rows_ = {};
   at_ = 0;
   forward_ = true;
+  want_fields(tree);
   cursor_tree_ = tree;
   last_key_ = key;
   has_last_key_ = true;
@@ -164,7 +236,7 @@ int ha_frondb::get(uint tree, std::string_view key, bool *found) {
 
 int ha_frondb::show(frondb_slice key, frondb_slice value, uchar *record) {
   if (cursor_tree_ != 0) return show_entry(key, value, record);
-  current_.assign(view(key));
+  if (needs_key()) current_.assign(view(key));
   return decode_row(view(value), record);
 }
 
@@ -172,12 +244,12 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   frondb_slice primary;
   std::string_view covered;
   if (!split_entry(key, value, &primary, &covered)) return damaged();
-  current_.assign(view(primary));
   const Index &index = share_->indexes[cursor_tree_];
   bool is_alone = key_read_ && share_->is_primary_covered && index.is_enough;
   // Who wants the row for himself locks it where everybody looks: in the primary tree.
   bool is_enough = row_lock_ == FRONDB_LOCK_NONE && (index.is_clustering || is_alone);
   bool checks = record == table->record[0] && (has_condition() || has_filter());
+  if (needs_key() || !is_enough) current_.assign(view(primary));
   // Who reads by an index alone computes no generated fields, so they come from the entry also where
   // the row is read.
   if (key_read_ || checks || is_enough)
@@ -190,16 +262,18 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
 
-/** The fields that an entry of an index has: those of its key, of the primary one, and those that it holds
-    because they do not come back from keys. False if it is damaged. */
+/** The fields that an entry of an index has, as far as they are wanted: those of its key, of the primary one,
+    and those that it holds because they do not come back from keys. False if it is damaged. */
 bool ha_frondb::decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record) {
   const Index &index = share_->indexes[cursor_tree_];
-  if (index.is_clustering && !unpack_row(table, share_->record.form, covered, record)) return false;
-  if (!index.is_clustering && !unpack_fields(table, index.covered, covered, record)) return false;
-  if (!index.codec.decode(table, &table->key_info[active_index], view(key), record)) return false;
-  if (share_->has_hidden_key) return true;
-  const KEY *primary_info = &table->key_info[table->s->primary_key];
-  return share_->indexes[0].codec.decode(table, primary_info, view(primary), record);
+  if (index.is_clustering) {
+    if (!unpack_row(table, share_->record.form, covered, record, wanted_)) return false;
+  } else if (wants_covered_ && !unpack_fields(table, index.covered, covered, record)) {
+    return false;
+  }
+  my_ptrdiff_t offset = record - table->record[0];
+  return index.codec.decode(key_targets_, view(key), offset) &&
+         share_->indexes[0].codec.decode(primary_targets_, view(primary), offset);
 }
 
 /** Whether the fields of an entry, in the server's record, are wanted. */
@@ -228,5 +302,5 @@ int ha_frondb::read_row(uchar *record) {
 }
 
 int ha_frondb::decode_row(std::string_view row, uchar *record) {
-  return unpack_row(table, share_->record.form, row, record) ? 0 : damaged();
+  return unpack_row(table, share_->record.form, row, record, wanted_) ? 0 : damaged();
 }

@@ -136,7 +136,8 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
         return ha_error(error);
     }
     if (!found) return ha_internal("a row that was loaded is not there");
-    if (int error = decode_row(view(frondb_buffer_value(buffer_.get())), table->record[0])) return error;
+    frondb_slice row = frondb_buffer_value(buffer_.get());
+    if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return damaged();
     for (uint k = 0; k < table->s->keys; k++)
       if (tree_of(k) == place) connection_->duplicate_key = k;
     return HA_ERR_FOUND_DUPP_KEY;

@@ -53,6 +53,7 @@ void ha_frondb::position(const uchar *record) {
 int ha_frondb::rnd_pos(uchar *record, uchar *position) {
   return guarded([&] {
     if (is_sequence()) return read_sequence(record);
+    want_fields(0);
     current_.clear();
     if (share_->has_hidden_key)
       current_.assign(reinterpret_cast<char *>(position), ref_length);
@@ -118,10 +119,10 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
         error = open_cursor(tree, lo_, end);
         if (end) exact_end_ = hi_;
         break;
-      case HA_READ_KEY_OR_NEXT: error = open_cursor(tree, lo_, range_end); break;
+      case HA_READ_KEY_OR_NEXT: error = seek(tree, lo_, range_end); break;
       case HA_READ_AFTER_KEY:
         if (!has_end) return HA_ERR_KEY_NOT_FOUND;
-        error = open_cursor(tree, hi_, range_end);
+        error = seek(tree, hi_, range_end);
         break;
       case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, "", &lo_); break;
       case HA_READ_PREFIX_LAST: forward = false; error = open_cursor(tree, lo_, end); break;

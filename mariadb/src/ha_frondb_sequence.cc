@@ -43,5 +43,6 @@ int ha_frondb::read_sequence(uchar *record) {
   bool found;
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = frondb_tree_get(rows, slice(current_), nullptr, buffer_.get(), &found)) return ha_error(error);
-  return found ? decode_row(view(frondb_buffer_value(buffer_.get())), record) : HA_ERR_END_OF_FILE;
+  if (!found) return HA_ERR_END_OF_FILE;
+  return unpack_row(table, share_->record.form, view(frondb_buffer_value(buffer_.get())), record) ? 0 : damaged();
 }

@@ -149,10 +149,10 @@ impl VisibleMerge {
         if self.ended || self.held || self.hides || !self.decided {
             return Entries::default();
         }
-        let (snapshot, own_from) = (self.options.snapshot, self.own_from);
+        let (snapshot, seen_from) = (self.options.snapshot, self.seen_from);
         let entries = self.merger.next_alone(max, bytes, |chunk, i| {
             let seq = chunk.seqs[i];
-            chunk.kinds[i] == MessageKind::Put && (seq <= snapshot || seq >= own_from)
+            chunk.kinds[i] == MessageKind::Put && (seq <= snapshot || seq >= seen_from)
         });
         if !entries.is_empty() {
             self.copied = false;
