@@ -22,6 +22,8 @@ use crate::reader::{Run, RunEnv};
 
 /// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
+/// First chunk behind a leap, entries: one who leaps from group to group needs one of them.
+const CHUNK_ENTRIES_LEAP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
 /// Largest read-ahead of a reader, bytes.
@@ -207,7 +209,7 @@ impl RunCursor {
     /// So many entries of a block were passed over: where a reader leaps far it needs few at each place.
     fn skipped(&mut self, entries: usize) {
         if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
-            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_FIRST);
+            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_LEAP);
         }
     }
 
