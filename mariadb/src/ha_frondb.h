@@ -374,6 +374,8 @@ class ha_frondb final : public handler {
   /** Where the range that is about to be read ends; `has_range_end_` for one search. */
   std::string range_end_;
   bool has_range_end_ = false;
+  /** The next search is the first of a range. */
+  bool begins_range_ = false;
   /** Without a cursor: the key from which the next step goes on, if there is one. */
   std::string last_key_;
   bool has_last_key_ = false;

@@ -103,6 +103,8 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     lo_.clear();
     encode_image(active_index, key, length, &lo_);
     bool ends = std::exchange(has_range_end_, false);
+    // Within a range the server leaps from group to group, and looks itself whether it has left the range.
+    if (!std::exchange(begins_range_, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
     exact_end_.clear();
     uint tree = tree_of(active_index);
     if (flag == HA_READ_KEY_EXACT && is_whole_key(active_index, key, length))
@@ -193,5 +195,6 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
   // optimizer's filters of rows, MRR) does not find a shortened part in it, whatever index_flags() says. A search for
   // one key that the server goes on from has no such end.
   in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
+  begins_range_ = from != nullptr;
   return handler::read_range_first(from, to, is_equal, sorted);
 }
