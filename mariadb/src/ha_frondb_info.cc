@@ -130,11 +130,12 @@ ha_rows ha_frondb::estimate_rows_upper_bound() { return HA_POS_ERROR; }
 double ha_frondb::scan_time() { return blocks(double(stats.records), double(row_bytes_)); }
 
 double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
-  if (index != table->s->primary_key) return handler::read_time(index, ranges, rows);
+  // Of a clustering key the server asks for what it asks of the primary key: rows lie in its order.
+  if (index >= table->s->keys || !is_clustering_key(index)) return handler::read_time(index, ranges, rows);
   if (rows <= 2) return double(rows);
   double all = scan_time();
   if (stats.records < rows) return all;
-  // As many searches, and the part of the table that they begin at.
+  // As many searches, and the part of the rows that they begin at.
   return double(ranges) + double(rows) / double(stats.records) * all;
 }
 
