@@ -35,6 +35,23 @@ fn put_all(db: &Db, tree: &Tree, round: u64) {
     db.wait_settled().unwrap();
 }
 
+/// Deletes of large values are owed: who flushed them and waits has the space back, idle or not.
+#[test]
+fn deleted_values_are_given_back_when_it_has_settled() {
+    let dir = TempDir::new("large-deleted");
+    let (db, tree) = open(&dir);
+    put_all(&db, &tree, 1);
+    let before = db.stats().data_used_bytes;
+    assert!(before >= VALUES * 150_000, "{before} bytes in use");
+    let mut batch = Batch::new();
+    (0..VALUES).for_each(|i| batch.delete(&tree, &i.to_be_bytes()));
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    let after = db.stats().data_used_bytes;
+    assert!(after < before / 10, "{before} bytes in use, then {after}");
+}
+
 /// What the cursor sees begins with the values of `round`.
 fn assert_sees(cursor: &mut Cursor, round: u64) {
     for i in 0..VALUES {

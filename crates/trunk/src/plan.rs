@@ -413,6 +413,12 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     // What could come back is worth what is read and written for it.
     let hides_values = !node.runs.is_empty()
         && u128::from(node.old_refs) * VALUE_INLINE_BYTES_MAX as u128 >= u128::from(total);
+    // Deletes that lie above them most likely do hide some: what was deleted is owed, not only what time
+    // allows.
+    let deletes = node.runs.iter().any(|run| run.deletes > 0);
+    if !held && hides_values && node.old_refs > 0 && deletes {
+        return rewrite(Reason::Garbage);
+    }
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
         || trimmed > 0 && garbage_percent(node, held, trimmed) > o.garbage_percent;
     if !held && (node.range_deletes > 0 || garbage_in_base || hides_values && node.old_refs > 0) {
