@@ -53,7 +53,7 @@ constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
 
 MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
                        "Memory of the engine, bytes: cache, write buffers and work together. "
-                       "0 takes a quarter of the machine's.",
+                       "At least 16 MiB; 0 takes a quarter of the machine's.",
                        nullptr, set_memory, 0, 0, ~0ULL, 0);
 MYSQL_SYSVAR_STR(log_dir, log_dir, AT_START,
                  "Folder of the engine's log, for a device of its own; empty for the folder of its data. "

@@ -59,7 +59,7 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
 }
 
 /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work buffers. At
-/// least 4 MiB; default a quarter of the machine's memory.
+/// least 16 MiB; default a quarter of the machine's memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

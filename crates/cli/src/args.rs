@@ -41,7 +41,7 @@ pub(crate) struct Common {
     /// How values are written; in a table text has escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) values: Encoding,
-    /// Memory the engine may use, for example 256MiB or 2GiB
+    /// Memory the engine may use, for example 256MiB or 2GiB; at least 16MiB
     #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub(crate) memory: u64,
     /// Directory of the log, if it is not in the database's

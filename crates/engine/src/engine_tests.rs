@@ -49,7 +49,7 @@ fn open_updating(device: &MemoryDevice) -> Result<Engine> {
 
 fn open_with(device: &MemoryDevice, options: EngineOptions) -> Result<Engine> {
     let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         ..options
     };
@@ -602,7 +602,7 @@ fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     // Not ascending: that would be flushed early.
     put_rows(&engine, &tree, (0..rows).rev());
     fill_disk(&engine, &device);
-    engine.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN).unwrap();
+    engine.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS).unwrap();
     assert_eq!(engine.stats().disk_full, 1);
     (0..rows).for_each(|row| delete_row(&engine, &tree, row));
     engine.flush().unwrap();

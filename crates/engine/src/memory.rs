@@ -28,16 +28,25 @@ pub(crate) struct Memory {
     total: u64,
     /// As the option has it: 0 for a quarter.
     write_buffer: u64,
+    /// Whether there are background threads.
+    has_threads: bool,
 }
 
+/// Less is little: merges then have small windows, and the write buffer is a quarter of what the parts may
+/// charge.
+const ORDINARY_BYTES: u64 = 64 << 20;
+
 impl Memory {
-    pub(crate) fn new(total: u64, write_buffer: u64) -> Self {
-        Self { total, write_buffer }
+    pub(crate) fn new(total: u64, write_buffer: u64, has_threads: bool) -> Self {
+        Self { total, write_buffer, has_threads }
     }
 
     /// Whether there is enough of it.
     pub(crate) fn check(self) -> Result<()> {
-        let least = EngineOptions::MEMORY_BYTES_MIN;
+        let least = match self.has_threads {
+            true => EngineOptions::MEMORY_BYTES_MIN,
+            false => EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+        };
         if self.total < least {
             let message = format!("memory is {} bytes; it must be at least {least}", self.total);
             return Err(Error::invalid(message));
@@ -52,9 +61,16 @@ impl Memory {
         Ok(())
     }
 
+    /// Whether there is so little that what the process takes beside what the parts charge is a good part of
+    /// it. Not without threads: that is for tests, whose figures are to be those of the parts.
+    fn is_little(self) -> bool {
+        self.has_threads && self.total < ORDINARY_BYTES
+    }
+
     /// Memtable bytes at which the largest is frozen (rule 4).
     pub(crate) fn write_buffer_bytes(self) -> u64 {
         match self.write_buffer {
+            0 if self.is_little() => (self.total - self.allocator_bytes()) / 4,
             0 => self.total / 4,
             bytes => bytes,
         }
@@ -97,8 +113,7 @@ impl Memory {
     /// How many merges there may be at once, begun and not ended. Each has windows for all its inputs, so with
     /// little memory there is one; a flush has one input and always goes on.
     pub(crate) fn merges_max(self) -> usize {
-        const ORDINARY: u64 = 64 << 20;
-        if self.total < ORDINARY { 1 } else { usize::MAX }
+        if self.total < ORDINARY_BYTES { 1 } else { usize::MAX }
     }
 
     /// Bytes that merges may be behind before writers are slowed.
@@ -106,18 +121,22 @@ impl Memory {
         self.total.saturating_mul(4)
     }
 
-    /// What the process takes beyond what the parts charge: the allocator's rounding and retained
-    /// pages, contexts of codecs, stacks, the log's buffers. Measured at 18 MiB of 128 MiB under
-    /// iiBench's reads; charged ahead, so that the memory option is the whole truth (rule 24).
+    /// What the process takes beyond what the parts charge: the program's pages, the allocator's rounding and
+    /// retained pages, contexts of codecs, stacks, the log's buffers. Measured at 18 MiB of 128 MiB under
+    /// iiBench's reads, and at 8 MiB of 16 MiB; charged ahead, so that the memory option is the whole truth
+    /// (rule 24).
     pub(crate) fn allocator_bytes(self) -> u64 {
-        ((6 << 20) + self.total / 16).min(self.total / 8)
+        let bytes = (6 << 20) + self.total / 16;
+        if self.is_little() { bytes } else { bytes.min(self.total / 8) }
     }
 }
 
 impl Env {
     /// The memory as it is now.
     pub(crate) fn memory(&self) -> Memory {
-        Memory::new(self.budget.total(), self.options.write_buffer_bytes)
+        let options = &self.options;
+        let has_threads = options.background_threads > 0;
+        Memory::new(self.budget.total(), options.write_buffer_bytes, has_threads)
     }
 }
 
@@ -126,13 +145,13 @@ impl Engine {
     /// memtables that are too large are being flushed, when it returns.
     ///
     /// # Errors
-    /// `Invalid` for less than 4 MiB, and for less than twice a write buffer of a fixed size: nothing
+    /// `Invalid` for less than 16 MiB, and for less than twice a write buffer of a fixed size: nothing
     /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let shared = self.shared();
         let env = &shared.env;
-        let memory = Memory::new(bytes, env.options.write_buffer_bytes);
+        let memory = env.options.memory_of(bytes);
         memory.check()?;
         {
             let mut allocator = env.allocator.lock();

@@ -103,7 +103,7 @@ impl std::fmt::Debug for UpdateFns {
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// The one memory budget, bytes: cache, memtables, filters, indexes and work buffers.
-    /// At least 4 MiB.
+    /// At least 16 MiB; without background threads 4 MiB.
     pub memory_bytes: u64,
     /// Memtable bytes at which the largest is frozen and flushed; 0 for a quarter of the memory
     /// (rule 4), else 16 KiB to half of the memory.
@@ -159,8 +159,10 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// Smallest budget accepted, bytes.
-    pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
+    /// Smallest budget accepted, bytes: the smallest that the whole process keeps to.
+    pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
+    /// The same without background threads, for tests: there the parts keep to it.
+    pub const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
     /// Largest reserve accepted, bytes.
     pub const RESERVE_BYTES_MAX: u64 = 256 << 20;
     /// Smallest segment of the log, bytes.
@@ -220,7 +222,12 @@ impl EngineOptions {
 
     /// How the memory is shared out when it is opened.
     pub(crate) fn memory(&self) -> Memory {
-        Memory::new(self.memory_bytes, self.write_buffer_bytes)
+        self.memory_of(self.memory_bytes)
+    }
+
+    /// The same if it were so much.
+    pub(crate) fn memory_of(&self, bytes: u64) -> Memory {
+        Memory::new(bytes, self.write_buffer_bytes, self.background_threads > 0)
     }
 }
 

@@ -86,6 +86,8 @@ struct Held {
     charge: Option<Reservation>,
     /// Bytes that are not worth charging: few have them but in a crowd.
     slack: u64,
+    /// There are so many that each byte counts.
+    is_slim: bool,
 }
 
 /// What was taken out of [`Held`], to be dropped without its lock.
@@ -148,6 +150,7 @@ impl Pins {
         held.chunk_bytes.clear();
         held.chunk_bytes.resize(sources.len(), 0);
         held.sources = sources;
+        held.is_slim = crowd.as_ref().is_some_and(Crowd::is_dense);
         held.slack = if crowd.is_some() { 0 } else { SLACK_BYTES };
         held.recharge(&self.budget);
         drop(held);
@@ -275,6 +278,9 @@ impl Source for PinnedSource {
         }
         let Some(source) = held.sources.get_mut(self.at) else { return Err(taken_away()) };
         let found = source.next_chunk(chunk);
+        if held.is_slim {
+            chunk.shrink_to_fit();
+        }
         let bytes = chunk.allocated() as u64;
         // Chunks grow to a size that they keep then.
         if let Some(before) = held.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes) {
@@ -313,6 +319,13 @@ struct Crowd {
     walks: usize,
     /// Messages of a chunk.
     messages: usize,
+}
+
+impl Crowd {
+    /// Whether not even ordinary small chunks have room.
+    fn is_dense(&self) -> bool {
+        (self.messages as u64) < SMALL_MESSAGES_MAX
+    }
 }
 
 impl Cursors {

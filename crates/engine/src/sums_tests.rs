@@ -17,7 +17,7 @@ use crate::{Batch, Tree};
 
 fn open(device: &MemoryDevice) -> Arc<Engine> {
     let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
         ..EngineOptions::default()

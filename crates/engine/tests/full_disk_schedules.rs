@@ -37,7 +37,7 @@ impl Clock for Still {
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
         ..EngineOptions::default()

@@ -43,7 +43,7 @@ struct Shared {
 
 fn open() -> Shared {
     let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
         ..EngineOptions::default()

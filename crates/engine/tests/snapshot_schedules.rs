@@ -73,7 +73,7 @@ fn open() -> Shared {
     let mut update_fns = UpdateFns::default();
     update_fns.register(Arc::new(Add));
     let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
         update_fns,

@@ -344,7 +344,7 @@ impl Db {
     /// flushed. Merges and bulk loads that run end with what they began with.
     ///
     /// # Errors
-    /// `Invalid` for less than 4 MiB, or than twice [`Options::write_buffer_bytes`]: nothing is
+    /// `Invalid` for less than 16 MiB, or than twice [`Options::write_buffer_bytes`]: nothing is
     /// changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };

@@ -48,7 +48,7 @@ impl Options {
     }
 
     /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work
-    /// buffers. At least 4 MiB; default a quarter of the machine's memory.
+    /// buffers. At least 16 MiB (4 MiB without background threads, for tests); default a quarter of the machine's memory.
     /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {

@@ -13,7 +13,7 @@ use frondb_device::{FaultDevice, MemoryDevice};
 use frondb_testkit::TempDir;
 
 fn options(threads: usize) -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(threads)
+    Options::new().memory_bytes(16 << 20).write_buffer_bytes(2 << 20).background_threads(threads)
 }
 
 #[test]

@@ -12,7 +12,7 @@ use frondb_device::MemoryDevice;
 fn checkpoints_of_many_threads_do_not_meet() {
     let device = Arc::new(MemoryDevice::new());
     let open = || {
-        let options = Options::new().memory_bytes(8 << 20).background_threads(1).reserve_bytes(0);
+        let options = Options::new().memory_bytes(16 << 20).background_threads(1).reserve_bytes(0);
         let clock: SharedClock = Arc::new(ManualClock::stepping());
         Db::open_on(Arc::clone(&device) as _, None, options, clock, &ThreadExecutor::shared())
     };

@@ -56,7 +56,12 @@ fn small(tree: TreeOptions) -> TreeOptions {
 
 fn run(threads: usize) {
     let dir = TempDir::new("lifecycle");
-    let options = || Options::new().memory_bytes(8 << 20).background_threads(threads);
+    let options = || {
+        Options::new()
+            .memory_bytes(16 << 20)
+            .write_buffer_bytes(2 << 20)
+            .background_threads(threads)
+    };
     let n = 60_000;
     {
         let db = Db::open(dir.path(), options().create_new(true)).unwrap();

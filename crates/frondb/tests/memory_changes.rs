@@ -122,12 +122,25 @@ fn it_changes_under_load() {
         });
         let mut prng = Prng::new(6);
         while !load.is_finished() {
-            db.set_memory_bytes((4 + prng.next_u64() % 60) * MIB).unwrap();
+            db.set_memory_bytes((16 + prng.next_u64() % 48) * MIB).unwrap();
         }
         load.join().unwrap();
     });
-    db.set_memory_bytes(4 * MIB).unwrap();
+    db.set_memory_bytes(16 * MIB).unwrap();
     db.flush().unwrap();
+    db.close().unwrap();
+}
+
+/// What the whole process could not keep to is refused, with what it could.
+#[test]
+fn less_than_the_process_takes_is_refused() {
+    let dir = TempDir::new("memory-least");
+    let error = Db::open(dir.path(), Options::new().memory_bytes(16 * MIB - 1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("must be at least 16777216"), "{error}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something was made");
+    let db = Db::open(dir.path(), Options::new().memory_bytes(16 * MIB)).unwrap();
+    assert_eq!(db.set_memory_bytes(8 * MIB).unwrap_err().kind(), ErrorKind::Invalid);
     db.close().unwrap();
 }
 

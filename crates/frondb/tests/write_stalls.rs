@@ -13,7 +13,10 @@ use frondb_testkit::TempDir;
 
 /// A byte a second: what is in memory stays there.
 fn stalling(dir: &TempDir) -> Db {
-    let options = Options::new().memory_bytes(4 << 20).background_bytes_per_second(1);
+    let options = Options::new()
+        .memory_bytes(16 << 20)
+        .write_buffer_bytes(1 << 20)
+        .background_bytes_per_second(1);
     Db::open(dir.path(), options).unwrap()
 }
 

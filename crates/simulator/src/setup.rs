@@ -106,7 +106,8 @@ impl Setup {
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new()
-            .memory_bytes(self.memory_bytes)
+            // With threads less is refused; the write buffer stays as it is.
+            .memory_bytes(self.memory_bytes.max(if self.threads > 0 { 16 << 20 } else { 0 }))
             .write_buffer_bytes(self.write_buffer_bytes)
             .background_threads(self.threads)
             .log_compression(self.wal_compression)

@@ -65,7 +65,7 @@ struct Bank {
 impl Bank {
     fn open(device: &MemoryDevice) -> Self {
         let options = Options::new()
-            .memory_bytes(4 << 20)
+            .memory_bytes(16 << 20)
             .write_buffer_bytes(64 << 10)
             .background_threads(1)
             .reserve_bytes(0)

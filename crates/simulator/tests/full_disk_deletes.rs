@@ -15,8 +15,11 @@ const VALUE_BYTES: usize = 500;
 const BATCH: u64 = 50;
 
 fn open(device: &MemoryDevice, threads: usize) -> Db {
-    let options =
-        Options::new().memory_bytes(4 << 20).background_threads(threads).reserve_bytes(4 << 20);
+    let options = Options::new()
+        .memory_bytes(16 << 20)
+        .write_buffer_bytes(1 << 20)
+        .background_threads(threads)
+        .reserve_bytes(4 << 20);
     let executor: SharedExecutor = ThreadExecutor::shared();
     let clock: SharedClock = if threads == 0 { clock() } else { SystemClock::shared() };
     Db::open_on(Arc::new(device.clone()), None, options, clock, &executor).unwrap()

@@ -88,10 +88,10 @@ static void limits(const char *path) {
   OK(frondb_db_set_background_bytes_per_second(db, 0));
   FAILS(FRONDB_INVALID, frondb_db_set_memory_bytes(db, 1 << 20));
   CHECK(figure(db, "memory_total") == 32 << 20);
-  OK(frondb_db_set_memory_bytes(db, 8 << 20));
-  CHECK(figure(db, "memory_total") == 8 << 20);
+  OK(frondb_db_set_memory_bytes(db, 16 << 20));
+  CHECK(figure(db, "memory_total") == 16 << 20);
   OK(frondb_db_set_memory_bytes(db, 0));
-  CHECK(figure(db, "memory_total") >= 4 << 20 && figure(db, "memory_total") != 8 << 20);
+  CHECK(figure(db, "memory_total") >= 16 << 20 && figure(db, "memory_total") != 16 << 20);
   /* A checkpoint comes by itself soon after the period; the test's own limit ends it if not. */
   OK(frondb_db_set_checkpoint_millis(db, 1));
   PUT(tree, "key", "value");

@@ -56,7 +56,7 @@ pub(crate) fn frondb(command: &str, dir: &Path, args: &[&str]) -> Ran {
 /// The same with something on standard input.
 pub(crate) fn frondb_with(command: &str, dir: &Path, args: &[&str], input: &[u8]) -> Ran {
     // The memory is small, so that little data reaches the disk.
-    let head = ["--memory", "8MiB", command].map(OsStr::new);
+    let head = ["--memory", "16MiB", command].map(OsStr::new);
     let args = args.iter().map(OsStr::new);
     run(head.into_iter().chain([dir.as_os_str()]).chain(args), input)
 }

@@ -10,7 +10,7 @@ use crate::program::{frondb, frondb_with, run};
 #[test]
 fn a_database_in_use_names_the_process_that_has_it() {
     let temp = TempDir::new("cli-busy");
-    let db = Db::open(temp.path(), Options::new().memory_bytes(8 << 20)).unwrap();
+    let db = Db::open(temp.path(), Options::new().memory_bytes(16 << 20)).unwrap();
     let pid = format!("in use by pid {}", std::process::id());
     frondb("trees", temp.path(), &[]).fails(4, &pid);
     let error = frondb("put", temp.path(), &["t", "k", "v", "--json"]).error();
@@ -122,7 +122,7 @@ fn read_only_commands_share_a_database_and_change_nothing() {
     let dir = temp.path();
     frondb("create", dir, &["t"]).ok();
     frondb("put", dir, &["t", "k", "v"]).ok();
-    let reader = Options::new().memory_bytes(8 << 20).read_only(true);
+    let reader = Options::new().memory_bytes(16 << 20).read_only(true);
     let db = Db::open(dir, reader).unwrap();
     frondb("get", dir, &["t", "k"]).fails(4, "in use");
     assert_eq!(frondb("get", dir, &["t", "k", "--read-only"]).ok().text(), "v\n");

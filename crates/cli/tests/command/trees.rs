@@ -39,7 +39,7 @@ fn figures_are_there_by_name() {
     frondb("put", dir, &["t", "k", "v"]).ok();
     let stats = &frondb("stats", dir, &["--json"]).ok().json()[0];
     assert_eq!(stats["database"]["trees"], 1);
-    assert_eq!(stats["database"]["memory_total"], 8 << 20);
+    assert_eq!(stats["database"]["memory_total"], 16 << 20);
     assert!(stats["trees"]["t"]["height"].is_u64(), "{stats}");
     let page = frondb("stats", dir, &[]).ok();
     assert!(page.text().contains("tree t\n"), "{}", page.text());
@@ -52,7 +52,7 @@ fn prepared_transactions_are_decided() {
     use frondb::{Db, Options, TransactionOptions, TreeOptions};
     let temp = TempDir::new("cli-prepared");
     let dir = temp.path();
-    let db = Db::open(dir, Options::new().memory_bytes(8 << 20)).unwrap();
+    let db = Db::open(dir, Options::new().memory_bytes(16 << 20)).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     for name in ["yes", "no\u{1}"] {
         let transaction = db.begin(TransactionOptions::new()).unwrap();

@@ -27,7 +27,7 @@ pub(crate) struct World {
 
 pub(crate) fn open(device: SharedDevice) -> Result<Engine> {
     let mut options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN,
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
         reserve_bytes: 0,
         ..EngineOptions::default()
