@@ -65,6 +65,8 @@ pub(crate) struct Pins {
     /// Its list, and its place there. The place is changed under the list's lock.
     shard: usize,
     place: AtomicUsize,
+    /// The tree was dropped before the cursor was in the list.
+    is_late: bool,
     /// The cursor opens sources, or makes the first step with them. Set under the lock.
     moving: AtomicBool,
     /// The version is to be replaced as soon as the cursor can.
@@ -113,8 +115,11 @@ impl Pins {
         if held.version.is_none() || is_old || self.stale.load(Ordering::Relaxed) {
             let newest = self.tree.version();
             // A dropped tree's newest version is empty; what the cursor holds stays readable. Asked
-            // after the version was taken, for the drop may come in between.
-            if !self.tree.is_dropped() {
+            // after the version was taken, for the drop may come in between. But while a cursor that was
+            // there before the drop has none, `Cursors::keep` has still to come by, and the version is
+            // what it was: the lock is held.
+            let is_whole = held.version.is_none() && !self.is_late;
+            if is_whole || !self.tree.is_dropped() {
                 self.stale.store(false, Ordering::Relaxed);
                 held.since = now;
                 gone._version = held.version.replace(newest);
@@ -333,18 +338,20 @@ impl Cursors {
     pub(crate) fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        let mut list = self.shards[shard].lock();
+        // Asked under the list's lock: a drop that comes later finds the cursor in the list.
+        let is_late = tree.is_dropped();
         let pins = Arc::new(Pins {
             tree,
             shard,
-            place: AtomicUsize::new(0),
+            place: AtomicUsize::new(list.len()),
+            is_late,
             moving: AtomicBool::new(false),
             stale: AtomicBool::new(false),
             walk: AtomicU64::new(0),
             budget: Arc::clone(budget),
             held: Mutex::default(),
         });
-        let mut list = self.shards[shard].lock();
-        pins.place.store(list.len(), Ordering::Relaxed);
         list.push(Arc::clone(&pins));
         pins
     }
