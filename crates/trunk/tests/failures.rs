@@ -61,8 +61,14 @@ fn a_job_charges_its_memory() {
     let root = lab.trunk.root.id;
     let budget = Arc::clone(&lab.env.run_env.budget);
     let before = budget.used_by(Part::Work);
+    // With little memory windows are smaller.
+    let job = lab.begin(root, REWRITE, &[]).unwrap();
+    let little = budget.used_by(Part::Work) - before;
+    drop(job);
+    budget.set_total(64 << 20);
     let mut job = lab.begin(root, REWRITE, &[]).unwrap();
     let charged = budget.used_by(Part::Work) - before;
+    assert_eq!(charged, 4 * little);
     assert!(charged >= 1 << 20, "{charged} bytes for two inputs and an output");
     assert!(!job.prepared.job.step().unwrap());
     assert!(budget.used_by(Part::Work) - before >= charged);
