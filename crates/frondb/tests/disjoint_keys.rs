@@ -135,7 +135,8 @@ impl Owner<'_> {
 
 fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
     // A transaction has a share of 32 KiB for its locks, 178 rows that are not packed.
-    let db = Db::open(dir.path(), Options::new().memory_bytes(4 << 20)).unwrap();
+    let db =
+        Db::open(dir.path(), Options::new().memory_bytes(4 << 20).background_threads(0)).unwrap();
     let make = |name: &str| db.create_tree(name, TreeOptions::new()).unwrap();
     let trees = ["one", "other"].map(make).to_vec();
     (db, trees)

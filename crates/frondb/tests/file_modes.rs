@@ -33,7 +33,7 @@ fn check(dir: &Path, file: u32, directory: u32) -> usize {
 }
 
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).log_segment_bytes(64 << 10).background_threads(1)
+    Options::new().memory_bytes(16 << 20).log_segment_bytes(64 << 10).background_threads(1)
 }
 
 /// Makes files of all kinds: segments of the log, data, values of their own, private runs, a bulk
