@@ -32,6 +32,7 @@
 //!
 //! Everything here is pure; [`scan`] reads a file's records in bounded memory.
 
+pub mod repair;
 pub mod scan;
 
 use frondb_core::checksum::xxh3_seeded;

@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Stats(Database),
     /// Read everything and check it; exit code 6 if anything is damaged
     Verify(Verify),
+    /// Save what can be read of a damaged database into a new one; exit code 6 if that is not all
+    Salvage(Salvage),
     /// List the exit codes
     ExitCodes,
 }
@@ -339,6 +341,20 @@ pub(crate) struct Verify {
     /// Only these trees
     #[arg(value_name = "TREE")]
     pub(crate) trees: Vec<String>,
+}
+
+/// `salvage`
+#[derive(Args, Debug)]
+pub(crate) struct Salvage {
+    /// Directory of the damaged database, which is not changed
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Directory of the new database; it may exist if it is empty
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
+    /// Where manifest or log are damaged so that no row is certain, save trees all the same, as NAME.uncertain
+    #[arg(long)]
+    pub(crate) uncertain: bool,
 }
 
 /// `dump`

@@ -19,7 +19,11 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
         "try again; for a database in use, close it there",
     ),
     (5, "NoSpace", "free space on the disk"),
-    (6, "Corruption", "look at the disk; run `frondb verify`; restore what is named"),
+    (
+        6,
+        "Corruption",
+        "look at the disk; run `frondb verify`; restore what is named, or save the rest: `frondb salvage`",
+    ),
     (7, "Io", "look at the system's log"),
     (8, "Poisoned", "a sync failed: run the command again, recovery finds what the disk kept"),
     (9, "Unsupported", "use the newer version that wrote the database"),

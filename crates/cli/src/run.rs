@@ -63,6 +63,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
         Command::Prepared(args) => commands::prepared::prepared(common, args),
         Command::Stats(args) => commands::inspect::stats(common, args),
         Command::Verify(args) => commands::inspect::verify(common, args),
+        Command::Salvage(args) => commands::salvage::salvage(common, args),
         Command::ExitCodes => commands::inspect::exit_codes(common),
     }
 }

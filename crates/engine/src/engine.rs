@@ -28,7 +28,7 @@ use crate::period::Period;
 use crate::plans::plan_all;
 use crate::prepared;
 use crate::read::{self, Snapshot};
-use crate::recovery::{self, Recovery};
+use crate::recovery::{self, Damage, Recovery};
 use crate::sample::{FirstEntries, count_first};
 use crate::split::split_keys;
 use crate::stats::{Counters, EngineStats, TreeStats};
@@ -104,6 +104,37 @@ impl Engine {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Self> {
+        Self::open_with(device, log_device, options, clock, executor, None)
+    }
+
+    /// Opens what can be read of a damaged database, read-only, and says what was met. A byte of manifest or log
+    /// that a checksum of 64 bits proves is put right; where that does not help, manifest and log are cut there,
+    /// and missing parts of data files read as zeros, which no checksum fits. Nothing below is changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), where nothing is left to read.
+    pub fn salvage(
+        device: SharedDevice,
+        log_device: Option<SharedDevice>,
+        options: EngineOptions,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+    ) -> Result<(Self, Damage)> {
+        let mut damage = Damage::default();
+        let options = EngineOptions { read_only: true, ..options };
+        let engine =
+            Self::open_with(device, log_device, options, clock, executor, Some(&mut damage))?;
+        Ok((engine, damage))
+    }
+
+    fn open_with(
+        device: SharedDevice,
+        log_device: Option<SharedDevice>,
+        options: EngineOptions,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+        mut damage: Option<&mut Damage>,
+    ) -> Result<Self> {
         options.check()?;
         let (device, log_device, options) = if options.read_only {
             let over = |below| Arc::new(OverlayDevice::new(below)) as SharedDevice;
@@ -117,13 +148,16 @@ impl Engine {
         } else {
             (device, log_device, options)
         };
+        if let Some(damage) = &mut damage {
+            damage.add(frondb_manifest::salvage(&device)?);
+        }
         if !recovery::exists(&device, &options)? {
             recovery::check_new_log(&device, log_device.as_ref())?;
         }
         let lock = device.lock(LOCK_FILE)?;
         let threads = options.background_threads;
         let period = Period::new(options.checkpoint_period);
-        let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock)?;
+        let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock, damage)?;
         let work = Work::default();
         work.set_merges_max(env.memory().merges_max());
         let shared = Arc::new(Shared {

@@ -41,6 +41,7 @@ mod read;
 mod recovery;
 mod relocate;
 mod replay;
+mod salvage;
 mod sample;
 mod single;
 mod split;
@@ -71,7 +72,8 @@ pub use frondb_locks::{
 pub use hook::{CommitHook, CommitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;
-pub use recovery::Recovery;
+pub use recovery::{Damage, Recovery};
+pub use salvage::DamagedRange;
 pub use sample::FirstEntries;
 pub use stats::{EngineStats, TreeStats};
 pub use transaction::{

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use frondb_block::frame::repair::Findings;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::{Budget, Part};
 use frondb_core::clock::{Nanos, SharedClock};
@@ -63,13 +64,18 @@ pub(crate) fn open(
     log_device: Option<SharedDevice>,
     options: EngineOptions,
     clock: SharedClock,
+    mut damage: Option<&mut Damage>,
 ) -> Result<(Env, Recovery, DeviceLock)> {
     let mut recovery = Recovery::default();
     let (manifest, mut state, log_device, lock) =
-        open_manifest(&device, log_device, &options, &mut recovery)?;
+        open_manifest(&device, log_device, &options, &mut recovery, &mut damage)?;
     let budget = Budget::new(options.memory_bytes);
     let db_id = manifest.db_id();
-    let (start, durable) = (state.log_start, state.log_durable);
+    // What a salvage could not find of the log it has noted.
+    let (start, durable) = match &damage {
+        None => (state.log_start, state.log_durable),
+        Some(_) => (state.log_start, state.log_start),
+    };
     let mut replay = Wal::open(
         Arc::clone(&log_device),
         options.wal(),
@@ -83,12 +89,15 @@ pub(crate) fn open(
     while let Some(record) = replay.next_record()? {
         recovery.records += 1;
         recovery.log_bytes += record.payload.len() as u64;
-        sources.replay(record.start, record.end, record.payload)?;
+        let taken = sources.replay(record.start, record.end, record.payload);
+        if tolerate(&mut damage, taken)?.is_none() {
+            break;
+        }
         progress.tell(&recovery, clock.now());
     }
     let (wal, tail) = replay.finish()?;
     recovery.log_tail = tail.map(|tail| tail.to_string());
-    let mut replayed = sources.finish()?;
+    let mut replayed = sources.finish(&mut damage)?;
     recovery.messages = replayed.messages;
 
     let runs = state.trees.values().flat_map(|tree| tree.runs.values());
@@ -100,6 +109,9 @@ pub(crate) fn open(
         reserve_bytes: options.reserve_bytes,
         ..SpaceOptions::default()
     };
+    if damage.is_some() {
+        frondb_space::lengthen(&device, &used)?;
+    }
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget));
@@ -124,11 +136,45 @@ pub(crate) fn open(
     };
     let last = state.seq.max(replayed.last_seq);
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
-    publish(&env, state, &mut replayed)?;
-    replayed.restore_prepared(&env)?;
+    publish(&env, state, &mut replayed, &mut damage)?;
+    replayed.restore_prepared(&env, &mut damage)?;
     recovery.prepared = env.prepared.len() as u64;
     report(&recovery);
     Ok((env, recovery, lock))
+}
+
+/// What an open met that goes on where another would fail: [`Engine::salvage`](crate::Engine::salvage).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Damage {
+    /// Damage that was put right, each with its place: one byte, after which a checksum of 64 bits fits.
+    pub repaired: Vec<Error>,
+    /// Where the manifest or the log was cut, each with its place: what is behind is lost, so the trees are as of an
+    /// earlier moment, and nobody knows which of their rows have changed since.
+    pub lost: Vec<Error>,
+    /// Trees that cannot be put together, by name.
+    pub trees: Vec<(String, Error)>,
+}
+
+impl Damage {
+    pub(crate) fn add(&mut self, found: Findings) {
+        self.repaired.extend(found.repaired);
+        self.lost.extend(found.lost);
+    }
+}
+
+/// What went well; `None` if it did not and a salvage goes on without.
+pub(crate) fn tolerate<T>(
+    damage: &mut Option<&mut Damage>,
+    result: Result<T>,
+) -> Result<Option<T>> {
+    match (result, damage) {
+        (Err(error), Some(damage)) => {
+            damage.lost.push(error);
+            Ok(None)
+        }
+        (result, _) => result.map(Some),
+    }
 }
 
 /// Between two messages that say how far a long recovery is.
@@ -223,6 +269,7 @@ fn open_manifest(
     log_device: Option<SharedDevice>,
     options: &EngineOptions,
     recovery: &mut Recovery,
+    damage: &mut Option<&mut Damage>,
 ) -> Result<(Manifest, ManifestState, SharedDevice, DeviceLock)> {
     // Again, because somebody else may have made one before we had the lock.
     if !exists(device, options)? {
@@ -231,26 +278,37 @@ fn open_manifest(
         return Ok((manifest, ManifestState::default(), log_device, lock));
     }
     let (manifest, recovered) = Manifest::open(Arc::clone(device), ManifestOptions::default())?;
-    let log_device = match log_device {
-        Some(log_device) => log_device,
-        None if device.exists(LOG_DIR)? => device.subdevice(LOG_DIR)?,
-        None => return Err(owner::missing(&format!("{}/{LOG_DIR}", device.describe()))),
-    };
-    let lock = owner::take(&log_device, manifest.db_id())?;
     recovery.manifest_tail = recovered.trimmed.map(|trimmed| trimmed.to_string());
     for warning in &recovered.warnings {
         tracing::warn!("{warning}");
     }
     let mut state = ManifestState::default();
-    for record in std::iter::once(&recovered.snapshot).chain(&recovered.edits) {
+    'records: for record in std::iter::once(&recovered.snapshot).chain(&recovered.edits) {
         let mut input = Reader::new(record);
         while !input.is_empty() {
-            let edit = decode_edit(&mut input).map_err(|_| {
-                damaged("a record passes its checksum but cannot be decoded".into())
-            })?;
-            state.apply(edit)?;
+            let edit = decode_edit(&mut input)
+                .map_err(|_| damaged("a record passes its checksum but cannot be decoded".into()));
+            let applied = edit.and_then(|edit| state.apply(edit));
+            if tolerate(damage, applied)?.is_none() {
+                break 'records;
+            }
         }
     }
+    let log_device = match log_device {
+        Some(log_device) => log_device,
+        None if device.exists(LOG_DIR)? => device.subdevice(LOG_DIR)?,
+        None => {
+            let missing = owner::missing(&format!("{}/{LOG_DIR}", device.describe()));
+            tolerate(damage, Err::<(), _>(missing))?;
+            device.subdevice(LOG_DIR)?
+        }
+    };
+    if let Some(damage) = damage {
+        let (start, durable) = (state.log_start, state.log_durable);
+        let found = frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?;
+        damage.add(found);
+    }
+    let lock = owner::take(&log_device, manifest.db_id())?;
     Ok((manifest, state, log_device, lock))
 }
 
@@ -416,8 +474,24 @@ impl ManifestState {
 }
 
 /// Builds the trees.
-fn publish(env: &Env, state: ManifestState, replayed: &mut Replayed) -> Result<()> {
+fn publish(
+    env: &Env,
+    state: ManifestState,
+    replayed: &mut Replayed,
+    damage: &mut Option<&mut Damage>,
+) -> Result<()> {
     for (id, tree) in state.trees {
+        let name = tree.name.clone();
+        match (publish_tree(env, id, tree, replayed), &mut *damage) {
+            (Err(error), Some(damage)) => damage.trees.push((name, error)),
+            (published, _) => published?,
+        }
+    }
+    Ok(())
+}
+
+fn publish_tree(env: &Env, id: TreeId, tree: TreeState, replayed: &mut Replayed) -> Result<()> {
+    {
         let prefix = tree.options.trunk.filter_prefix();
         let mut runs: HashMap<RunId, Arc<Run>> = HashMap::new();
         let mut metas = tree.runs;

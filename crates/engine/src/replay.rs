@@ -27,7 +27,7 @@ use crate::format::{
     range_delete,
 };
 use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
-use crate::recovery::{ManifestState, damaged};
+use crate::recovery::{Damage, ManifestState, damaged, tolerate};
 use crate::tree::{MemSlot, TreeCore};
 
 /// A source above a trunk.
@@ -135,7 +135,7 @@ impl<'a> Sources<'a> {
 
     /// What there is at the end of the log. What is pending and was neither committed nor prepared is no
     /// longer.
-    pub(crate) fn finish(mut self) -> Result<Replayed> {
+    pub(crate) fn finish(mut self, damage: &mut Option<&mut Damage>) -> Result<Replayed> {
         let mut parts = BTreeMap::new();
         for (txn, undecided) in &self.prepared {
             let found = self.state.pending.parts_of(*txn);
@@ -149,7 +149,7 @@ impl<'a> Sources<'a> {
                     .collect()
             };
             if !undecided.in_manifest {
-                check_parts(*txn, &undecided.parts, &found)?;
+                tolerate(damage, check_parts(*txn, &undecided.parts, &found))?;
             }
             self.taken.extend(found.iter().map(|part| (part.txn, part.part)));
             parts.insert(*txn, found);
@@ -382,27 +382,42 @@ impl Replayed {
     }
 
     /// Takes up the prepared transactions. REQUIRES: the trees are open.
-    pub(crate) fn restore_prepared(self, env: &Env) -> Result<()> {
-        let tree = |id: TreeId| {
-            let found = env.trees.read().get(&id).cloned();
-            found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
-        };
+    pub(crate) fn restore_prepared(
+        self,
+        env: &Env,
+        damage: &mut Option<&mut Damage>,
+    ) -> Result<()> {
         for (txn, undecided) in self.prepared {
-            let mut writes = PreparedWrites::default();
-            for part in self.parts.get(&txn).into_iter().flatten() {
-                writes.attachments.push(attachment(env, &tree(part.tree)?, part));
-            }
-            for (id, count, bytes) in undecided.sections {
-                let values = values_of(&bytes)?;
-                writes.values.extend(values.into_iter().map(|extents| (id, extents)));
-                writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
-            }
-            let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
-            let prepared = PreparedTxn::new(&env.budget, txn, logged, in_manifest, writes);
-            env.prepared.restore(undecided.xid, prepared);
+            let parts = self.parts.get(&txn).map_or(&[][..], Vec::as_slice);
+            tolerate(damage, restore_one(env, txn, undecided, parts))?;
         }
         Ok(())
     }
+}
+
+fn restore_one(
+    env: &Env,
+    txn: u64,
+    undecided: Undecided,
+    parts: &[Arc<PendingPart>],
+) -> Result<()> {
+    let tree = |id: TreeId| {
+        let found = env.trees.read().get(&id).cloned();
+        found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
+    };
+    let mut writes = PreparedWrites::default();
+    for part in parts {
+        writes.attachments.push(attachment(env, &tree(part.tree)?, part));
+    }
+    for (id, count, bytes) in undecided.sections {
+        let values = values_of(&bytes)?;
+        writes.values.extend(values.into_iter().map(|extents| (id, extents)));
+        writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
+    }
+    let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
+    let prepared = PreparedTxn::new(&env.budget, txn, logged, in_manifest, writes);
+    env.prepared.restore(undecided.xid, prepared);
+    Ok(())
 }
 
 fn attachment(env: &Env, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {

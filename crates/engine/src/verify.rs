@@ -72,14 +72,14 @@ pub(crate) fn verify_tree(
             values.verify(&reference, &mut report)?;
         }
     }
-    for reference in references_in_memory(&version, visible)? {
+    for (_, reference) in references_in_memory(&version, visible)? {
         values.verify(&reference, &mut report)?;
     }
     Ok(report)
 }
 
 /// The runs of a version, those above its trunk too, each with its views.
-fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
+pub(crate) fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
     let mut runs: BTreeMap<RunId, (Arc<Run>, Vec<View>)> = BTreeMap::new();
     version.trunk.for_each(&mut |node| {
         for view in node.views() {
@@ -105,15 +105,18 @@ fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     in_runs + version.slots().map(|slot| slot.value_bytes()).sum::<u64>()
 }
 
-/// References that the messages in memtables hold.
-fn references_in_memory(version: &Version, visible: SeqNo) -> Result<Vec<Vec<u8>>> {
+/// References that the messages in memtables hold, each with its key.
+pub(crate) fn references_in_memory(
+    version: &Version,
+    visible: SeqNo,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     for memtable in version.memtables() {
         let all = (Bound::Unbounded, Bound::Unbounded);
         let mut source = memtable.cursor(Direction::Forward, all.0, all.1, visible);
         while source.next_chunk(&mut chunk)? {
             let refs = (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef);
-            found.extend(refs.map(|i| chunk.value(i).to_vec()));
+            found.extend(refs.map(|i| (chunk.key(i).to_vec(), chunk.value(i).to_vec())));
         }
     }
     Ok(found)

@@ -83,7 +83,15 @@ impl Db {
         executor: &SharedExecutor,
     ) -> Result<Self> {
         let engine = Engine::open(device, log_device, options.engine, clock, executor)?;
-        Ok(Self { engine: Arc::new(engine), commit_sync: Durability::default() })
+        Ok(Self::of(engine))
+    }
+
+    pub(crate) fn of(engine: Engine) -> Self {
+        Self { engine: Arc::new(engine), commit_sync: Durability::default() }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// What was recovered when the database was opened.
@@ -456,7 +464,7 @@ impl Db {
 }
 
 /// The directory at `path`; `None` if there is none.
-fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
+pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
     match PosixDevice::open(path) {
         Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -40,6 +40,7 @@ mod bulk;
 mod cursor;
 mod db;
 mod options;
+mod salvage;
 mod transaction;
 mod tree;
 mod verify;
@@ -66,6 +67,9 @@ pub use frondb_engine::{
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;
 pub use options::{Options, TreeOptions};
+#[doc(hidden)]
+pub use salvage::Damaged;
+pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
     Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
 };

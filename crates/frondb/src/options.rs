@@ -127,6 +127,11 @@ impl Options {
         Modes::new(self.file_mode, self.dir_mode)
     }
 
+    pub(crate) fn without_log_dir(mut self) -> Self {
+        self.log_dir = None;
+        self
+    }
+
     /// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the
     /// write buffer and at most 100 MiB. A larger one makes fewer files and gives disk space back in larger
     /// pieces.

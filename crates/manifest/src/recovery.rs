@@ -283,7 +283,7 @@ impl Parser {
 }
 
 /// Steps through the records of a manifest file until they end.
-fn scan(
+pub(crate) fn scan(
     file: &SharedFile,
     generation: u64,
     mut each: impl FnMut(Record, &[u8]) -> Result<()>,
@@ -318,7 +318,7 @@ fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
 }
 
 /// The generations of the manifest files there are, ascending.
-fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
+pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
     let names = device.list("")?;
     let mut generations: Vec<u64> = names.iter().filter_map(|name| parse_file_name(name)).collect();
     generations.sort_unstable();

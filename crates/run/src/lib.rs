@@ -32,6 +32,7 @@ pub use index::BlockIndex;
 pub use output::Output;
 pub use reader::{Cached, KeyAfter, Run, RunEnv, RunStats, Visit};
 pub use spool::{Spool, SpoolSource, SpoolWriter};
+pub use verify::DamagedPart;
 pub use writer::{RunOptions, RunWriter};
 
 #[doc(hidden)]

@@ -2,8 +2,9 @@
 //! of the messages, and all that index, filter and metadata say about them.
 
 use frondb_block::BlockKind;
-use frondb_core::{Chunk, MessageKind, Result, SeqNo};
+use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
 
+use crate::index::BlockIndex;
 use crate::reader::Run;
 use crate::writer::filter_hash;
 
@@ -49,7 +50,79 @@ impl Found {
     }
 }
 
+/// A part of a run that cannot be read: its keys from `lo` on, and up to and with `hi` if there is one.
+#[derive(Clone, Debug)]
+pub struct DamagedPart {
+    /// First key that may be in it.
+    pub lo: Vec<u8>,
+    /// Key that may be the last in it; `None` if any above may be.
+    pub hi: Option<Vec<u8>>,
+    /// What is wrong, with its place.
+    pub error: Error,
+}
+
 impl Run {
+    /// Reads every block past the cache and gives the parts that are not what was written. Hands every
+    /// reference to a large value in the others to `visit`, with its key. Filters are not looked at.
+    pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
+        let meta = self.meta();
+        let whole = |error| {
+            vec![DamagedPart {
+                lo: meta.first_key.to_vec(),
+                hi: Some(meta.last_key.to_vec()),
+                error,
+            }]
+        };
+        let index = match self.index() {
+            Ok(index) => index,
+            Err(error) => return whole(error),
+        };
+        let (mut parts, mut found, mut chunk) = (Vec::new(), Found::default(), Chunk::new());
+        for number in 0..index.len() {
+            let (offset, _) = index.extent(number);
+            let next = (number + 1 < index.len()).then(|| index.separator(number + 1).to_vec());
+            let hi = next.or_else(|| Some(meta.last_key.to_vec()));
+            let lo = index.separator(number).max(&meta.first_key);
+            let part = |error| DamagedPart { lo: lo.to_vec(), hi, error };
+            if let Err(error) = self.sound_block(&index, number, &mut chunk) {
+                parts.push(part(error));
+                continue;
+            }
+            if !found.add(&chunk) {
+                parts.push(part(self.corrupt(
+                    offset,
+                    BlockKind::Data.name(),
+                    "messages are out of order",
+                )));
+                continue;
+            }
+            for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
+                visit(chunk.key(i), chunk.value(i));
+            }
+        }
+        if parts.is_empty() && found.entries != meta.entries {
+            return whole(self.corrupt(0, "run", "the messages are not those the manifest counts"));
+        }
+        parts
+    }
+
+    /// Fills `chunk` from a block that is what index and metadata say.
+    fn sound_block(&self, index: &BlockIndex, number: usize, chunk: &mut Chunk) -> Result<()> {
+        let meta = self.meta();
+        let (offset, len) = index.extent(number);
+        let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
+        self.fill(&block, 0..block.len(), chunk);
+        let above = |key: &[u8]| number + 1 == index.len() || key <= index.separator(number + 1);
+        let is_sound = index.rank(number + 1) - index.rank(number) == block.len() as u64
+            && chunk.key(0) >= index.separator(number)
+            && above(chunk.key(chunk.len() - 1))
+            && chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s));
+        if is_sound {
+            return Ok(());
+        }
+        Err(self.corrupt(offset, BlockKind::Data.name(), "the block is not the one of the index"))
+    }
+
     /// Reads every block, index and filter past the cache and checks order, counts and ranges.
     ///
     /// # Errors

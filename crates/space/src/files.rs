@@ -123,6 +123,27 @@ impl DataFile {
     }
 }
 
+/// Makes data files long enough for `used`, for a salvage on a device whose writes do not reach the disk: what
+/// is missing reads as zeros then, which no checksum fits.
+///
+/// # Errors
+/// Those of the device.
+pub fn lengthen(device: &SharedDevice, used: &[Extent]) -> Result<()> {
+    let mut ends: Vec<u64> = Vec::new();
+    for extent in used {
+        let file = extent.file as usize;
+        ends.resize(ends.len().max(file + 1), 0);
+        ends[file] = ends[file].max(extent.offset() + extent.bytes());
+    }
+    for (number, end) in (0..).zip(ends) {
+        let file = device.open(&name_of(number), OpenOptions::CREATE)?;
+        if file.len()? < end {
+            file.set_len(end)?;
+        }
+    }
+    Ok(())
+}
+
 /// Name of a data file.
 pub(crate) fn name_of(number: u32) -> String {
     format!("data-{number:04}.fdb")

@@ -34,6 +34,7 @@ mod reclaim;
 mod space;
 
 pub use extent::{Class, Extent};
+pub use files::lengthen;
 pub use hold::Hold;
 pub use options::SpaceOptions;
 pub use reclaim::{Reclaim, TailMove};

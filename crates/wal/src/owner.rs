@@ -83,6 +83,27 @@ pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.sync_dir("")
 }
 
+/// Makes the directory say again whose log it holds, where what said so is damaged or missing.
+///
+/// # Errors
+/// `Invalid` if it says that of another database; `Unsupported`; `Io`.
+pub fn name_anew(device: &SharedDevice, db_id: u128) -> Result<()> {
+    match read(&**device, OWNER_FILE) {
+        Ok(owner) if owner == db_id => return Ok(()),
+        Ok(owner) => {
+            let message = format!("it holds that of database {owner:032x}");
+            return Err(not_here(&**device, db_id, &message));
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {}
+        Err(error) => return Err(error),
+    }
+    if device.exists(OWNER_FILE)? {
+        device.remove(OWNER_FILE)?;
+    }
+    write_new(&**device, db_id)?;
+    device.rename(OWNER_FILE_NEW, OWNER_FILE)
+}
+
 fn check(device: &SharedDevice, db_id: u128) -> Result<()> {
     let named = match read(&**device, OWNER_FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,

@@ -92,7 +92,7 @@ pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
 }
 
 /// A number with its noun: 1 tree, 2 trees, 3 entries.
-fn counted(n: u64, noun: &str) -> String {
+pub(super) fn counted(n: u64, noun: &str) -> String {
     match (n, noun.strip_suffix('y')) {
         (1, _) => format!("{n} {noun}"),
         (_, Some(stem)) => format!("{n} {stem}ies"),

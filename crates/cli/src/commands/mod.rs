@@ -5,6 +5,7 @@ pub(crate) mod entries;
 pub(crate) mod inspect;
 pub(crate) mod load;
 pub(crate) mod prepared;
+pub(crate) mod salvage;
 pub(crate) mod scan;
 mod session;
 pub(crate) mod trees;

@@ -129,3 +129,104 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     assert_eq!(found["faults"][0]["place"]["file"], name);
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
 }
+
+/// A copy with bytes changed from `offset` on, counted from the end of what is used if negative.
+fn broken(from: &Path, name: &str, offset: i64, with: &[u8]) -> TempDir {
+    let to = copy(from);
+    let path = to.path().join(name);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() as i64 + 1;
+    let at = usize::try_from(if offset < 0 { used + offset } else { offset }).unwrap();
+    bytes[at..at + with.len()].iter_mut().zip(with).for_each(|(byte, with)| *byte ^= with);
+    std::fs::write(path, bytes).unwrap();
+    to
+}
+
+#[test]
+fn salvage_saves_what_is_certain_and_lists_the_rest() {
+    let temp = TempDir::new("cli-salvage");
+    let dir = temp.path();
+    frondb("create", dir, &["large", "small"]).ok();
+    frondb("put", dir, &["small", "k", "v"]).ok();
+    let mut table = String::from("k,v\n");
+    let mut random = frondb_core::prng::Prng::new(3);
+    (0..60_000).for_each(|row| table.push_str(&format!("{row:06},{:016x}\n", random.next_u64())));
+    frondb_with("load", dir, &["large", "-", "--format", "csv"], table.as_bytes()).ok();
+    let out = TempDir::new("cli-salvage-to");
+    let to = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
+
+    // One byte of the manifest: refused, and put right.
+    let one = broken(dir, "MANIFEST-000001", -30, &[0x55]);
+    frondb("trees", one.path(), &[]).fails(6, "MANIFEST-000001");
+    let saved = frondb("salvage", one.path(), &[&to("one"), "--json"]).ok().json().remove(0);
+    assert_eq!(saved["repaired"][0]["place"]["file"], "MANIFEST-000001");
+    let scan = |dir: &str, tree: &str| {
+        frondb("scan", Path::new(dir), &[tree, "--count"]).ok().text().trim().to_owned()
+    };
+    assert_eq!(
+        (scan(&to("one"), "large"), scan(&to("one"), "small")),
+        ("60000".into(), "1".into())
+    );
+    frondb("salvage", one.path(), &[&to("one")]).fails(3, "not empty");
+
+    // Two bytes: no row is certain.
+    let two = broken(dir, "MANIFEST-000001", -30, &[0x55, 0x55]);
+    let none = frondb("salvage", two.path(), &[&to("two"), "--json"]).fails(6, "--uncertain");
+    assert_eq!(none.json()[0]["cut"][0]["place"]["file"], "MANIFEST-000001");
+    assert_eq!(frondb("trees", Path::new(&to("two")), &[]).ok().text(), "");
+    frondb("salvage", two.path(), &[&to("three"), "--uncertain"]).fails(6, "older");
+    assert_eq!(scan(&to("three"), "small.uncertain"), "1");
+
+    // Some blocks (not all bytes are part of one), and a data file that ends too early: what is saved and what is lost add up.
+    let block = copy(dir);
+    let data = block.path().join("data-0000.fdb");
+    let mut bytes = std::fs::read(&data).unwrap();
+    bytes.iter_mut().step_by(200 << 10).for_each(|byte| *byte ^= 0x10);
+    std::fs::write(&data, bytes).unwrap();
+    let short = copy(dir);
+    let data =
+        std::fs::File::options().write(true).open(short.path().join("data-0000.fdb")).unwrap();
+    let used = std::fs::read(dir.join("data-0000.fdb")).unwrap();
+    let used = used.iter().rposition(|&byte| byte != 0).unwrap() as u64;
+    data.set_len(used / 2).unwrap();
+    for (from, name) in [(&block, "block"), (&short, "short")] {
+        let before =
+            files(from.path()).iter().map(|f| std::fs::read(f).unwrap()).collect::<Vec<_>>();
+        let saved =
+            frondb("salvage", from.path(), &[&to(name), "--json"]).fails(6, "could be saved");
+        let saved = saved.json().remove(0);
+        let after =
+            files(from.path()).iter().map(|f| std::fs::read(f).unwrap()).collect::<Vec<_>>();
+        assert!(before == after, "the damaged database is as it was");
+        let large =
+            saved["trees"].as_array().unwrap().iter().find(|t| t["tree"] == "large").unwrap();
+        let rows: u64 = scan(&to(name), "large").parse().unwrap();
+        assert_eq!(large["entries"], rows);
+        let row = |end: &Value, none: u64| {
+            end.as_str().map_or(none, |key| {
+                let digits: String = key.chars().take_while(char::is_ascii_digit).collect();
+                if digits.is_empty() { 0 } else { digits.parse::<u64>().unwrap() }
+            })
+        };
+        let lost = large["lost"].as_array().unwrap();
+        // The end of a run has its index, so a file cut short loses more.
+        assert!(
+            !lost.is_empty() && (rows > 1000 || name == "short"),
+            "{name}: {rows} rows, {lost:?}"
+        );
+        // An end of more than six digits is the one of a row that is lost itself.
+        let gone: u64 = lost
+            .iter()
+            .map(|range| {
+                let inclusive = range["to"].as_str().is_some_and(|to| to.len() > 6);
+                row(&range["to"], 60_000) + u64::from(inclusive) - row(&range["from"], 0)
+            })
+            .sum();
+        assert!(rows + gone >= 60_000, "{name}: {rows} saved, {gone} in ranges");
+        // Its row may lie in what is damaged.
+        let small =
+            saved["trees"].as_array().unwrap().iter().find(|t| t["tree"] == "small").unwrap();
+        let lost = small["lost"].as_array().unwrap().len() as u64;
+        assert!(small["entries"].as_u64().unwrap() + lost > 0, "{small}");
+    }
+}

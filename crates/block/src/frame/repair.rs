@@ -1,0 +1,141 @@
+//! Putting one damaged byte of a record right, and what a salvage found in a file of records.
+//!
+//! A record's checksum has 64 bits. A change of one byte after which it fits is the change that
+//! the disk made, but for a chance of one in 2^64 a try: this is no guess, and nothing else is repaired.
+
+use frondb_core::Error;
+
+use super::{HEADER_BYTES, Place, peek, verify};
+
+/// Records up to here are tried with every value of every byte: about a second of hashing at most.
+const BYTES_MAX: usize = 4096;
+/// Longer ones up to here with every bit.
+const BITS_MAX: usize = 64 * 1024;
+
+/// What a salvage met in the manifest and in the log.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Damage that was put right, each with its place.
+    pub repaired: Vec<Error>,
+    /// What is lost, each with the place where it begins.
+    pub lost: Vec<Error>,
+}
+
+impl Findings {
+    /// Notes that a byte was put right.
+    pub fn repaired(&mut self, file: &str, offset: u64, what: &'static str) {
+        let message = "one damaged byte was put right: the checksum fits again";
+        self.repaired.push(Error::corruption(file, offset, what, message));
+    }
+
+    /// Notes what is lost from a place on.
+    pub fn lost(
+        &mut self,
+        file: &str,
+        offset: u64,
+        what: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.lost.push(Error::corruption(file, offset, what, message.into()));
+    }
+}
+
+/// The one byte, by its index and its right value, that makes the bytes from the front on a record of this
+/// place. `None` if there is none, or the record is too long to try.
+#[must_use]
+pub fn one_byte(bytes: &[u8], place: Place) -> Option<(usize, u8)> {
+    if bytes.len() < HEADER_BYTES {
+        return None;
+    }
+    let mut head = [0; HEADER_BYTES];
+    head.copy_from_slice(&bytes[..HEADER_BYTES]);
+    let own = peek(&head, place).ok().map(|header| header.frame_bytes());
+    let mut copy = bytes[..own.unwrap_or(0).max(HEADER_BYTES).min(bytes.len())].to_vec();
+    // The first eight bytes are the checksum itself, which says nothing about the length.
+    for at in 0..HEADER_BYTES {
+        for value in 0..=u8::MAX {
+            let mut head = head;
+            head[at] = value;
+            let Ok(header) = peek(&head, place) else { continue };
+            let Some(frame) = bytes.get(..header.frame_bytes()) else { continue };
+            if frame.len() != copy.len() {
+                copy.clear();
+                copy.extend_from_slice(frame);
+            }
+            copy[..HEADER_BYTES].copy_from_slice(&head);
+            if value != bytes[at] && verify(&copy, place) {
+                return Some((at, value));
+            }
+        }
+    }
+    let frame_bytes = own.filter(|&frame_bytes| frame_bytes <= bytes.len())?;
+    let mut copy = bytes[..frame_bytes].to_vec();
+    for at in HEADER_BYTES..frame_bytes {
+        let right = copy[at];
+        for change in changes(frame_bytes) {
+            copy[at] = right ^ change;
+            if verify(&copy, place) {
+                return Some((at, copy[at]));
+            }
+        }
+        copy[at] = right;
+    }
+    None
+}
+
+/// What a byte of a record of this length is changed by, in turn.
+fn changes(frame_bytes: usize) -> impl Iterator<Item = u8> {
+    let bits =
+        (0..8).map(|bit| 1 << bit).filter(move |_| (BYTES_MAX..=BITS_MAX).contains(&frame_bytes));
+    let bytes = (1..=u8::MAX).filter(move |_| frame_bytes < BYTES_MAX);
+    bits.chain(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::frame::{Body, append, decode};
+
+    const PLACE: Place = Place { generation: 3, position: 1000 };
+
+    #[test]
+    fn any_one_byte_is_put_right() {
+        for len in [0, 1, 40, 300] {
+            let mut frame = Vec::new();
+            let payload: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+            append(&mut frame, PLACE, 1, Some(900), Body::Raw(&[&payload])).unwrap();
+            for at in 0..frame.len() {
+                for change in [1, 0x80, 0xff, 0x55] {
+                    let mut bytes = frame.clone();
+                    bytes[at] ^= change;
+                    bytes.extend_from_slice(&[7; 50]);
+                    assert_eq!(one_byte(&bytes, PLACE), Some((at, frame[at])), "{len} at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_record_is_put_right_by_the_bit() {
+        let mut frame = Vec::new();
+        append(&mut frame, PLACE, 1, None, Body::Raw(&[&[9; 6000]])).unwrap();
+        let mut bytes = frame.clone();
+        bytes[100] ^= 4;
+        assert_eq!(one_byte(&bytes, PLACE), Some((100, 9)));
+    }
+
+    #[test]
+    fn two_bytes_zeros_and_records_of_another_place_are_not() {
+        let mut frame = Vec::new();
+        append(&mut frame, PLACE, 1, None, Body::Raw(&[b"some bytes"])).unwrap();
+        assert_eq!(one_byte(&frame, Place { position: 1001, ..PLACE }), None);
+        assert_eq!(one_byte(&[0; 64], PLACE), None);
+        assert_eq!(one_byte(&frame[..10], PLACE), None);
+        frame[17] ^= 1;
+        frame[20] ^= 1;
+        assert_eq!(one_byte(&frame, PLACE), None);
+        assert!(decode(&frame, PLACE, &mut Vec::new()).is_err());
+    }
+}

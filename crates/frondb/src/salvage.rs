@@ -1,0 +1,280 @@
+//! Saving what can be read of a damaged database.
+
+use std::path::Path;
+
+use frondb_core::clock::{SharedClock, SystemClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::SharedDevice;
+pub use frondb_engine::DamagedRange;
+use frondb_engine::Engine;
+
+use crate::bulk::BulkOptions;
+use crate::cursor::CursorOptions;
+use crate::db::{Db, existing};
+use crate::options::Options;
+use crate::tree::Tree;
+
+/// What is added to the name of a tree whose rows are of an earlier moment.
+const UNCERTAIN: &str = ".uncertain";
+
+/// What a salvage saved, and what not.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SalvageReport {
+    /// Damage of manifest and log that was put right, each with its place: one byte, after which a checksum of
+    /// 64 bits fits.
+    pub repaired: Vec<Error>,
+    /// Where manifest and log had to be cut, each with its place. If there is one, nothing is certain: every tree is
+    /// as of an earlier moment; rows may have changed since, trees may have been made, renamed or dropped.
+    pub cut: Vec<Error>,
+    /// The trees.
+    pub trees: Vec<SalvagedTree>,
+    /// Names of prepared transactions, whose rows are not saved.
+    pub prepared: Vec<Vec<u8>>,
+}
+
+/// What became of a tree.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SalvagedTree {
+    /// Its name.
+    pub name: String,
+    /// The tree of the new database that has its rows; `None` if none was saved.
+    pub saved_as: Option<String>,
+    /// Rows saved.
+    pub rows: u64,
+    /// Ranges of which nothing is saved, ascending; none overlaps another. Rows that other blocks have there
+    /// are left out, because what cannot be read may say something newer of them.
+    pub lost: Vec<DamagedRange>,
+}
+
+impl SalvageReport {
+    /// Whether every row of every tree is saved, as it was committed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.cut.is_empty()
+            && self.prepared.is_empty()
+            && self.trees.iter().all(|t| t.lost.is_empty())
+    }
+}
+
+impl Db {
+    /// Saves what can be read of the database in `from`, which is not changed, into a new database in `to`.
+    ///
+    /// Every row that is saved under the name of its tree is certain: it is what was committed last. A range in
+    /// which a block cannot be read is left out whole. Where the manifest or the log is damaged so that it had to be
+    /// cut, no row is certain; then trees are saved only if `uncertain` is given, as `NAME.uncertain`.
+    ///
+    /// A tree keeps its options; its update function only if that is registered.
+    ///
+    /// `options` are those of both databases; its log directory is that of `from`. `progress` is given the
+    /// tree, and what of it is done and to do, and stops the work by returning `false`.
+    ///
+    /// # Errors
+    /// `Exists` if `to` has files; `NotFound` if there is no database in `from`; `Busy` if it is in use;
+    /// `Corruption` if nothing can be read of it; `Cancelled`, `NoSpace`, `Io`.
+    pub fn salvage(
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        options: &Options,
+        uncertain: bool,
+        progress: &mut dyn FnMut(&str, u64, u64) -> bool,
+    ) -> Result<SalvageReport> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let not_found =
+            || Error::new(ErrorKind::NotFound, format!("there is no directory {}", from.display()));
+        let modes = options.modes()?;
+        let device = existing(from, modes)?.ok_or_else(not_found)?;
+        let log = match &options.log_dir {
+            None => None,
+            Some(dir) => existing(dir, modes)?,
+        };
+        let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
+        if !there.is_empty() {
+            let message = format!("{} exists and is not empty", to.display());
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
+        let source = Self::open_damaged(device, log, options.clone(), clock, &executor)?;
+        let new = options.clone().create_new(true).read_only(false).without_log_dir();
+        let target = Self::open(to, new)?;
+        let report = source.save(&target, uncertain, progress)?;
+        target.close()?;
+        Ok(report)
+    }
+
+    /// The first half of [`salvage`](Self::salvage), on any device: for the project's own simulations.
+    ///
+    /// # Errors
+    /// As `salvage`.
+    #[doc(hidden)]
+    pub fn open_damaged(
+        device: SharedDevice,
+        log: Option<SharedDevice>,
+        options: Options,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+    ) -> Result<Damaged> {
+        let (engine, damage) = Engine::salvage(device, log, options.engine, clock, executor)?;
+        Ok(Damaged { db: Self::of(engine), damage })
+    }
+}
+
+/// A damaged database, opened read-only.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Damaged {
+    db: Db,
+    damage: frondb_engine::Damage,
+}
+
+impl Damaged {
+    /// The second half of [`Db::salvage`].
+    ///
+    /// # Errors
+    /// As `salvage`.
+    pub fn save(
+        self,
+        target: &Db,
+        uncertain: bool,
+        progress: &mut dyn FnMut(&str, u64, u64) -> bool,
+    ) -> Result<SalvageReport> {
+        let Self { db, damage } = self;
+        let mut report = SalvageReport {
+            repaired: damage.repaired,
+            cut: damage.lost,
+            prepared: db.prepared(),
+            ..SalvageReport::default()
+        };
+        for (name, error) in damage.trees {
+            let lost = vec![DamagedRange::whole(error)];
+            report.trees.push(SalvagedTree { name, saved_as: None, rows: 0, lost });
+        }
+        for tree in db.trees()? {
+            let name = tree.name();
+            let is_certain = report.cut.is_empty();
+            let saved_as = match (is_certain, uncertain) {
+                (true, _) => Some(name.clone()),
+                (false, true) => Some(format!("{name}{UNCERTAIN}")),
+                (false, false) => None,
+            };
+            let (rows, lost) = match &saved_as {
+                Some(new) => save_tree(&db, &tree, target, new, progress)?,
+                None => (0, vec![DamagedRange::whole(report.cut[0].clone())]),
+            };
+            report.trees.push(SalvagedTree { name, saved_as, rows, lost });
+        }
+        report.trees.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(report)
+    }
+}
+
+/// Saves a tree; how many rows, and what is lost of it.
+fn save_tree(
+    db: &Db,
+    tree: &Tree,
+    target: &Db,
+    new: &str,
+    progress: &mut dyn FnMut(&str, u64, u64) -> bool,
+) -> Result<(u64, Vec<DamagedRange>)> {
+    let mut go_on = true;
+    let mut tell = |done, total| go_on &= progress(new, done, total);
+    let mut damaged = join(db.engine().damaged_ranges(&tree.inner, &mut tell)?);
+    if !go_on {
+        return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
+    }
+    let made = match target.create_tree(new, tree.options()) {
+        // Its function is not registered: what needs it cannot be read, and the rest needs none.
+        Err(error) if error.kind() == ErrorKind::Invalid => {
+            let mut options = tree.options();
+            options.update_fn = None;
+            target.create_tree(new, options)?
+        }
+        made => made?,
+    };
+    let load = target.bulk_load(BulkOptions::default())?;
+    let mut writer = load.writer();
+    // For the progress only; it reads block indexes.
+    let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
+    let (mut rows, mut unreadable) = (0, Vec::new());
+    for (lo, hi) in between(&damaged) {
+        // `None` while nothing was read; else the last key.
+        let mut last = None;
+        let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
+        let read = loop {
+            let step = cursor
+                .next()
+                .and_then(|more| if more { cursor.value().map(Some) } else { Ok(None) });
+            match step {
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+                Ok(Some(value)) => {
+                    writer.put(&made, cursor.key(), value)?;
+                    last = Some(cursor.key().to_vec());
+                    rows += 1;
+                    if rows % 1024 == 0 && !progress(new, rows, total.max(rows)) {
+                        return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
+                    }
+                }
+            }
+        };
+        match read {
+            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+            // An update function that is missing, or damage of another kind.
+            Err(error) => unreadable.push(DamagedRange::from(last.map_or(lo, after), hi, error)),
+            Ok(()) => {}
+        }
+    }
+    writer.finish()?;
+    load.finish(&mut |_| true)?;
+    damaged.extend(unreadable);
+    damaged.sort_by(|a, b| a.lo.cmp(&b.lo));
+    Ok((rows, damaged))
+}
+
+/// The smallest key above `key`.
+fn after(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
+}
+
+fn bounds(lo: &[u8], hi: Option<&[u8]>) -> CursorOptions {
+    match hi {
+        Some(hi) => CursorOptions::new().range(lo..hi),
+        None => CursorOptions::new().range(lo..),
+    }
+}
+
+/// Ranges that overlap, made one.
+fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
+    let mut joined: Vec<DamagedRange> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.hi.as_ref().is_none_or(|hi| range.lo <= *hi) => {
+                let further = last.hi.is_some()
+                    && range.hi.as_ref().is_none_or(|hi| Some(hi) > last.hi.as_ref());
+                if further {
+                    last.hi = range.hi;
+                }
+            }
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// What lies between ranges that do not overlap.
+fn between(damaged: &[DamagedRange]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let (mut ranges, mut from) = (Vec::new(), Some(Vec::new()));
+    for range in damaged {
+        if let Some(lo) = from
+            && lo < range.lo
+        {
+            ranges.push((lo, Some(range.lo.clone())));
+        }
+        from = range.hi.clone();
+    }
+    ranges.extend(from.map(|lo| (lo, None)));
+    ranges
+}

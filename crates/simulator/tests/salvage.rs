@@ -1,0 +1,226 @@
+//! Salvage of databases that are damaged anywhere: it never panics, every row that it saves under the name of its
+//! tree is the row of the undamaged database, and every row that it does not save lies in a range that it
+//! lists. One damaged byte of manifest or log is put right.
+//!
+//! `FRONDB_SEED` chooses other places, `FRONDB_FLIPS` how many a file.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frondb::{Db, ErrorKind, SalvageReport};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_simulator::crash::{Found, read_all};
+use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::{History, Known, Profile, Setup, Simulation};
+use frondb_testkit::seed;
+
+/// What is done to a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Damage {
+    /// One byte is another.
+    Byte(u8),
+    /// A sector is zeros.
+    Sector,
+    /// The file ends there.
+    Cut,
+    Removed,
+}
+
+/// A database with everything in it; all of it is durable, closed or not.
+fn database(close: bool) -> (MemoryDevice, Setup, Found) {
+    let device = MemoryDevice::new();
+    let setup = Setup::tall();
+    let profile =
+        Profile { reopen_in: 0, large_in: 60, reads_percent: 0, keys: 200, ..Profile::general() };
+    let history = History::new(5, 90, &profile);
+    let known = Arc::new(Known::default());
+    let mut simulation = Simulation::new(device.clone(), setup.clone(), known).unwrap();
+    simulation.run(&history).unwrap();
+    if close {
+        simulation.db().close().unwrap();
+    } else {
+        simulation.db().sync().unwrap();
+    }
+    let device = device.crash(CrashMode::KeepAll);
+    let whole = open(&device.crash(CrashMode::KeepAll), &setup, &(clock() as _)).unwrap();
+    let whole = read_all(&whole).unwrap();
+    assert!(whole.values().map(Vec::len).sum::<usize>() > 100);
+    (device, setup, whole)
+}
+
+fn files(device: &MemoryDevice) -> Vec<String> {
+    let mut files = Vec::new();
+    for name in device.list("").unwrap() {
+        match device.list(&name) {
+            Ok(below) => files.extend(below.into_iter().map(|file| format!("{name}/{file}"))),
+            Err(_) => files.push(name),
+        }
+    }
+    files
+}
+
+/// Bytes up to the last that is not zero: behind it is space that was taken ahead.
+fn used(device: &MemoryDevice, name: &str) -> u64 {
+    let file = device.open(name, OpenOptions::READ).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
+}
+
+fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
+    let file = device.open(name, OpenOptions::WRITE).unwrap();
+    match what {
+        Damage::Byte(change) => {
+            let mut byte = [0];
+            file.read_exact_at(offset, &mut byte).unwrap();
+            file.write_at(offset, &[byte[0] ^ change]).unwrap();
+        }
+        Damage::Sector => {
+            let from = offset / 512 * 512;
+            let len = (file.len().unwrap() - from).min(512);
+            file.write_at(from, &vec![0; len as usize]).unwrap();
+        }
+        Damage::Cut => file.set_len(offset).unwrap(),
+        Damage::Removed => device.remove(name).unwrap(),
+    }
+}
+
+/// Saves what can be read, `uncertain` too; `None` if nothing can.
+fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Found)> {
+    let (from, executor) = (Arc::new(device.clone()), ThreadExecutor::shared());
+    let damaged = match Db::open_damaged(from, None, setup.options(), clock(), &executor) {
+        Ok(damaged) => damaged,
+        Err(error) => {
+            let kinds = [ErrorKind::Corruption, ErrorKind::NotFound];
+            assert!(kinds.contains(&error.kind()), "{error}");
+            return None;
+        }
+    };
+    let target = Arc::new(MemoryDevice::new());
+    let new = Db::open_on(target, None, setup.options(), clock(), &executor).unwrap();
+    let report = damaged.save(&new, true, &mut |_, _, _| true).unwrap();
+    let found = read_all(&new).unwrap();
+    Some((report, found))
+}
+
+/// Every row saved is right, and every one that is not is in a range that is listed.
+fn check(report: &SalvageReport, found: &Found, whole: &Found) {
+    for (name, rows) in found {
+        if name.ends_with(".uncertain") {
+            assert!(!report.cut.is_empty(), "{name} is uncertain for no reason");
+            continue;
+        }
+        let right: BTreeMap<_, _> = whole[name].iter().cloned().collect();
+        for (key, value) in rows {
+            assert!(right.get(key) == Some(value), "a row of {name} that is not there");
+        }
+    }
+    if !report.cut.is_empty() {
+        assert!(report.trees.iter().all(|tree| tree.saved_as.as_ref() != Some(&tree.name)));
+        return;
+    }
+    for (name, rows) in whole {
+        let tree = report.trees.iter().find(|tree| tree.name == *name);
+        let tree = tree.unwrap_or_else(|| panic!("tree {name} is not in the report"));
+        let saved: BTreeMap<_, _> = found.get(name).into_iter().flatten().cloned().collect();
+        assert_eq!(tree.rows, saved.len() as u64);
+        for (key, _) in rows.iter().filter(|(key, _)| !saved.contains_key(key)) {
+            let is_listed = |range: &frondb::DamagedRange| {
+                range.lo <= *key && range.hi.as_ref().is_none_or(|hi| key < hi)
+            };
+            assert!(tree.lost.iter().any(is_listed), "a row of {name} is lost and not listed");
+        }
+    }
+}
+
+/// How often, by file and damage: whole, parts of trees lost, all uncertain, nothing.
+type Outcomes = BTreeMap<(String, &'static str), [u64; 4]>;
+
+fn sweep(close: bool) -> Outcomes {
+    let seed = seed::from_env("FRONDB_SEED", 1);
+    let count = seed::from_env("FRONDB_FLIPS", 4);
+    let (device, setup, whole) = database(close);
+    let mut prng = Prng::new(seed);
+    let mut outcomes = Outcomes::new();
+    let mut lost = Vec::new();
+    for file in files(&device) {
+        let len = used(&device, &file);
+        let mut places = vec![(0, Damage::Removed, "removed")];
+        for _ in 0..if len > 0 { count } else { 0 } {
+            let change = 1 + prng.below(255) as u8;
+            places.push((prng.below(len), Damage::Byte(change), "byte"));
+            places.push((prng.below(len.min(3000)), Damage::Byte(change), "byte"));
+            places.push((prng.below(len), Damage::Sector, "sector"));
+            places.push((prng.below(len), Damage::Cut, "cut"));
+        }
+        for (offset, what, kind) in places {
+            let device = device.crash(CrashMode::KeepAll);
+            damage(&device, &file, offset, what);
+            let at = At(&file, offset, what);
+            let outcome = match salvage(&device, &setup) {
+                None => 3,
+                Some((report, found)) => {
+                    check(&report, &found, &whole);
+                    if kind == "byte" && report.cut.is_empty() {
+                        let all: usize = whole.values().map(Vec::len).sum();
+                        let saved: u64 = report.trees.iter().map(|tree| tree.rows).sum();
+                        lost.push((all - saved as usize) as f64 / all as f64);
+                    }
+                    if !report.cut.is_empty() { 2 } else { usize::from(!report.is_whole()) }
+                }
+            };
+            drop(at);
+            let name = file.trim_matches(|c: char| c.is_ascii_digit() || c == '-').to_owned();
+            outcomes.entry((name, kind)).or_default()[outcome] += 1;
+        }
+    }
+    lost.sort_by(f64::total_cmp);
+    println!(
+        "part of the rows lost by a byte: {:?} at most {:?}",
+        lost[lost.len() / 2],
+        lost.last()
+    );
+    println!("whole, parts lost, uncertain, nothing: {outcomes:#?}");
+    outcomes
+}
+
+/// Says which damage it was if there is a panic.
+struct At<'a>(&'a str, u64, Damage);
+
+impl Drop for At<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{:?} at byte {} of {}", self.2, self.1, self.0);
+        }
+    }
+}
+
+fn of(outcomes: &Outcomes, file: &str, kind: &str) -> [u64; 4] {
+    let mut sum = [0; 4];
+    for ((name, damage), counts) in outcomes {
+        if name.contains(file) && *damage == kind {
+            (0..4).for_each(|i| sum[i] += counts[i]);
+        }
+    }
+    sum
+}
+
+#[test]
+fn a_damaged_byte_of_manifest_or_log_loses_nothing() {
+    for close in [true, false] {
+        let outcomes = sweep(close);
+        for file in ["MANIFEST", "SUPER", ".wal", "LOG"] {
+            let [whole, lost, uncertain, nothing] = of(&outcomes, file, "byte");
+            assert!(whole > 0 && lost + nothing == 0, "{file}: {outcomes:?}");
+            // Records over 4 KiB are put right by the bit only.
+            assert!(uncertain * 4 < whole, "{file}: {uncertain} of {whole}");
+        }
+        assert!(of(&outcomes, "data", "byte")[1] > 0, "blocks are lost");
+        assert!(of(&outcomes, "data", "cut")[1] > 0, "ends of data files are lost");
+        let [whole, lost, ..] = of(&outcomes, "MANIFEST", "cut");
+        assert_eq!(whole + lost, 0, "a manifest cut short proves nothing");
+    }
+}

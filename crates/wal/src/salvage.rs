@@ -1,0 +1,211 @@
+//! Making a damaged log one that opens, on a device whose writes do not reach the disk.
+//!
+//! A record or header with one damaged byte is put right ([`frondb_block::frame::repair`]). Where that does not
+//! help, the log ends there: records behind a hole may rest on what was in it, so none of them is given.
+//! For one thread.
+
+use frondb_block::frame::Place;
+use frondb_block::frame::repair::{Findings, one_byte};
+use frondb_block::frame::scan::{Extent, Scanner, Step, Stop};
+use frondb_core::{ErrorKind, Lsn, Result};
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+
+use crate::files::Directory;
+use crate::format::{FileName, HEADER_BYTES, SegmentHeader, WHAT_HEADER, WHAT_RECORD};
+use crate::mark::{self, MARK_FILE};
+use crate::owner;
+
+/// So many records of a segment are put right.
+const REPAIRS_MAX: usize = 16;
+/// Bytes from a bad place on that are looked at.
+const LOOK_BYTES: usize = 256 * 1024;
+const WHAT_SEGMENT: &str = "wal segment";
+
+/// Makes the log in `device` one that [`Wal::open`](crate::Wal::open) reads from `start` on, if nothing more is
+/// known of it than `start`. `known_durable` is how far it had been durable. REQUIRES: what is written to
+/// `device` may be thrown away.
+///
+/// # Errors
+/// `Invalid` if it is the log of another database; `Unsupported`; `Io`.
+pub fn salvage(
+    device: &SharedDevice,
+    db_id: u128,
+    start: Lsn,
+    known_durable: Lsn,
+) -> Result<Findings> {
+    owner::name_anew(device, db_id)?;
+    let mark = mark::read(device, db_id)?;
+    if device.exists(MARK_FILE)? {
+        device.remove(MARK_FILE)?;
+    }
+    let known = known_durable.max(mark.map_or(Lsn(0), |mark| mark.durable));
+    let directory = Directory::new(SharedDevice::clone(device));
+    let numbers = directory.list()?.segments;
+    let mut log = Log { device, db_id, start, known, findings: Findings::default() };
+    let segments = log.headers(&numbers)?;
+    let kept = log.keep(&segments)?;
+    for &number in numbers.iter().filter(|number| !kept.contains(number)) {
+        device.remove(&FileName::Segment(number).to_string())?;
+    }
+    Ok(log.findings)
+}
+
+struct Log<'a> {
+    device: &'a SharedDevice,
+    db_id: u128,
+    start: Lsn,
+    known: Lsn,
+    findings: Findings,
+}
+
+struct Segment {
+    name: String,
+    file: SharedFile,
+    header: SegmentHeader,
+}
+
+impl Segment {
+    fn offset(&self, lsn: Lsn) -> u64 {
+        HEADER_BYTES + lsn.get().saturating_sub(self.header.first.get())
+    }
+}
+
+impl Log<'_> {
+    /// The segments whose headers can be read, up to the first that is missing or cannot.
+    fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
+        let mut segments: Vec<Segment> = Vec::new();
+        for &number in numbers {
+            let name = FileName::Segment(number).to_string();
+            if let Some(before) = segments.last()
+                && before.header.generation + 1 != number
+            {
+                let missing = FileName::Segment(number - 1).to_string();
+                let message = "this segment is missing, and those behind it cannot be used";
+                self.findings.lost(&missing, 0, WHAT_SEGMENT, message);
+                break;
+            }
+            let file = self.device.open(&name, OpenOptions::WRITE)?;
+            match self.header(&name, &file)? {
+                Some(header) if header.generation == number && header.db_id == self.db_id => {
+                    segments.push(Segment { name, file, header });
+                }
+                _ => {
+                    let message = "the header cannot be read, and nothing from here on can be used";
+                    self.findings.lost(&name, 0, WHAT_HEADER, message);
+                    // Those before may be wholly below `start`: what is needed decides below.
+                    break;
+                }
+            }
+        }
+        Ok(segments)
+    }
+
+    fn header(&mut self, name: &str, file: &SharedFile) -> Result<Option<SegmentHeader>> {
+        let mut bytes = [0; HEADER_BYTES as usize];
+        let read = file.read_at(0, &mut bytes)?;
+        match SegmentHeader::decode(name, &bytes[..read]) {
+            Err(error) if error.kind() == ErrorKind::Corruption => {}
+            decoded => return decoded.map(Some),
+        }
+        for at in 0..bytes.len() {
+            let right = bytes[at];
+            for value in 0..=u8::MAX {
+                bytes[at] = value;
+                if let Ok(header) = SegmentHeader::decode(name, &bytes) {
+                    file.write_at(at as u64, &[value])?;
+                    self.findings.repaired(name, at as u64, WHAT_HEADER);
+                    return Ok(Some(header));
+                }
+            }
+            bytes[at] = right;
+        }
+        Ok(None)
+    }
+
+    /// Reads the segments that are needed and cuts the log at the first hole; the numbers of those kept.
+    fn keep(&mut self, segments: &[Segment]) -> Result<Vec<u64>> {
+        let ends = |at: usize| segments.get(at + 1).map(|next| next.header.end_before);
+        let first = (0..segments.len()).find(|&at| ends(at).is_none_or(|end| end > self.start));
+        let mut kept = Vec::new();
+        let Some(first) = first else {
+            self.check_end(self.start, None);
+            return Ok(kept);
+        };
+        let oldest = &segments[first];
+        if oldest.header.first > self.start && oldest.header.end_before > self.start {
+            let message =
+                format!("records from lsn {} on are needed, and the log begins behind", self.start);
+            self.findings.lost(&oldest.name, 0, WHAT_SEGMENT, message);
+            return Ok(kept);
+        }
+        for (at, segment) in segments.iter().enumerate().skip(first) {
+            let from = self.start.max(segment.header.first);
+            let stop = self.read(segment, from, ends(at))?;
+            let end = Lsn(stop.position);
+            let goes_on = ends(at) == Some(end);
+            if end < self.start {
+                break;
+            }
+            kept.push(segment.header.generation);
+            if goes_on {
+                continue;
+            }
+            if ends(at).is_some() || stop.proves_damage() || end < self.known {
+                let behind = match stop.valid_after {
+                    0 => String::new(),
+                    n => format!("; {n} whole records behind it are not used"),
+                };
+                let message = format!("{}: the log is lost from lsn {end} on{behind}", stop.fault);
+                self.findings.lost(&segment.name, stop.offset, WHAT_RECORD, message);
+            }
+            segment.file.set_len(stop.offset)?;
+            return Ok(kept);
+        }
+        let end = segments.last().map_or(self.start, |last| last.header.first);
+        self.check_end(end, segments.last());
+        Ok(kept)
+    }
+
+    /// Notes what is lost behind the last segment there is.
+    fn check_end(&mut self, end: Lsn, last: Option<&Segment>) {
+        if end < self.known && self.findings.lost.is_empty() {
+            let name = last.map_or_else(|| self.device.describe(), |last| last.name.clone());
+            let message =
+                format!("the log ends at lsn {end}, and had been durable up to {}", self.known);
+            self.findings.lost(&name, 0, WHAT_SEGMENT, message);
+        }
+    }
+
+    /// Steps through a segment from `from` on, repairing where one byte does; where its records end.
+    fn read(&mut self, segment: &Segment, from: Lsn, end: Option<Lsn>) -> Result<Stop> {
+        let generation = segment.header.generation;
+        let len = segment.file.len()?;
+        let extent = Extent {
+            generation,
+            offset: segment.offset(from),
+            position: from.get(),
+            end: end.map_or(len, |end| segment.offset(end)),
+        };
+        let mut repairs = 0;
+        loop {
+            let file = &segment.file;
+            let mut scanner = Scanner::new(|at: u64, buf: &mut [u8]| file.read_at(at, buf), extent);
+            let stop = loop {
+                if let Step::Stop(stop) = scanner.step()? {
+                    break stop;
+                }
+            };
+            let is_end = end.is_some_and(|end| Lsn(stop.position) == end);
+            if is_end || stop.is_clean(segment.header.used_before) || repairs == REPAIRS_MAX {
+                return Ok(stop);
+            }
+            let mut bytes = vec![0; LOOK_BYTES];
+            let read = file.read_at(stop.offset, &mut bytes)?;
+            let place = Place { generation, position: stop.position };
+            let Some((at, value)) = one_byte(&bytes[..read], place) else { return Ok(stop) };
+            file.write_at(stop.offset + at as u64, &[value])?;
+            self.findings.repaired(&segment.name, stop.offset + at as u64, WHAT_RECORD);
+            repairs += 1;
+        }
+    }
+}
