@@ -119,19 +119,6 @@ impl Chunk {
             + self.seqs.capacity() * size_of::<SeqNo>()
     }
 
-    /// Gives back memory that the arrays have and do not use.
-    pub fn shrink_to_fit(&mut self) {
-        self.prefixes.shrink_to_fit();
-        self.key_ends.shrink_to_fit();
-        self.keys.shrink_to_fit();
-        self.kinds.shrink_to_fit();
-        self.seqs.shrink_to_fit();
-        self.value_ends.shrink_to_fit();
-        if let Values::Owned(values) = &mut self.values {
-            values.shrink_to_fit();
-        }
-    }
-
     /// Copies values that lie in a block, which the chunk then no longer keeps alive.
     pub fn own_values(&mut self) {
         let Values::Shared(bytes) = &self.values else { return };

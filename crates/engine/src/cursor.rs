@@ -58,6 +58,8 @@ pub struct Cursor {
     /// The version it reads and the sources of its walk, if they were not taken away.
     pins: Arc<Pins>,
     walk: Option<Walk>,
+    /// The entry it is at without a walk, one of a dense crowd.
+    parked: Option<Box<Entry>>,
     /// The walk shows another state than the next seek has to.
     is_walk_old: bool,
     /// What the transaction that reads has written itself.
@@ -72,6 +74,13 @@ pub struct Cursor {
     deletes_passed: u64,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
     failed: Option<Error>,
+}
+
+/// An entry of its own.
+struct Entry {
+    key: Vec<u8>,
+    kind: MessageKind,
+    value: Vec<u8>,
 }
 
 /// The merge over one leaf's range.
@@ -98,6 +107,7 @@ impl Cursor {
             lower: options.lower.unwrap_or_default(),
             upper: options.upper,
             walk: None,
+            parked: None,
             is_walk_old: false,
             own: None,
             overlay: None,
@@ -154,7 +164,7 @@ impl Cursor {
     pub fn key(&self) -> &[u8] {
         match &self.walk {
             Some(walk) if self.valid => walk.merge.key(),
-            _ => b"",
+            _ => self.parked().map_or(b"", |entry| &entry.key),
         }
     }
 
@@ -165,15 +175,19 @@ impl Cursor {
     /// `Corruption` or a device error of a large value; `Closed`.
     #[inline]
     pub fn value(&self) -> Result<&[u8]> {
-        let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return Ok(b"") };
-        if walk.merge.kind() != MessageKind::PutRef {
-            return Ok(walk.merge.value());
+        let (kind, value) = match (self.walk.as_ref().filter(|_| self.valid), self.parked()) {
+            (Some(walk), _) => (walk.merge.kind(), walk.merge.value()),
+            (None, Some(entry)) => (entry.kind, &*entry.value),
+            (None, None) => return Ok(b""),
+        };
+        if kind != MessageKind::PutRef {
+            return Ok(value);
         }
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
         let env = &self.shared.env;
-        let value = read_value(&env.runs.space, walk.merge.value());
+        let value = read_value(&env.runs.space, value);
         env.check_open()?;
         let value = value?;
         Ok(self.value.get_or_init(|| value))
@@ -383,10 +397,29 @@ impl Cursor {
     /// What every move ends with: see the head of this file for the two promises.
     fn settle(&mut self, moved: Result<bool>) -> Result<bool> {
         self.pins.rest();
+        if self.pins.is_dense() {
+            self.park();
+        }
         if moved.is_ok() && !self.shared.env.is_closed() {
             return moved;
         }
         self.fail(moved)
+    }
+
+    fn parked(&self) -> Option<&Entry> {
+        self.parked.as_deref().filter(|_| self.valid)
+    }
+
+    /// There are so many cursors that not even a chunk for each of its sources has room: keeps the entry it
+    /// is at, and seeks on from it at its next move.
+    #[cold]
+    fn park(&mut self) {
+        let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return };
+        let merge = &walk.merge;
+        let (key, value) = (merge.key().to_vec(), merge.value().to_vec());
+        self.parked = Some(Box::new(Entry { key, kind: merge.kind(), value }));
+        self.end_walk();
+        self.pins.end_walk();
     }
 
     #[cold]
@@ -541,6 +574,7 @@ impl Cursor {
             values: Some(values),
             own,
         };
+        self.parked = None;
         let merge = VisibleMerge::new(self.pins.hold(&self.shared.env.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
         self.walk = Some(Walk { merge, direction, leaf, lo, hi, reported: 0 });

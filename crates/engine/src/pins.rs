@@ -16,7 +16,8 @@
 //! # Very many cursors
 //! Chunks are what a cursor that stands still keeps, and are charged. While there are more cursors than
 //! the memory has [`CROWD_BYTES`], the chunks of new walks are small and have their own values, and only so many walks
-//! keep their sources: the oldest one that stands still loses them when another begins.
+//! keep their sources: the oldest one that stands still loses them when another begins. In a dense crowd, of
+//! one cursor for each 256 KiB, a cursor copies the entry it comes to and seeks at each move.
 //!
 //! Invariants
 //! - What a cursor shows lies in its own chunks: nothing that it lent is taken away.
@@ -53,6 +54,10 @@ const CROWD_BYTES: u64 = 2 << 20;
 /// What each of a crowd may keep when it stands still, with messages of ordinary size.
 const SMALL_BYTES: u64 = 4 << 10;
 
+/// What the small chunks of one walk with many sources take: where there is less for each cursor, the crowd is
+/// dense.
+const DENSE_BYTES: u64 = 256 << 10;
+
 /// Messages of a chunk in a crowd, at most.
 const SMALL_MESSAGES_MAX: u64 = 16;
 
@@ -69,6 +74,8 @@ pub(crate) struct Pins {
     is_late: bool,
     /// The cursor opens sources, or makes the first step with them. Set under the lock.
     moving: AtomicBool,
+    /// The crowd is dense; of the walk it is at.
+    is_dense: AtomicBool,
     /// The version is to be replaced as soon as the cursor can.
     stale: AtomicBool,
     /// Counts its walks, to tell them apart.
@@ -88,8 +95,6 @@ struct Held {
     charge: Option<Reservation>,
     /// Bytes that are not worth charging: few have them but in a crowd.
     slack: u64,
-    /// There are so many that each byte counts.
-    is_slim: bool,
 }
 
 /// What was taken out of [`Held`], to be dropped without its lock.
@@ -155,7 +160,8 @@ impl Pins {
         held.chunk_bytes.clear();
         held.chunk_bytes.resize(sources.len(), 0);
         held.sources = sources;
-        held.is_slim = crowd.as_ref().is_some_and(Crowd::is_dense);
+        let is_dense = crowd.as_ref().is_some_and(|crowd| crowd.is_dense);
+        self.is_dense.store(is_dense, Ordering::Relaxed);
         held.slack = if crowd.is_some() { 0 } else { SLACK_BYTES };
         held.recharge(&self.budget);
         drop(held);
@@ -164,6 +170,11 @@ impl Pins {
             cursors.enter_crowd(&crowd, Arc::clone(self), walk);
         }
         pinned
+    }
+
+    /// Whether the walk was begun in a crowd so dense that it should not outlast its move.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.is_dense.load(Ordering::Relaxed)
     }
 
     /// The move is over: from now on what the cursor pins may be taken away.
@@ -283,9 +294,6 @@ impl Source for PinnedSource {
         }
         let Some(source) = held.sources.get_mut(self.at) else { return Err(taken_away()) };
         let found = source.next_chunk(chunk);
-        if held.is_slim {
-            chunk.shrink_to_fit();
-        }
         let bytes = chunk.allocated() as u64;
         // Chunks grow to a size that they keep then.
         if let Some(before) = held.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes) {
@@ -324,13 +332,7 @@ struct Crowd {
     walks: usize,
     /// Messages of a chunk.
     messages: usize,
-}
-
-impl Crowd {
-    /// Whether not even ordinary small chunks have room.
-    fn is_dense(&self) -> bool {
-        (self.messages as u64) < SMALL_MESSAGES_MAX
-    }
+    is_dense: bool,
 }
 
 impl Cursors {
@@ -347,6 +349,7 @@ impl Cursors {
             place: AtomicUsize::new(list.len()),
             is_late,
             moving: AtomicBool::new(false),
+            is_dense: AtomicBool::new(false),
             stale: AtomicBool::new(false),
             walk: AtomicU64::new(0),
             budget: Arc::clone(budget),
@@ -375,7 +378,12 @@ impl Cursors {
     fn crowd(&self, memory: u64) -> Option<Crowd> {
         let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / CROWD_BYTES);
         let messages = (memory / SMALL_BYTES / count.max(1)).clamp(1, SMALL_MESSAGES_MAX);
-        (count > room).then_some(Crowd { walks: room as usize, messages: messages as usize })
+        let is_dense = count > memory / DENSE_BYTES;
+        (count > room).then_some(Crowd {
+            walks: room as usize,
+            messages: messages as usize,
+            is_dense,
+        })
     }
 
     /// A walk was begun in a crowd: the oldest ones lose their sources.
