@@ -903,7 +903,7 @@ frondb_kind frondb_options_free(frondb_options *options);
 
 /**
  * All the memory the engine may use, bytes: cache, memtables, filters, indexes and work buffers. At
- * least 4 MiB; default a quarter of the machine's memory.
+ * least 16 MiB; default a quarter of the machine's memory.
  *
  * Threads: one at a time.
  */
@@ -1337,10 +1337,11 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db,
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for less than 4 MiB, or than twice a write buffer of a fixed size: nothing
+ * Errors: FRONDB_INVALID for less than 16 MiB, or than twice a write buffer of a fixed size: nothing
  * is changed; FRONDB_CLOSED, FRONDB_POISONED.
  */
-frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
+frondb_error *frondb_db_set_memory_bytes(frondb_db *db,
+                                         uint64_t bytes);
 
 /**
  * What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
@@ -2672,6 +2673,35 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  void *user_data,
                                  frondb_figures **counts,
                                  frondb_list **faults);
+
+/**
+ * Saves what can be read of the database in the directory `from`, which is not changed, into a new database in the
+ * directory `to`, which must be empty or missing.
+ *
+ * Every row that is saved under the name of its tree is what was committed last. A key range in which a block
+ * cannot be read is left out whole. Where the manifest or the log had to be cut, no row is certain; then trees are
+ * saved only if `uncertain` is true, as NAME.uncertain.
+ *
+ * `options` may be NULL for the defaults; they are those of both databases, with the log directory of `from`.
+ * `counts` has `trees` and `rows` that were saved, `repaired` (damage of manifest and log that was put right), `cut`
+ * (places where they were cut) and `lost` (strings of `losses`). `losses` has a sentence for each cut, for each key range
+ * of a tree that is lost, with its bounds in hexadecimal digits and the place of the damage, and for each
+ * prepared transaction. If it is empty, everything was saved. Each of them may be NULL if it is not wanted, and so
+ * may `progress`. Damage is no error of this function but in the results.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_EXISTS if `to` has files; FRONDB_NOT_FOUND if there is no database in `from`; FRONDB_BUSY if it is open;
+ * FRONDB_CORRUPTION if nothing can be read of it; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ */
+frondb_error *frondb_salvage(const char *from,
+                             const char *to,
+                             frondb_options *options,
+                             bool uncertain,
+                             frondb_progress progress,
+                             void *user_data,
+                             frondb_figures **counts,
+                             frondb_list **losses);
 
 /**
  * Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for a quarter of the

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 24] = [
     "version",
     "error",
     "slice",
@@ -30,6 +30,7 @@ const SOURCES: [&str; 23] = [
     "figures",
     "list",
     "verify",
+    "salvage",
     "bulk",
     "log",
 ];

@@ -22,6 +22,56 @@ static void damage(const char *path) {
   CHECK(fclose(file) == 0);
 }
 
+static int count_calls(void *user_data, const char *tree, uint64_t done, uint64_t to_do) {
+  CHECK(strcmp(tree, "t") == 0);
+  (void)done, (void)to_do;
+  ++*(int *)user_data;
+  return 0;
+}
+
+static int stop(void *user_data, const char *tree, uint64_t done, uint64_t to_do) {
+  (void)user_data, (void)tree, (void)done, (void)to_do;
+  return 1;
+}
+
+/* What can be read goes into a new database, all but one range of keys. */
+static void salvage(const char *from) {
+  char to[4096], stopped[4096];
+  frondb_figures *counts;
+  frondb_list *losses;
+  frondb_slice loss;
+  frondb_db *db;
+  frondb_tree *tree;
+  frondb_cursor *cursor;
+  frondb_rows rows;
+  uint64_t saved, lost, found = 0;
+  int calls = 0;
+  sprintf(to, "%s.saved", from);
+  sprintf(stopped, "%s.stopped", from);
+  FAILS(FRONDB_NOT_FOUND, frondb_salvage("/nothing/here", to, NULL, false, NULL, NULL, NULL, NULL));
+  FAILS(FRONDB_EXISTS, frondb_salvage(from, from, NULL, false, NULL, NULL, NULL, NULL));
+  FAILS(FRONDB_CANCELLED, frondb_salvage(from, stopped, NULL, false, stop, NULL, NULL, NULL));
+  OK(frondb_salvage(from, to, NULL, false, count_calls, &calls, &counts, &losses));
+  CHECK(calls > 0);
+  OK(frondb_figures_find(counts, "rows", &saved));
+  OK(frondb_figures_find(counts, "lost", &lost));
+  CHECK(lost == 1 && frondb_list_count(losses) == 1);
+  OK(frondb_list_get(losses, 0, &loss));
+  CHECK(strstr((const char *)loss.data, "tree t: keys from 0x") != NULL);
+  CHECK(strstr((const char *)loss.data, DATA_FILE) != NULL);
+  CHECK(frondb_list_free(losses) == FRONDB_OK && frondb_figures_free(counts) == FRONDB_OK);
+  db = open_small(to, NULL);
+  OK(frondb_db_open_tree(db, "t", &tree));
+  OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));
+  do {
+    OK(frondb_cursor_next_batch(cursor, 1000, 1 << 20, &rows));
+    found += rows.count;
+  } while (rows.count > 0);
+  CHECK(found == saved && found > 0 && found < ROWS);
+  CHECK(frondb_cursor_free(cursor) == FRONDB_OK && frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+}
+
 int main(int argc, char **argv) {
   frondb_db *db;
   frondb_tree *tree;
@@ -76,5 +126,6 @@ int main(int argc, char **argv) {
   CHECK(rows.count == 100);
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK && frondb_tree_free(tree) == FRONDB_OK);
   close_all(db);
+  salvage(argv[1]);
   return done();
 }
