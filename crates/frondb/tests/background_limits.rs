@@ -14,6 +14,9 @@ use frondb_testkit::TempDir;
 
 const LIMIT: u64 = 1 << 20;
 
+/// With threads, so much that what [`fill`] writes just fills the write buffer and waits for no room.
+const MEMORY: u64 = 24 << 20;
+
 /// Writes what does not compress: about 4 MiB.
 fn fill(db: &Db, seed: u64) {
     println!("seed {seed}");
@@ -65,7 +68,7 @@ fn flushes_and_merges_keep_to_the_limit() {
 #[test]
 fn a_limit_does_not_hold_up_the_close() {
     let dir = TempDir::new("limit-close");
-    let options = || Options::new().memory_bytes(16 << 20).background_threads(2);
+    let options = || Options::new().memory_bytes(MEMORY).background_threads(2);
     let db = Db::open(dir.path(), options().background_bytes_per_second(1)).unwrap();
     fill(&db, 3);
     db.close().unwrap();
@@ -83,7 +86,7 @@ fn a_limit_does_not_hold_up_the_close() {
 #[test]
 fn a_limit_that_is_lifted_frees_what_waits() {
     let dir = TempDir::new("limit-lifted");
-    let options = Options::new().memory_bytes(16 << 20).background_threads(1);
+    let options = Options::new().memory_bytes(MEMORY).background_threads(1);
     let db = Db::open(dir.path(), options.background_bytes_per_second(1)).unwrap();
     fill(&db, 4);
     std::thread::scope(|scope| {
