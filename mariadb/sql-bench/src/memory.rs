@@ -24,7 +24,7 @@ use crate::host::Host;
 
 const CONNECTIONS: u64 = 200;
 /// Transactions of each connection.
-const TRANSACTIONS: u64 = 40;
+const TRANSACTIONS: u64 = 100;
 const CONNECTION_BYTES: u64 = 32 << 10;
 const FLOOR: f64 = 1.15;
 
@@ -46,8 +46,7 @@ pub(crate) fn measure(
     let empty = process.resident_bytes()?;
     let rows = args.rows();
     progress.say("load");
-    let table =
-        "CREATE TABLE t (id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, KEY (k))";
+    let table = "CREATE TABLE t (id INT PRIMARY KEY, k INT UNSIGNED NOT NULL, c CHAR(120) NOT NULL, KEY (k))";
     let load =
         format!("INSERT INTO t SELECT seq, CRC32(seq), REPEAT(MD5(seq), 3) FROM seq_1_to_{rows}");
     owner.run([table.to_owned(), load]).map_err(Error::engine)?;
