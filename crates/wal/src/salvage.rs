@@ -71,11 +71,21 @@ impl Segment {
 }
 
 impl Log<'_> {
-    /// The segments whose headers can be read, up to the first that is missing or cannot.
+    /// The segments that are needed and whose headers can be read, up to the first that is missing or cannot.
     fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
+        // Downwards as in a replay: a segment wholly below `start` is not looked at, so damage of it costs nothing.
+        let mut found = Vec::new();
+        for &number in numbers.iter().rev() {
+            let segment = self.segment(number)?;
+            let is_oldest =
+                segment.as_ref().is_some_and(|segment| segment.header.end_before <= self.start);
+            found.push((number, segment));
+            if is_oldest {
+                break;
+            }
+        }
         let mut segments: Vec<Segment> = Vec::new();
-        for &number in numbers {
-            let name = FileName::Segment(number).to_string();
+        for (number, segment) in found.into_iter().rev() {
             if let Some(before) = segments.last()
                 && before.header.generation + 1 != number
             {
@@ -84,20 +94,25 @@ impl Log<'_> {
                 self.findings.lost(&missing, 0, WHAT_SEGMENT, message);
                 break;
             }
-            let file = self.device.open(&name, OpenOptions::WRITE)?;
-            match self.header(&name, &file)? {
-                Some(header) if header.generation == number && header.db_id == self.db_id => {
-                    segments.push(Segment { name, file, header });
-                }
-                _ => {
-                    let message = "the header cannot be read, and nothing from here on can be used";
-                    self.findings.lost(&name, 0, WHAT_HEADER, message);
-                    // Those before may be wholly below `start`: what is needed decides below.
-                    break;
-                }
-            }
+            let Some(segment) = segment else {
+                let name = FileName::Segment(number).to_string();
+                let message = "the header cannot be read, and nothing from here on can be used";
+                self.findings.lost(&name, 0, WHAT_HEADER, message);
+                break;
+            };
+            segments.push(segment);
         }
         Ok(segments)
+    }
+
+    /// A segment; `None` if its header cannot be read or is that of another.
+    fn segment(&mut self, number: u64) -> Result<Option<Segment>> {
+        let name = FileName::Segment(number).to_string();
+        let file = self.device.open(&name, OpenOptions::WRITE)?;
+        let header = self
+            .header(&name, &file)?
+            .filter(|header| header.generation == number && header.db_id == self.db_id);
+        Ok(header.map(|header| Segment { name, file, header }))
     }
 
     fn header(&mut self, name: &str, file: &SharedFile) -> Result<Option<SegmentHeader>> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use frondb_core::{ErrorKind, Lsn};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_wal::WalOptions;
-use support::{fresh, payload, recover};
+use support::{DB, fresh, payload, recover};
 
 fn options() -> WalOptions {
     WalOptions { segment_bytes: 4096, reserve_bytes: 512, ..WalOptions::default() }
@@ -107,4 +107,33 @@ fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     };
     assert!(in_newest > 0);
     sweep(&memory, 40 - in_newest);
+}
+
+/// A replay does not look at a segment below the start either.
+#[test]
+fn a_damaged_segment_below_the_start_costs_a_salvage_nothing() {
+    let memory = log(60, true);
+    let names = segments(&memory);
+    assert!(names.len() > 3);
+    let mut first = [0; 8];
+    let newest = memory.open(&names[names.len() - 1], OpenOptions::READ).unwrap();
+    newest.read_exact_at(40, &mut first).unwrap();
+    let start = Lsn(u64::from_le_bytes(first));
+    let open = |start, damaged: &str| -> (SharedDevice, _) {
+        let memory = memory.crash(CrashMode::KeepAll);
+        memory.open(damaged, OpenOptions::WRITE).unwrap().set_len(0).unwrap();
+        let device: SharedDevice = Arc::new(memory);
+        let findings = frondb_wal::salvage(&device, DB, start, Lsn(0)).unwrap();
+        (device, findings)
+    };
+    for damaged in &names[..names.len() - 1] {
+        let (device, findings) = open(start, damaged);
+        assert!(findings.lost.is_empty() && findings.repaired.is_empty(), "{findings:?}");
+        let (records, ..) = recover(&device, &options(), start, start).unwrap();
+        assert_eq!(records.last(), Some(&payload(61, 300)), "{damaged}");
+        let (_, findings) = open(Lsn(0), damaged);
+        assert_eq!(findings.lost[0].place().unwrap().file, *damaged);
+    }
+    let (_, findings) = open(start, &names[names.len() - 1]);
+    assert_eq!(findings.lost[0].place().unwrap().file, names[names.len() - 1]);
 }
