@@ -21,7 +21,10 @@ use crate::verify::frondb_progress;
 ///
 /// Every row that is saved under the name of its tree is what was committed last. A key range in which a block
 /// cannot be read is left out whole. Where the manifest or the log had to be cut, no row is certain; then trees are
-/// saved only if `uncertain` is true, as NAME.uncertain.
+/// saved only if `uncertain` is true, as NAME.uncertain. Where nothing is saved nothing is made.
+///
+/// Until all is saved `to` has nothing but a directory `unfinished-salvage`, and opens as no database. A call that fails
+/// removes it; a process that is killed leaves it.
 ///
 /// `options` may be NULL for the defaults; they are those of both databases, with the log directory of `from`.
 /// `counts` has `trees` and `rows` that were saved, `repaired` (damage of manifest and log that was put right), `cut`
@@ -32,7 +35,8 @@ use crate::verify::frondb_progress;
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_NOT_FOUND if there is no database in `from`; FRONDB_BUSY if it is open;
+/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in `from` or in the directory of the log, or one of
+/// those in it; FRONDB_NOT_FOUND if there is no database in `from`, or no log directory; FRONDB_BUSY if it is open;
 /// FRONDB_CORRUPTION if nothing can be read of it; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_salvage(

@@ -349,7 +349,7 @@ pub(crate) struct Salvage {
     /// Directory of the damaged database, which is not changed
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Directory of the new database; it may exist if it is empty
+    /// Directory of the new database, apart from DIR; it may exist if it is empty, and is not made if nothing is saved
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
     /// Where manifest or log are damaged so that no row is certain, save trees all the same, as NAME.uncertain

@@ -66,6 +66,7 @@ if a byte is damaged; `hint` is null where the message says what to do.
 | `prepared` | a line for each: `transaction`; when one is decided: `transaction`, `committed` |
 | `stats` | `database` and `trees`, figures by name as in [status.md](status.md) |
 | `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
+| `salvage` | `repaired` and `cut` (each with `message`, `place`), `trees` (each with `tree`, `saved_as` or null, `entries`, and `lost`: ranges with `from`, `to` or null, `message`, `place`), `prepared` (names) |
 
 ## Exit codes
 

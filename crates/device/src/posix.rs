@@ -9,6 +9,7 @@
 //! only positioned reads and writes are used, so no file has a cursor to share.
 
 mod file;
+mod paths;
 
 use std::fmt;
 use std::os::fd::OwnedFd;

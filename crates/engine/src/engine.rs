@@ -39,7 +39,7 @@ use crate::work::Work;
 /// Name of the lock file in the database directory.
 pub(crate) const LOCK_FILE: &str = "LOCK";
 /// Name of the log's directory in the database directory.
-pub(crate) const LOG_DIR: &str = "wal";
+pub const LOG_DIR: &str = "wal";
 
 /// What users and workers share.
 pub(crate) struct Shared {
@@ -148,13 +148,21 @@ impl Engine {
         } else {
             (device, log_device, options)
         };
-        if let Some(damage) = &mut damage {
-            damage.add(frondb_manifest::salvage(&device)?);
-        }
-        if !recovery::exists(&device, &options)? {
-            recovery::check_new_log(&device, log_device.as_ref())?;
-        }
-        let lock = device.lock(LOCK_FILE)?;
+        let lock = match &mut damage {
+            // The lock first: the files of a database that another process writes look damaged.
+            Some(damage) => {
+                let lock = device.lock(LOCK_FILE)?;
+                damage.add(frondb_manifest::salvage(&device)?);
+                lock
+            }
+            // A lock makes a file, which only a directory that may become a database gets.
+            None => {
+                if !recovery::exists(&device, &options)? {
+                    recovery::check_new_log(&device, log_device.as_ref())?;
+                }
+                device.lock(LOCK_FILE)?
+            }
+        };
         let threads = options.background_threads;
         let period = Period::new(options.checkpoint_period);
         let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock, damage)?;

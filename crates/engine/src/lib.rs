@@ -62,13 +62,14 @@ pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
 pub use cursor::{Cursor, CursorOptions};
-pub use engine::{Engine, TreeInfo};
+pub use engine::{Engine, LOG_DIR, TreeInfo};
 pub use env::Env;
 pub use estimate::{RangeEstimate, RangeMessages};
 pub use files::{FileInfo, FileKind};
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
+pub use frondb_manifest::SUPER_FILE;
 pub use hook::{CommitHook, CommitInfo};
 pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
 pub use read::Snapshot;

@@ -1,5 +1,8 @@
 //! Saving what can be read of a damaged database.
 
+mod names;
+mod target;
+
 use std::path::Path;
 
 use frondb_core::clock::{SharedClock, SystemClock};
@@ -14,15 +17,14 @@ use crate::cursor::CursorOptions;
 use crate::db::{Db, existing};
 use crate::options::Options;
 use crate::tree::Tree;
-
-/// What is added to the name of a tree whose rows are of an earlier moment.
-const UNCERTAIN: &str = ".uncertain";
+use target::Target;
 
 /// What a salvage saved, and what not.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Damage of manifest and log that was put right, each with its place: one byte, after which a checksum of
+    /// Damage of manifest and log that was put right, each with its place: one byte of a record of at most 4 KiB, or one
+    /// bit of one of at most 64 KiB, after which a checksum of
     /// 64 bits fits.
     pub repaired: Vec<Error>,
     /// Where manifest and log had to be cut, each with its place. If there is one, nothing is certain: every tree is
@@ -57,6 +59,12 @@ impl SalvageReport {
             && self.prepared.is_empty()
             && self.trees.iter().all(|t| t.lost.is_empty())
     }
+
+    /// Whether there is a new database: none is made if nothing could be saved.
+    #[must_use]
+    pub fn is_saved(&self) -> bool {
+        self.is_whole() || self.trees.iter().any(|tree| tree.saved_as.is_some())
+    }
 }
 
 impl Db {
@@ -64,7 +72,11 @@ impl Db {
     ///
     /// Every row that is saved under the name of its tree is certain: it is what was committed last. A range in
     /// which a block cannot be read is left out whole. Where the manifest or the log is damaged so that it had to be
-    /// cut, no row is certain; then trees are saved only if `uncertain` is given, as `NAME.uncertain`.
+    /// cut, no row is certain; then trees are saved only if `uncertain` is given, as `NAME.uncertain`; a name that is
+    /// too long for that is shortened. Where nothing is saved nothing is made.
+    ///
+    /// Until all is saved `to` has nothing but a directory `unfinished-salvage`, and opens as no database. A call
+    /// that fails removes it; a process that is killed leaves it.
     ///
     /// A tree keeps its options; its update function only if that is registered.
     ///
@@ -72,8 +84,9 @@ impl Db {
     /// tree, and what of it is done and to do, and stops the work by returning `false`.
     ///
     /// # Errors
-    /// `Exists` if `to` has files; `NotFound` if there is no database in `from`; `Busy` if it is in use;
-    /// `Corruption` if nothing can be read of it; `Cancelled`, `NoSpace`, `Io`.
+    /// `Exists` if `to` has files; `Invalid` if it lies in `from` or in the directory of the log, or one of those in
+    /// it; `NotFound` if there is no database in `from`, or no log directory; `Busy` if it is in use; `Corruption` if
+    /// nothing can be read of it; `Cancelled`, `NoSpace`, `Io`.
     pub fn salvage(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,
@@ -88,19 +101,24 @@ impl Db {
         let device = existing(from, modes)?.ok_or_else(not_found)?;
         let log = match &options.log_dir {
             None => None,
-            Some(dir) => existing(dir, modes)?,
+            Some(dir) => Some(existing(dir, modes)?.ok_or_else(|| {
+                let message = format!("there is no log directory {}", dir.display());
+                Error::new(ErrorKind::NotFound, message)
+            })?),
         };
-        let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
-        if !there.is_empty() {
-            let message = format!("{} exists and is not empty", to.display());
-            return Err(Error::new(ErrorKind::Exists, message));
-        }
+        Target::check(to, modes, from, options.log_dir.as_deref())?;
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         let source = Self::open_damaged(device, log, options.clone(), clock, &executor)?;
         let new = options.clone().create_new(true).read_only(false).without_log_dir();
-        let target = Self::open(to, new)?;
-        let report = source.save(&target, uncertain, progress)?;
-        target.close()?;
+        // Before what is opened in it: it is removed after that is closed.
+        let target = Target::make(to, modes)?;
+        let saved = Self::open(target.path(), new)?;
+        let report = source.save(&saved, uncertain, progress)?;
+        saved.close()?;
+        drop(saved);
+        if report.is_saved() {
+            target.finish()?;
+        }
         Ok(report)
     }
 
@@ -151,16 +169,16 @@ impl Damaged {
             let lost = vec![DamagedRange::whole(error)];
             report.trees.push(SalvagedTree { name, saved_as: None, rows: 0, lost });
         }
-        for tree in db.trees()? {
-            let name = tree.name();
-            let is_certain = report.cut.is_empty();
-            let saved_as = match (is_certain, uncertain) {
-                (true, _) => Some(name.clone()),
-                (false, true) => Some(format!("{name}{UNCERTAIN}")),
-                (false, false) => None,
-            };
+        let trees = db.trees()?;
+        let names: Vec<String> = trees.iter().map(Tree::name).collect();
+        let saved_as: Vec<Option<String>> = match (report.cut.is_empty(), uncertain) {
+            (true, _) => names.iter().cloned().map(Some).collect(),
+            (false, true) => names::uncertain(&names).into_iter().map(Some).collect(),
+            (false, false) => vec![None; names.len()],
+        };
+        for ((tree, name), saved_as) in trees.iter().zip(names).zip(saved_as) {
             let (rows, lost) = match &saved_as {
-                Some(new) => save_tree(&db, &tree, target, new, progress)?,
+                Some(new) => save_tree(&db, tree, target, new, progress)?,
                 None => (0, vec![DamagedRange::whole(report.cut[0].clone())]),
             };
             report.trees.push(SalvagedTree { name, saved_as, rows, lost });

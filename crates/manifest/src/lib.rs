@@ -29,6 +29,7 @@ mod superblock;
 #[doc(hidden)]
 pub mod fuzz;
 
+pub use format::SUPER_FILE;
 pub use manifest::{Manifest, Ticket};
 pub use options::ManifestOptions;
 pub use recovery::{Recovered, TrimmedTail};

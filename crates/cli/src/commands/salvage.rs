@@ -80,6 +80,9 @@ fn print(common: &Common, args: &Salvage, report: &SalvageReport) -> Result<(), 
         out.raw(text.as_bytes())?;
     }
     out.done(&result, |_| {
+        if !report.is_saved() {
+            return format!("saved nothing, and made no database in {}", args.to.display());
+        }
         let saved = report.trees.iter().filter(|tree| tree.saved_as.is_some()).count();
         let rows = report.trees.iter().map(|tree| tree.rows).sum();
         let (trees, rows) = (counted(saved as u64, "tree"), counted(rows, "entry"));
