@@ -1,6 +1,6 @@
 //! Salvage of databases that are damaged anywhere: it never panics, every row that it saves under the name of its
 //! tree is the row of the undamaged database, and every row that it does not save lies in a range that it
-//! lists. One damaged byte of manifest or log is put right.
+//! lists. One damaged byte of a short record of manifest or log is put right.
 //!
 //! `FRONDB_SEED` chooses other places, `FRONDB_FLIPS` how many a file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
