@@ -9,7 +9,7 @@ use xorf::BinaryFuse8;
 use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES, u32_at, u64_at};
 
 /// Hashes a partition should have at most: building takes about 24 bytes each.
-const PARTITION_HASHES: usize = 64 * 1024;
+const PARTITION_HASHES: usize = 128 * 1024;
 
 /// Partition of `hash` among `2^bits`.
 #[inline]

@@ -82,7 +82,8 @@ fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
 #[test]
 fn a_worker_syncs_although_nothing_more_is_written() {
     let memory = MemoryDevice::new();
-    let options = options().background_threads(2).sync(SyncMode::EveryMillis(1));
+    let options = options().memory_bytes(16 << 20).background_threads(2);
+    let options = options.sync(SyncMode::EveryMillis(1));
     let clock = SystemClock::shared();
     let db = open_at(&memory, options, Arc::clone(&clock));
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();

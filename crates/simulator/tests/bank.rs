@@ -208,7 +208,7 @@ impl Writer {
             // A sixteenth of the memory and more.
             for page in 0..40_u8 {
                 let memo = [&key[..], &[page]].concat();
-                transaction.put(&self.bank.receipts, &memo, &[page; 10_000])?;
+                transaction.put(&self.bank.receipts, &memo, &[page; 30_000])?;
             }
         }
         transaction.put(&self.bank.receipts, &key, &sum.to_be_bytes())

@@ -43,7 +43,7 @@ fn figures_are_there_by_name() {
     assert!(stats["trees"]["t"]["height"].is_u64(), "{stats}");
     let page = frondb("stats", dir, &[]).ok();
     assert!(page.text().contains("tree t\n"), "{}", page.text());
-    assert!(page.text().contains("8388608 (8.0 MiB)"), "{}", page.text());
+    assert!(page.text().contains("16777216 (16.0 MiB)"), "{}", page.text());
 }
 
 /// What a coordinator that died has left is listed and decided by hand.
