@@ -42,6 +42,9 @@ at the start of the file is skipped, and so are empty lines. Bytes that are not 
 `dump` fails with exit code 2, `load` with 10. `--escapes` writes and reads such cells as on the command line, hex and
 base64 have them anyway.
 
+A header row without rows is a table without rows. A file without a byte is refused (exit code 10), so what `dump` writes of
+a tree without entries with `--no-header` is the one file that `load` does not take.
+
 A dump is of one moment, and the file has its name only when it is complete. A load sorts what it reads and
 attaches it with one commit, whole or not at all, and a tree that it made goes with it if it fails; with `--batch` it
 commits as it goes, and one that failed can be run again.

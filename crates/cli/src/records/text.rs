@@ -108,15 +108,15 @@ impl<R: Read> TextReader<R> {
         // Without a header row this is the first row, which tells how many columns there are.
         let head = input.byte_headers()?.clone();
         input.get_ref().check(input.position().line())?;
-        let (key, value) = if head.is_empty() {
-            if options.header {
-                return Err(Failure::input("it is empty: there is not even a header row"));
-            }
-            // No row at all: what `dump` makes of an empty tree.
-            (0, None)
-        } else {
-            columns(&head, options)?
-        };
+        if head.is_empty() {
+            // Of a command that wrote nothing, rather than of a tree without entries.
+            return Err(Failure::input(if options.header {
+                "it is empty: there is not even a header row"
+            } else {
+                "it is empty: there is no row; a table without rows can be told by a header row only"
+            }));
+        }
+        let (key, value) = columns(&head, options)?;
         let row = csv::ByteRecord::new();
         Ok(Self { input, row, key, value, keys: options.keys, values: options.values })
     }
@@ -335,9 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_without_a_header_has_no_entries() {
-        let options = TextOptions { header: false, ..options() };
-        assert_eq!(load("", &options).unwrap(), []);
+    fn a_table_without_rows_has_a_header() {
+        let without = TextOptions { header: false, ..options() };
+        for nothing in ["", "\n\n", "\u{feff}"] {
+            let error = load(nothing, &without).unwrap_err();
+            assert_eq!(error.code(), 10);
+            assert!(error.message.contains("empty"), "{}", error.message);
+        }
+        assert_eq!(load("k,v\n", &options()).unwrap(), []);
     }
 
     #[test]
