@@ -150,3 +150,40 @@ fn no_synced_commit_goes_with_a_segment() {
         }
     }
 }
+
+/// The mark that knows how far the log was durable goes with what it knows of: the newest segment, or all of them.
+#[test]
+fn no_synced_commit_goes_with_segments_and_the_mark() {
+    for close in [false, true] {
+        let device = MemoryDevice::new();
+        let db = open_or_create(&device);
+        let tree = db.create_tree("t", TreeOptions::default()).unwrap();
+        for row in 0..20_u8 {
+            tree.put(&[row], &[row; 50]).unwrap();
+        }
+        if close {
+            db.close().unwrap();
+        }
+        let device = device.crash(CrashMode::KeepAll);
+        let is_segment = |name: &String| name.ends_with(".wal");
+        let names: Vec<String> =
+            device.list("wal").unwrap().into_iter().filter(is_segment).collect();
+        for how in ["removed", "flipped"] {
+            for keep in 0..=names.len() {
+                let device = device.crash(CrashMode::KeepAll);
+                names[keep..]
+                    .iter()
+                    .for_each(|name| device.remove(&format!("wal/{name}")).unwrap());
+                if how == "removed" {
+                    device.remove("wal/LOG.mark").unwrap();
+                } else {
+                    let mark = device.open("wal/LOG.mark", OpenOptions::WRITE).unwrap();
+                    [40, 4136].iter().for_each(|&at| mark.write_at(at, b"?").unwrap());
+                }
+                let error = open(&device).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{how}, {keep} kept: {error}");
+                assert!(error.place().unwrap().file.contains("LOG.mark"), "{keep} kept: {error}");
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //!  offset size field
 //!       0    8 magic        "FronWAL\x01"; never changes
 //!       8    4 version      1
-//!      12    4 flags        1 = the file held another segment before
+//!      12    4 flags        1 = the file held another segment before; 2 = `LOG.mark` stands beside the log
 //!      16   16 database id
 //!      32    8 generation   the number in the file's name; no other segment ever has it
 //!      40    8 first Lsn    of the first record
@@ -49,6 +49,7 @@ pub const HEADER_BYTES: u64 = 64;
 
 const MAGIC: [u8; 8] = *b"FronWAL\x01";
 const FLAG_USED_BEFORE: u32 = 1;
+const FLAG_MARKED: u32 = 2;
 const CHECKED_BYTES: usize = 56;
 
 /// The kind of a record that carries a payload of the engine's.
@@ -62,12 +63,15 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
     pub(crate) end_before: Lsn,
     pub(crate) used_before: bool,
+    /// A durable mark stood beside the log when this was written. It stays for ever.
+    pub(crate) marked: bool,
 }
 
 impl SegmentHeader {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES as usize] {
         let mut bytes = [0; HEADER_BYTES as usize];
-        let flags = if self.used_before { FLAG_USED_BEFORE } else { 0 };
+        let used_before = if self.used_before { FLAG_USED_BEFORE } else { 0 };
+        let flags = used_before | if self.marked { FLAG_MARKED } else { 0 };
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&flags.to_le_bytes());
@@ -113,6 +117,7 @@ impl SegmentHeader {
             first: Lsn(reader.u64().map_err(short)?),
             end_before: Lsn(reader.u64().map_err(short)?),
             used_before: flags & FLAG_USED_BEFORE != 0,
+            marked: flags & FLAG_MARKED != 0,
         };
         if header.end_before > header.first {
             return Err(corrupt("the segment before ends behind the first record"));
@@ -234,6 +239,7 @@ mod tests {
         first: Lsn(1000),
         end_before: Lsn(990),
         used_before: true,
+        marked: true,
     };
 
     #[test]
@@ -242,7 +248,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e57414c010100000001000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e57414c010100000003000000100f0e0d0c0b0a090807060504030201\
              0700000000000000e803000000000000de03000000000000"
         );
         assert_eq!(SegmentHeader::decode("f", &bytes).unwrap(), HEADER);

@@ -15,6 +15,7 @@ use crate::files::Directory;
 use crate::format::DurableMark;
 use crate::mark::Mark;
 use crate::options::{SyncMode, WalOptions};
+use crate::owner;
 use crate::replay::Replay;
 use crate::state::State;
 use crate::stats::WalStats;
@@ -92,6 +93,8 @@ pub struct Wal {
     scratch: Mutex<Scratch>,
     /// How far the log is durable, beside it; `None` where there is no space for it. Taken last.
     mark: Mutex<Option<Mark>>,
+    /// Whether the mark is durable beside the log, which says so.
+    pub(crate) marked: bool,
 }
 
 /// Memory for compression, reused.
@@ -137,9 +140,15 @@ impl Wal {
         let newest = segments.last().map_or(0, |found| found.header.generation);
         let durable = DurableMark { db_id, newest, durable: end };
         let mut mark = Mark::open(directory.device(), durable)?;
-        if let Some(mark) = &mut mark {
-            mark.settle(durable)?;
-        }
+        let marked = match &mut mark {
+            Some(mark) if owner::is_marked(directory.device(), db_id)? => {
+                mark.settle(durable)?;
+                true
+            }
+            // The log says so only behind a mark that is durable.
+            Some(mark) => mark.establish(durable)? && owner::note_mark(directory.device(), db_id)?,
+            None => false,
+        };
         let state = State::new(end, last_generation, live, spares[..keep].to_vec(), clock.now());
         Ok(Self {
             directory,
@@ -151,6 +160,7 @@ impl Wal {
             progress: Condvar::new(),
             scratch: Mutex::new(Scratch::default()),
             mark: Mutex::new(mark),
+            marked,
         })
     }
 

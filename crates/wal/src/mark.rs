@@ -14,15 +14,21 @@
 //!
 //! # Invariants
 //! - What a slot says is true whenever it reaches the disk: the log was synced before it was written.
-//! - Lsns only grow, so the greater mark is the newer one, and a lost mark only means less knowledge. A slot
-//!   that does not verify is no damage of the log and is left out.
+//! - Lsns only grow, so the greater mark is the newer one. A slot that does not verify is left out.
+//! - `LOG` says that there is a mark, and so do the segments made since (a flag of their headers): from then on a
+//!   log without a slot that verifies is damaged, because a mark that is lost with the newest segment would hide
+//!   that. The flag is written when both slots and the file's name are durable, and two writes that could both
+//!   tear never go to both slots without a sync between them.
 //!
 //! Used by the leaders of the log under a lock of its own, which is taken last and held over these calls.
 
-use frondb_core::{Error, ErrorKind, Result};
+use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::format::{DurableMark, MARK_BYTES};
+
+/// What kind of thing a corruption names here.
+pub(crate) const WHAT_MARK: &str = "wal mark";
 
 /// The file of the mark.
 pub const MARK_FILE: &str = "LOG.mark";
@@ -36,6 +42,8 @@ pub(crate) struct Mark {
     file: SharedFile,
     /// What the slots say.
     slots: [Option<DurableMark>; 2],
+    /// Whether a write failed before, and was told.
+    failed: bool,
 }
 
 /// Reads the newest mark in `device`; `None` if there is none of this database.
@@ -73,7 +81,7 @@ impl Mark {
         if device.exists(MARK_FILE)? {
             let file = device.open(MARK_FILE, OpenOptions::WRITE)?;
             let slots = read_slots(&file, first.db_id)?;
-            return Ok(Some(Self { file, slots }));
+            return Ok(Some(Self { file, slots, failed: false }));
         }
         match Self::create(device, first) {
             // The log works without; the next open tries again.
@@ -89,14 +97,27 @@ impl Mark {
         let file = device.open(MARK_FILE, OpenOptions::CREATE)?;
         // Both have their space from now on, also on a full disk.
         SLOTS.iter().try_for_each(|&offset| file.write_at(offset, &first.encode()))?;
-        Ok(Self { file, slots: [Some(first); 2] })
+        Ok(Self { file, slots: [Some(first); 2], failed: false })
     }
 
     /// Notes what is durable. A write that fails leaves the other slot.
     pub(crate) fn note(&mut self, mark: DurableMark) {
         if newest(&self.slots).is_none_or(|known| known.is_below(&mark)) {
-            let _ = self.write(mark);
+            self.try_write(mark);
         }
+    }
+
+    /// Writes into the older slot; whether it could. The first failure is told.
+    fn try_write(&mut self, mark: DurableMark) -> bool {
+        let Err(error) = self.write(mark) else { return true };
+        if !self.failed {
+            self.failed = true;
+            tracing::warn!(
+                "{MARK_FILE} cannot be written: {error}. Until it can, a loss of the log's newest records may go \
+                 unnoticed"
+            );
+        }
+        false
     }
 
     /// Writes into the older slot.
@@ -127,12 +148,58 @@ impl Mark {
             return Ok(());
         }
         while self.slots != [Some(mark); 2] {
-            if self.write(mark).is_err() {
+            let is_first_good = self.slots.contains(&None);
+            if !self.try_write(mark) {
                 return Ok(());
+            }
+            if is_first_good {
+                // Only behind this may the other be written.
+                self.sync()?;
             }
         }
         self.sync()
     }
+
+    /// Writes both slots and makes them durable, whatever they said: for a file of which nobody knows what the
+    /// disk has. False if they cannot be written.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn establish(&mut self, mark: DurableMark) -> Result<bool> {
+        self.slots = [None; 2];
+        if !self.try_write(mark) {
+            return Ok(false);
+        }
+        self.sync()?;
+        if !self.try_write(mark) {
+            return Ok(false);
+        }
+        self.sync().map(|()| true)
+    }
+}
+
+/// Leaves a mark of this database that knows nothing, on a device whose writes may be thrown away.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn forget(device: &SharedDevice, db_id: u128) -> Result<()> {
+    if device.exists(MARK_FILE)? {
+        device.remove(MARK_FILE)?;
+    }
+    Mark::create(device, DurableMark { db_id, newest: 0, durable: Lsn(0) }).map(drop)
+}
+
+/// The error for a log that says it has a mark, and has none that can be read.
+pub(crate) fn missing(device: &SharedDevice) -> Error {
+    let found = match device.exists(MARK_FILE) {
+        Ok(false) => "is missing",
+        _ => "cannot be read, neither of its two slots",
+    };
+    let message = format!(
+        "the mark of how far the log is durable {found}: the log may have lost commits at its end, and nothing \
+         could tell. `frondb salvage` saves what can be read"
+    );
+    Error::corruption(MARK_FILE, 0, WHAT_MARK, message)
 }
 
 /// The error for a log whose newest segment is not there.

@@ -2,7 +2,8 @@
 //! like a missing one: so the directory says which database it belongs to, from the first on.
 //!
 //! ```text
-//!  LOG        64 bytes: the header of segment 0, which has no records; names the database
+//!  LOG        64 bytes: the header of segment 0, which has no records; names the database, and says by a
+//!             flag whether a mark of the log must be beside it
 //!  LOG.new    the same, while the database is made
 //!  LOG.lock   the lock of the directory
 //! ```
@@ -11,10 +12,14 @@
 //! 1. [`claim`]: `LOG.new` is made durable, in a directory that has neither `LOG` nor segments.
 //! 2. The database comes into being, by its superblock.
 //! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
+//! 4. [`note_mark`], when the first mark is durable: `LOG` is made anew, with the flag, in the same way. A log of
+//!    an earlier build gets there at its first open. A crash before the rename leaves a `LOG` without the flag,
+//!    and the next open does it again.
 //!
 //! A crash before 2 leaves a `LOG.new` that counts for nothing: the next claim replaces it. One
 //! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
-//! its first open does 3 before anything else. A segment of the database proves as much as `LOG`.
+//! its first open does 3 before anything else. A segment of the database proves as much as `LOG`,
+//! also that there is a mark: a `LOG` that is made again from a segment has the segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
@@ -51,7 +56,7 @@ pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     check_free(device)?;
     let lock = device.lock(LOCK_FILE)?;
     check_free(device)?;
-    write_new(&**device, db_id)?;
+    write_new(&**device, db_id, false)?;
     Ok(lock)
 }
 
@@ -72,15 +77,49 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
 /// # Errors
 /// As [`take`].
 pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
-    check(device, db_id)?;
+    let marked = check(device, db_id)?;
     if !is_named(&**device, OWNER_FILE, db_id)? {
         if !is_named(&**device, OWNER_FILE_NEW, db_id)? {
-            write_new(&**device, db_id)?;
+            write_new(&**device, db_id, marked)?;
         }
         device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
     }
     // Also a name that a killed process left behind.
     device.sync_dir("")
+}
+
+/// Whether `LOG` says that a mark stands beside the log. One that is damaged or missing says nothing.
+///
+/// # Errors
+/// `Unsupported`; `Io`.
+pub(crate) fn is_marked(device: &SharedDevice, db_id: u128) -> Result<bool> {
+    match read(&**device, OWNER_FILE) {
+        Ok(owner) => Ok(owner.db_id == db_id && owner.marked),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes `LOG` say, durably, that a mark stands beside the log; false where there is no space for it. REQUIRES: the
+/// content of the mark is durable.
+///
+/// # Errors
+/// `Poisoned`; `Io`.
+pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
+    let poisoned = |error: Error| error.with_kind(ErrorKind::Poisoned);
+    // The name of the mark, before anything says that it is there.
+    device.sync_dir("").map_err(poisoned)?;
+    match write_new(&**device, db_id, true) {
+        Err(error) if error.kind() == ErrorKind::NoSpace => {
+            let _ = device.remove(OWNER_FILE_NEW);
+            return Ok(false);
+        }
+        written => written?,
+    }
+    device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
+    device.sync_dir("").map_err(poisoned).map(|()| true)
 }
 
 /// Makes the directory say again whose log it holds, where what said so is damaged or missing.
@@ -89,9 +128,9 @@ pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
 /// `Invalid` if it says that of another database; `Unsupported`; `Io`.
 pub fn name_anew(device: &SharedDevice, db_id: u128) -> Result<()> {
     match read(&**device, OWNER_FILE) {
-        Ok(owner) if owner == db_id => return Ok(()),
+        Ok(owner) if owner.db_id == db_id => return Ok(()),
         Ok(owner) => {
-            let message = format!("it holds that of database {owner:032x}");
+            let message = format!("it holds that of database {:032x}", owner.db_id);
             return Err(not_here(&**device, db_id, &message));
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {}
@@ -100,30 +139,32 @@ pub fn name_anew(device: &SharedDevice, db_id: u128) -> Result<()> {
     if device.exists(OWNER_FILE)? {
         device.remove(OWNER_FILE)?;
     }
-    write_new(&**device, db_id)?;
+    write_new(&**device, db_id, false)?;
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-fn check(device: &SharedDevice, db_id: u128) -> Result<()> {
+/// Whether the log says that a mark stands beside it, if it is that of this database.
+fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
     let named = match read(&**device, OWNER_FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         other => Some(other),
     };
     match named {
-        Some(Ok(owner)) if owner == db_id => return Ok(()),
+        Some(Ok(owner)) if owner.db_id == db_id => return Ok(owner.marked),
         Some(Ok(owner)) => {
-            let message = format!("it holds that of database {owner:032x}");
+            let message = format!("it holds that of database {:032x}", owner.db_id);
             return Err(not_here(&**device, db_id, &message));
         }
-        None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(()),
+        // It replaces nothing then, and is taken as it is.
+        None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(false),
         Some(Err(_)) | None => {}
     }
     let names = device.list("")?;
     let newest = names.iter().filter_map(|name| segment_number(name)).max();
     match (newest, named) {
-        (Some(newest), _) => {
-            Directory::new(SharedDevice::clone(device)).open(newest, db_id).map(|_| ())
-        }
+        (Some(newest), _) => Directory::new(SharedDevice::clone(device))
+            .open(newest, db_id)
+            .map(|(_, header)| header.marked),
         (None, Some(Err(error))) => Err(error),
         (None, _) => Err(not_here(&**device, db_id, "it holds no log")),
     }
@@ -161,7 +202,7 @@ pub fn missing(dir: &str) -> Error {
 /// might.
 fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
     match read(device, name) {
-        Ok(owner) => Ok(owner == db_id),
+        Ok(owner) => Ok(owner.db_id == db_id),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {
             Ok(false)
         }
@@ -169,16 +210,17 @@ fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
     }
 }
 
-fn read(device: &dyn Device, name: &str) -> Result<u128> {
+fn read(device: &dyn Device, name: &str) -> Result<SegmentHeader> {
     let file = device.open(name, OpenOptions::READ)?;
     let mut bytes = [0; HEADER_BYTES as usize];
     let read = file.read_at(0, &mut bytes)?;
-    SegmentHeader::decode(name, &bytes[..read]).map(|header| header.db_id)
+    SegmentHeader::decode(name, &bytes[..read])
 }
 
-fn write_new(device: &dyn Device, db_id: u128) -> Result<()> {
+fn write_new(device: &dyn Device, db_id: u128, marked: bool) -> Result<()> {
     let (first, end_before) = (Lsn(0), Lsn(0));
-    let header = SegmentHeader { db_id, generation: 0, first, end_before, used_before: false };
+    let used_before = false;
+    let header = SegmentHeader { db_id, generation: 0, first, end_before, used_before, marked };
     let file = device.open(OWNER_FILE_NEW, OpenOptions::CREATE)?;
     file.set_len(0)?;
     file.write_at(0, &header.encode())?;

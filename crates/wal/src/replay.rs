@@ -9,6 +9,7 @@
 //! | a segment that is not the last, at the next one's `end before` | the log goes on there |
 //! | a segment that is not the last, elsewhere | Corruption: the segment was synced before the next began |
 //! | the last segment, below an Lsn known to be durable | Corruption: known from the manifest, from `LOG.mark`, or from a later valid record of the segment that was written after that sync |
+//! | `LOG` or a segment says that there is a `LOG.mark`, and no slot of it can be read | Corruption, naming it: any end could be missing |
 //! | a segment that `LOG.mark` knows is not there | Corruption, naming it |
 //! | the last segment, elsewhere | a torn tail: cut off, durably, and reported |
 //!
@@ -27,6 +28,7 @@ use crate::format::{FileName, HEADER_BYTES, KIND_PAYLOAD, SegmentHeader, WHAT_RE
 use crate::log::Wal;
 use crate::mark;
 use crate::options::WalOptions;
+use crate::owner;
 
 /// What was cut off the end of the log: records that were never acknowledged as durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -132,6 +134,9 @@ impl Replay {
         let directory = Directory::new(device);
         let listing = directory.list()?;
         let mark = mark::read(directory.device(), db_id)?;
+        if mark.is_none() && owner::is_marked(directory.device(), db_id)? {
+            return Err(mark::missing(directory.device()));
+        }
         if let Some(mark) = &mark
             && listing.segments.last().copied().unwrap_or(0) < mark.newest
         {
@@ -140,6 +145,9 @@ impl Replay {
         }
         let known_durable = known_durable.max(mark.map_or(Lsn(0), |mark| mark.durable));
         let (segments, obsolete) = needed(&directory, &listing.segments, db_id, start)?;
+        if mark.is_none() && segments.iter().any(|found| found.header.marked) {
+            return Err(mark::missing(directory.device()));
+        }
         Ok(Self {
             directory,
             options,

@@ -12,7 +12,7 @@ use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::files::Directory;
 use crate::format::{FileName, HEADER_BYTES, SegmentHeader, WHAT_HEADER, WHAT_RECORD};
-use crate::mark::{self, MARK_FILE};
+use crate::mark::{self, MARK_FILE, WHAT_MARK};
 use crate::owner;
 
 /// So many records of a segment are put right.
@@ -35,14 +35,19 @@ pub fn salvage(
 ) -> Result<Findings> {
     owner::name_anew(device, db_id)?;
     let mark = mark::read(device, db_id)?;
-    if device.exists(MARK_FILE)? {
-        device.remove(MARK_FILE)?;
-    }
+    let unmarked = mark.is_none().then(|| mark::missing(device));
+    let is_marked = owner::is_marked(device, db_id)?;
+    mark::forget(device, db_id)?;
     let known = known_durable.max(mark.map_or(Lsn(0), |mark| mark.durable));
     let directory = Directory::new(SharedDevice::clone(device));
     let numbers = directory.list()?.segments;
     let mut log = Log { device, db_id, start, known, findings: Findings::default() };
     let segments = log.headers(&numbers)?;
+    let is_marked = is_marked || segments.iter().any(|segment| segment.header.marked);
+    if let Some(unmarked) = unmarked.filter(|_| is_marked) {
+        // The log may have been cut anywhere behind `known`.
+        log.findings.lost(MARK_FILE, 0, WHAT_MARK, unmarked.message());
+    }
     let kept = log.keep(&segments)?;
     for &number in numbers.iter().filter(|number| !kept.contains(number)) {
         device.remove(&FileName::Segment(number).to_string())?;

@@ -165,6 +165,7 @@ impl State {
             first: self.next,
             end_before: self.end,
             used_before: false,
+            marked: false,
         }
     }
 

@@ -103,6 +103,7 @@ impl Wal {
         spare: Option<u64>,
         header: SegmentHeader,
     ) -> Result<(SharedFile, SegmentHeader, u64)> {
+        let header = SegmentHeader { marked: self.marked, ..header };
         if let Some(number) = spare {
             let header = SegmentHeader { used_before: true, ..header };
             match self.directory.reuse(number, &header) {

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use frondb_core::{ErrorKind, Lsn};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_wal::format::HEADER_BYTES;
+use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{MARK_FILE, WalOptions};
-use support::{fresh, payload, recover};
+use support::{forget_mark, fresh, payload, recover};
 
 fn options(compression: bool) -> WalOptions {
     WalOptions { segment_bytes: 4096, reserve_bytes: 256, compression, ..WalOptions::default() }
@@ -47,23 +48,27 @@ fn log(compression: bool) -> Log {
     }
     let end = wal.end_lsn();
     drop(wal);
-    assert_eq!(device.list("").unwrap().len(), 3);
+    assert_eq!(device.list("").unwrap().len(), 4);
     Log { memory, records, end, first_end }
 }
 
 fn flipped(log: &Log, name: &str, bit: u64) -> SharedDevice {
     let device = log.memory.crash(CrashMode::KeepAll);
+    flip(&device, name, bit);
+    Arc::new(device)
+}
+
+fn flip(device: &dyn Device, name: &str, bit: u64) {
     let file = device.open(name, OpenOptions::WRITE).unwrap();
     let mut byte = [0];
     file.read_exact_at(bit / 8, &mut byte).unwrap();
     byte[0] ^= 1 << (bit % 8);
     file.write_at(bit / 8, &byte).unwrap();
-    Arc::new(device)
 }
 
 /// Flips every bit of every file of the log. `known` is what the manifest knows to be durable; up to
-/// `certain` records must be reported as Corruption and not cut off. A mark that does not verify is
-/// none, and the log is whole.
+/// `certain` records must be reported as Corruption and not cut off. One slot of the mark is enough, and what `LOG`
+/// says the segments say too: with one bit of these the log is whole.
 fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
     let (mut corrupt, mut torn_tails) = (0, 0);
     for name in log.memory.list("").unwrap() {
@@ -80,7 +85,7 @@ fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u
                     assert_eq!(place.file, name, "bit {bit}: {error}");
                     corrupt += 1;
                 }
-                Ok((records, _, torn)) if name == MARK_FILE => {
+                Ok((records, _, torn)) if name == MARK_FILE || name == OWNER_FILE => {
                     assert_eq!((&records, torn), (&log.records, None), "{name} bit {bit}");
                 }
                 Ok((records, wal, torn)) => {
@@ -117,9 +122,26 @@ fn the_mark_knows_what_was_synced() {
 #[test]
 fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
     let log = log(false);
-    log.memory.remove(MARK_FILE).unwrap();
+    forget_mark(&log.memory);
     // Five records were synced; the sixth says so.
     let (corrupt, torn) = sweep(&log, &options(false), Lsn(0), 5);
     println!("unknown: {corrupt} corruptions, {torn} torn tails");
     assert!(corrupt > 30_000 && torn > 1_000);
+}
+
+/// A bit in each slot is a mark that cannot be read: damage, whichever bits they are, also where `LOG` cannot say
+/// that there must be one.
+#[test]
+fn a_mark_without_a_slot_is_corruption() {
+    let log = log(false);
+    for bit in 0..64 * 8 {
+        let device = flipped(&log, MARK_FILE, bit);
+        flip(&*device, MARK_FILE, 4096 * 8 + (bit * 7) % 512);
+        if bit % 2 == 0 {
+            flip(&*device, OWNER_FILE, bit);
+        }
+        let error = recover(&device, &options(false), Lsn(0), Lsn(0)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "bit {bit}: {error}");
+        assert_eq!(error.place().unwrap().file, MARK_FILE, "bit {bit}: {error}");
+    }
 }

@@ -16,7 +16,7 @@ use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use frondb_wal::{Wal, WalOptions};
-use support::{payload, recover, small};
+use support::{payload, recover, small, unmark};
 
 /// What the history knows when it ends.
 #[derive(Debug, Default, Clone)]
@@ -30,6 +30,8 @@ struct Known {
     /// What a manifest would know.
     start: Lsn,
     durable: Lsn,
+    /// Whether the test itself is changing the files.
+    is_between: bool,
 }
 
 const OPTIONS: fn(bool) -> WalOptions =
@@ -232,4 +234,47 @@ fn power_loss_at_every_point_with_syncs_that_fail_now_and_then() {
         "random sync * chance=1/12 seed=SEED; random sync_dir * chance=1/12 seed=SEED; \
          random rename * chance=1/12 seed=SEED",
     );
+}
+
+/// A new log, and one of a build without a mark: power is lost at every call until the mark is there and `LOG` says
+/// so, and nothing that was synced is lost, nor is a log ever called damaged that is not.
+#[test]
+fn power_loss_at_every_point_until_the_log_has_its_mark() {
+    for (upgrade, seed) in [(false, 31), (true, 32), (false, 33), (true, 34)] {
+        let report = for_each_crash_point(
+            CrashTest::new(400, seed),
+            |memory| {
+                let mut known = Known::default();
+                let device: SharedDevice = Arc::clone(&memory) as _;
+                let mut run = || -> Result<()> {
+                    for number in 0..4 {
+                        let (records, wal, _) = recover(&device, &small(), Lsn(0), Lsn(0))?;
+                        assert_eq!(records.len(), known.synced);
+                        let appended = wal.append(&[&payload(number, 40)])?;
+                        known.records.push((number, appended.start, appended.end));
+                        wal.sync_to(appended.end)?;
+                        known.synced += 1;
+                        known.written = known.synced;
+                        drop(wal);
+                        if upgrade && number == 0 {
+                            // A state that no build leaves.
+                            known.is_between = true;
+                            unmark(&*device)?;
+                            known.is_between = false;
+                        }
+                    }
+                    Ok(())
+                };
+                let _ = run();
+                known
+            },
+            |crash, known| {
+                if !known.is_between {
+                    check(crash, known);
+                }
+            },
+        );
+        println!("mark, upgrade {upgrade}, seed {seed}: {report}");
+        assert!(report.tried > 20);
+    }
 }

@@ -8,9 +8,10 @@ mod support;
 use std::sync::Arc;
 
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
-use frondb_wal::WalOptions;
-use support::{DB, fresh, payload, recover};
+use frondb_device::{CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_wal::owner::{self, OWNER_FILE};
+use frondb_wal::{MARK_FILE, WalOptions, salvage};
+use support::{DB, fresh, payload, recover, unmark};
 
 fn options() -> WalOptions {
     WalOptions { segment_bytes: 4096, reserve_bytes: 512, ..WalOptions::default() }
@@ -123,7 +124,7 @@ fn a_damaged_segment_below_the_start_costs_a_salvage_nothing() {
         let memory = memory.crash(CrashMode::KeepAll);
         memory.open(damaged, OpenOptions::WRITE).unwrap().set_len(0).unwrap();
         let device: SharedDevice = Arc::new(memory);
-        let findings = frondb_wal::salvage(&device, DB, start, Lsn(0)).unwrap();
+        let findings = salvage(&device, DB, start, Lsn(0)).unwrap();
         (device, findings)
     };
     for damaged in &names[..names.len() - 1] {
@@ -136,4 +137,94 @@ fn a_damaged_segment_below_the_start_costs_a_salvage_nothing() {
     }
     let (_, findings) = open(start, &names[names.len() - 1]);
     assert_eq!(findings.lost[0].place().unwrap().file, names[names.len() - 1]);
+}
+
+/// Removes or damages the mark.
+fn damage_mark(memory: &MemoryDevice, how: &str) {
+    let mark = || memory.open(MARK_FILE, OpenOptions::WRITE).unwrap();
+    match how {
+        "removed" => memory.remove(MARK_FILE).unwrap(),
+        "cut" => mark().set_len(63).unwrap(),
+        "zeroed" => mark().write_at(0, &[0; 4160]).unwrap(),
+        other => panic!("{other}"),
+    }
+}
+
+/// Segments that are lost with the mark, with or without `LOG`: while anything says that there was one, the log is
+/// damaged, and a salvage has nothing certain.
+#[test]
+fn a_mark_that_is_lost_with_the_newest_segment_is_missed() {
+    for close in [false, true] {
+        let memory = log(40, close);
+        let names = segments(&memory);
+        for how in ["removed", "cut", "zeroed"] {
+            // The newest only, then one more each; at last all of them.
+            for from in (0..=names.len()).rev() {
+                for owner_too in [false, true] {
+                    // Without anything no file of the database is left there.
+                    if owner_too && from == 0 {
+                        continue;
+                    }
+                    let what = format!("mark {how}, segments from {from}, LOG gone: {owner_too}");
+                    let memory = memory.crash(CrashMode::KeepAll);
+                    damage_mark(&memory, how);
+                    names[from..].iter().for_each(|name| memory.remove(name).unwrap());
+                    let device: SharedDevice = Arc::new(memory);
+                    if owner_too {
+                        device.remove(OWNER_FILE).unwrap();
+                        // As the engine does: `LOG` is made again, from a segment.
+                        drop(owner::take(&device, DB).unwrap());
+                    }
+                    let error = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+                    assert_eq!(error.place().unwrap().file, MARK_FILE, "{what}: {error}");
+                    let findings = salvage(&device, DB, Lsn(0), Lsn(0)).unwrap();
+                    assert_eq!(findings.lost[0].place().unwrap().file, MARK_FILE, "{what}");
+                    let records = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap().0;
+                    assert!(records.len() <= 42, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A log of a build without a mark opens, and has one from then on.
+#[test]
+fn a_log_without_a_mark_gets_one() {
+    let memory = log(20, true);
+    unmark(&memory).unwrap();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let (records, wal, torn) = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap();
+    assert_eq!((records.len(), torn), (22, None));
+    drop(wal);
+    let memory = memory.crash(CrashMode::LoseUnsynced);
+    sweep(&memory, 22);
+    memory.remove(MARK_FILE).unwrap();
+    let device: SharedDevice = Arc::new(memory);
+    let error = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap_err();
+    assert_eq!(error.place().unwrap().file, MARK_FILE, "{error}");
+}
+
+/// Where there is no space for a mark, nothing says that there is one.
+#[test]
+fn a_log_without_space_for_a_mark_opens_without() {
+    for script in [
+        "random write LOG.mark chance=1/1 seed=1 error=ENOSPC",
+        "random write LOG.new chance=1/1 seed=1 error=ENOSPC",
+    ] {
+        let memory = MemoryDevice::new();
+        let script = script.parse().unwrap();
+        let device: SharedDevice =
+            Arc::new(FaultDevice::new(Arc::new(memory.clone()) as SharedDevice, &script));
+        for number in 0..3 {
+            let (records, wal, _) = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap();
+            assert_eq!(records.len(), number);
+            wal.sync_to(wal.append(&[b"record"]).unwrap().end).unwrap();
+        }
+        if memory.exists(MARK_FILE).unwrap() {
+            memory.remove(MARK_FILE).unwrap();
+        }
+        let device: SharedDevice = Arc::new(memory);
+        assert_eq!(recover(&device, &options(), Lsn(0), Lsn(0)).unwrap().0.len(), 3);
+    }
 }

@@ -9,8 +9,8 @@
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (a record a word), `fill N` (a record of N
 //! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `trim`, `kill` (the log is dropped),
 //! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`, `list`,
-//! `positions`, `unmarked` (from now on each open finds no `LOG.mark`, which `list` leaves out: what the log
-//! itself can tell).
+//! `positions`, `unmarked` (from now on each open finds a `LOG.mark` that knows nothing, which `list` leaves out, as
+//! it does `LOG`: what the log itself can tell), `old` (no mark, and nothing says that there was one).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 
@@ -27,6 +27,7 @@ use frondb_device::trace::Detail;
 use frondb_device::{
     CrashMode, Device, FaultDevice, MemoryDevice, OpenOptions, SharedDevice, TraceDevice,
 };
+use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{MARK_FILE, Wal, WalOptions};
 
 /// trace(faults(memory)), and the log on it.
@@ -84,6 +85,7 @@ impl Stack {
                 let (durable, written) = (wal.durable_lsn(), wal.written_lsn());
                 return Ok(format!("durable {durable} written {written} end {}", wal.end_lsn()));
             }
+            "old" => support::unmark(&self.memory)?,
             "unmarked" => self.unmarked = true,
             "list" => return self.list(),
             _ => self.damage(&words)?,
@@ -93,8 +95,8 @@ impl Stack {
 
     fn open(&mut self, start: Lsn, durable: Lsn) -> Result<String> {
         self.wal = None;
-        if self.unmarked && self.memory.exists(MARK_FILE)? {
-            self.memory.remove(MARK_FILE)?;
+        if self.unmarked {
+            support::forget_mark(&self.memory);
         }
         let options = WalOptions { segment_bytes: 4096, reserve_bytes: 0, ..support::small() };
         let device: SharedDevice = Arc::clone(&self.trace) as _;
@@ -115,7 +117,7 @@ impl Stack {
     fn list(&self) -> Result<String> {
         let mut files = Vec::new();
         for name in self.memory.list("")? {
-            if name == MARK_FILE {
+            if name == MARK_FILE || name == OWNER_FILE {
                 continue;
             }
             let len = self.memory.open(&name, OpenOptions::READ)?.len()?;

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
+use frondb_core::checksum::xxh3;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::prng::Prng;
 use frondb_core::{Lsn, Result};
-use frondb_device::SharedDevice;
-use frondb_wal::{Replay, TornTail, Wal, WalOptions};
+use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
+use frondb_wal::owner::OWNER_FILE;
+use frondb_wal::{MARK_FILE, Replay, TornTail, Wal, WalOptions};
 
 pub(crate) const DB: u128 = 0xF00D;
 
@@ -51,6 +53,35 @@ pub(crate) fn fresh(device: &SharedDevice, options: &WalOptions) -> Result<Wal> 
     let (records, wal, torn) = recover(device, options, Lsn(0), Lsn(0))?;
     assert!(records.is_empty() && torn.is_none());
     Ok(wal)
+}
+
+/// Makes the mark one that knows nothing, as power loss may leave it.
+pub(crate) fn forget_mark(device: &dyn Device) {
+    let empty: SharedDevice = Arc::new(MemoryDevice::new());
+    drop(fresh(&empty, &small()).unwrap());
+    let mut bytes = vec![0; 4160];
+    empty.open(MARK_FILE, OpenOptions::READ).unwrap().read_exact_at(0, &mut bytes).unwrap();
+    let file = device.open(MARK_FILE, OpenOptions::CREATE).unwrap();
+    file.write_at(0, &bytes).unwrap();
+}
+
+/// Makes `LOG` and the segments what a build without a mark made, durably, and takes the mark away.
+pub(crate) fn unmark(device: &dyn Device) -> Result<()> {
+    for name in device.list("")? {
+        if name == OWNER_FILE || name.ends_with(".wal") {
+            let file = device.open(&name, OpenOptions::WRITE)?;
+            let mut header = [0; 56];
+            file.read_exact_at(0, &mut header)?;
+            header[12] &= !2;
+            file.write_at(0, &header)?;
+            file.write_at(56, &xxh3(&header).to_le_bytes())?;
+            file.sync()?;
+        }
+    }
+    if device.exists(MARK_FILE)? {
+        device.remove(MARK_FILE)?;
+    }
+    device.sync_dir("")
 }
 
 /// The record of that number: no two are alike, and no part of one is another.
