@@ -63,7 +63,7 @@ class Connection {
   /** Its plain reads see entries that its snapshot does not have, or not those that it has: see
       ha_frondb_overlay.cc. True also when all of them were rolled back, or were for an earlier statement. */
   bool has_overlay = false;
-  /** The server's number of the statement that copies a table and converts no dates; 0 for none. */
+  /** The server's number of the statement that copies a table and all its values as they are; 0 for none. */
   int64_t copies_dates = 0;
   /** That of the statement that was warned of its row format last. */
   int64_t warned_of_row_format = 0;

@@ -35,6 +35,12 @@ constexpr alter_table_operations OF_DROPPED_INDEX =
     ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations OF_ADDED_INDEX =
     ALTER_ADD_INDEX | ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
+/** What leaves all values that are stored as they are: InnoDB needs no copy for it. */
+constexpr alter_table_operations KEEPS_VALUES =
+    OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | ALTER_RECREATE | ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX |
+    ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
+    ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
+    ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO;
 
 /** What an ALTER of one table, or partition, has under way. Freed by the server. */
 class Alteration : public inplace_alter_handler_ctx {
@@ -105,16 +111,22 @@ bool can_build(const TABLE *altered, const Alter_inplace_info *info) {
   return true;
 }
 
-/** Whether a column of dates or times is made from a column of another type. */
-bool converts_dates(const TABLE *altered, const Alter_inplace_info *info) {
+/** Whether the rows are those that there are, byte by byte: nothing converts a column, and no expression is computed
+    whose values are not stored already. */
+bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
+  if (info->handler_flags & ~KEEPS_VALUES) return false;
+  // Rows that lose their key are written as new ones.
+  if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
+  if (!can_build(altered, info)) return false;
   List_iterator_fast<Create_field> columns(info->alter_info->create_list);
   for (Field **at = altered->field; *at; at++) {
     const Create_field *column = columns++;
-    if (!column) return true;
-    bool is_of_time = (*at)->cmp_type() == TIME_RESULT;
-    if (is_of_time && column->field && !(*at)->eq_def(column->field)) return true;
+    if (!column) return false;
+    // A constant was looked at when the column was defined, and the time of the statement is a right one.
+    const Virtual_column_info *value = (*at)->default_value;
+    if (!column->field && value && value->flags & ~(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) return false;
   }
-  return false;
+  return true;
 }
 
 }  // namespace
@@ -125,7 +137,7 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
   // Who asked for ALGORITHM=INPLACE or LOCK=NONE is told why not.
   if ((info->unsupported_reason = why_copied(altered, info))) {
     Connection *connection = Connection::of(ha_thd());
-    if (connection) connection->copies_dates = converts_dates(altered, info) ? 0 : ha_thd()->query_id;
+    if (connection) connection->copies_dates = keeps_values(altered, info) ? ha_thd()->query_id : 0;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   return info->handler_flags & OF_ADDED_INDEX ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;

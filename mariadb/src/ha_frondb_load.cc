@@ -36,7 +36,7 @@ int32_t tell_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
 }  // namespace
 
 /** Rows are about to be copied to this table. The session's mode is for dates that it writes: those that are stored, by
-    a session with another mode, move as they are, as where InnoDB does not copy. The server restores the mode after
+    a session with another mode, move as they are where nothing else is written, as where InnoDB does not copy. The server restores the mode after
     the copy (copy_data_between_tables()). */
 void ha_frondb::keep_dates() {
   THD *thd = ha_thd();

@@ -50,6 +50,18 @@ fn is_error(outcome: &str) -> bool {
     outcome.split_once(':').is_some_and(|(code, _)| code.parse::<u16>().is_ok())
 }
 
+/// Of an error its number, and the text where both engines meet the same value first.
+fn are_alike(ours: &str, theirs: &str, by_text: bool) -> bool {
+    if !is_error(ours) && !is_error(theirs) {
+        return true;
+    }
+    if by_text {
+        ours == theirs
+    } else {
+        ours.split_once(':').map(|(code, _)| code) == theirs.split_once(':').map(|(code, _)| code)
+    }
+}
+
 fn make(client: &mut Client, definition: &str) {
     for (table, engine) in [("ours", "FronDB"), ("theirs", "InnoDB")] {
         client.run([format!("DROP TABLE IF EXISTS {table}")]).unwrap();
@@ -114,39 +126,72 @@ fn replace_and_its_like_count_rows_as_innodb_does() {
     server.stop().unwrap();
 }
 
-/// Changes that InnoDB makes without a copy, or that convert dates: both engines answer alike.
-const ALIKE: [&str; 14] = [
+/// Changes that InnoDB makes without a copy, and with one: both engines answer alike.
+const ALIKE: [&str; 42] = [
     "OPTIMIZE TABLE {t}",
     "ALTER TABLE {t} FORCE",
     "ALTER TABLE {t} ENGINE = {e}",
     "ALTER TABLE {t} ADD PRIMARY KEY (b)",
     "ALTER TABLE {t} DROP KEY d, DROP COLUMN g, DROP COLUMN d",
     "ALTER TABLE {t} ADD COLUMN z INT DEFAULT 7, ADD KEY (n)",
+    "ALTER TABLE {t} ADD COLUMN z INT DEFAULT (3 + 4), ADD KEY (n)",
     "ALTER TABLE {t} ADD COLUMN z INT FIRST",
     "ALTER TABLE {t} MODIFY i TIME FIRST",
     "ALTER TABLE {t} ADD KEY (t, s)",
     "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT '0000-00-00'",
     "ALTER TABLE {t} ADD COLUMN z DATE NOT NULL",
+    "ALTER TABLE {t} ADD COLUMN z DATE NOT NULL, FORCE",
     "ALTER TABLE {t} MODIFY t DATE NOT NULL",
+    "ALTER TABLE {t} MODIFY t DATETIME(3), FORCE",
     "ALTER TABLE {t} MODIFY d DATETIME",
     "ALTER TABLE {t} MODIFY n DATE",
+    "ALTER TABLE {t} MODIFY y YEAR NOT NULL",
+    "ALTER TABLE {t} MODIFY b BIGINT NOT NULL",
+    "ALTER TABLE {t} MODIFY n VARCHAR(300) CHARSET utf8mb4",
+    "ALTER TABLE {t} MODIFY n ENUM('0000-00-00', '2023-02-30')",
+    "ALTER TABLE {t} CONVERT TO CHARSET utf8mb4",
+    "ALTER TABLE {t} ADD CHECK (a < 10)",
+    "ALTER TABLE {t} ALGORITHM = COPY, FORCE",
+    // What is computed is written by this session.
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) STORED",
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (d) STORED",
+    "ALTER TABLE {t} ADD COLUMN z DATETIME AS (n) STORED FIRST, FORCE",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT (n)",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT (n), ADD KEY (n)",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT ('0000-00-00'), ADD KEY (n)",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT (0), FORCE",
+    "ALTER TABLE {t} ADD COLUMN z DATE DEFAULT (CURRENT_DATE), FORCE",
+    "ALTER TABLE {t} ADD COLUMN z VARCHAR(20) AS (cast(n AS DATE)) STORED",
+    "ALTER TABLE {t} ADD COLUMN z VARCHAR(20) DEFAULT (cast(n AS DATE)), FORCE",
+    "ALTER TABLE {t} MODIFY n ENUM('0000-00-00', '2023-02-30'), ADD COLUMN z DATE AS (n) STORED",
+    "ALTER TABLE {t} MODIFY g DATE AS (n) STORED",
+    "ALTER TABLE {t} MODIFY g VARCHAR(20) AS (cast(n AS DATE)) STORED",
+    "ALTER TABLE {t} MODIFY g DATE, FORCE",
+    "ALTER TABLE {t} MODIFY d DATE AS (n) STORED",
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL",
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, FORCE",
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, ADD KEY (z)",
 ];
-/// Changes that InnoDB copies the table for, and refuses for a date in a column that it does not change. FronDB keeps
-/// the date.
-const LENIENT: [&str; 2] =
-    ["ALTER TABLE {t} MODIFY y YEAR NOT NULL", "ALTER TABLE {t} MODIFY b BIGINT NOT NULL"];
+
+/// Changes of a table with a primary key, of which the same holds.
+const ALIKE_WITH_KEY: [&str; 5] = [
+    "ALTER TABLE {t} DROP PRIMARY KEY",
+    "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (b, a)",
+    "ALTER TABLE {t} MODIFY a BIGINT",
+    "ALTER TABLE {t} DROP COLUMN y, ADD UNIQUE KEY (b)",
+    "ALTER TABLE {t} MODIFY s TIMESTAMP(2) NULL DEFAULT NULL, FORCE",
+];
 
 /// A session that writes dates as they come, and one that is as strict as can be.
-const LAX: &str = "SET sql_mode = 'ALLOW_INVALID_DATES'";
+const LAX: &str = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'";
 const STRICT: &str = "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'";
-const ER_TRUNCATED_WRONG_VALUE: &str = "1292";
 
 /// Makes tables with dates of all kinds.
-fn make_with_dates(client: &mut Client) {
+fn make_with_dates(client: &mut Client, key: &str) {
     client.run([LAX]).unwrap();
     let definition = "a INT, b INT NOT NULL, d DATE, t DATETIME(3) NOT NULL, s TIMESTAMP(2) NOT NULL DEFAULT NOW(2), \
-                      y YEAR, i TIME, n VARCHAR(300), g DATE AS (d) STORED, KEY (a), KEY (d)";
-    make(client, definition);
+                      y YEAR, i TIME, n VARCHAR(300), g DATE AS (d) STORED, KEY (d)";
+    make(client, &format!("{definition}, {key}"));
     let zero = "'0000-00-00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', 0, '0:0', '0000-00-00'";
     let wrong = "'2023-02-31', '2023-00-01 10:11:12.123', '2023-02-03 04:05:06.78', 2023, '1:2', '2023-02-30'";
     let values = format!("(1, 1, {zero}), (2, 2, {wrong})");
@@ -169,27 +214,29 @@ fn alter_both(client: &mut Client, alter: &str) -> [String; 2] {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn dates_that_are_stored_do_not_keep_a_table_from_being_copied() {
+fn dates_that_are_stored_stay_where_innodb_keeps_them_and_no_new_ones_are_written() {
     let (mut server, mut client) = server("strict-dates");
-    for alter in ALIKE {
-        make_with_dates(&mut client);
+    let mut wrong = Vec::new();
+    let plain = ALIKE.iter().map(|&alter| (alter, "KEY (a)"));
+    for (alter, key) in plain.chain(ALIKE_WITH_KEY.iter().map(|&alter| (alter, "PRIMARY KEY (a)")))
+    {
+        make_with_dates(&mut client, key);
         let [ours, theirs] = alter_both(&mut client, alter);
         // OPTIMIZE answers with rows, also when it fails.
         let answers = alter.starts_with("OPTIMIZE");
         assert!(!answers || ours.ends_with("status OK]"), "{ours}");
         // How many rows were copied is each engine's own; an error is not.
-        if is_error(&ours) || is_error(&theirs) {
-            assert_eq!(ours, theirs, "{alter}");
+        // An index of a virtual column InnoDB builds first.
+        if !are_alike(&ours, &theirs, !alter.contains("VIRTUAL, ADD KEY")) {
+            wrong.push(format!("{alter}\n  {ours}\n  InnoDB: {theirs}"));
+            continue;
         }
-        same(&mut client, "SELECT * FROM {t} ORDER BY a");
+        let [ours, theirs] = ["ours", "theirs"]
+            .map(|table| outcome(&mut client, &format!("SELECT * FROM {table} ORDER BY a")));
+        if ours != theirs {
+            wrong.push(format!("{alter}\n  {ours}\n  InnoDB: {theirs}"));
+        }
     }
-    for alter in LENIENT {
-        make_with_dates(&mut client);
-        let before = outcome(&mut client, "SELECT * FROM ours ORDER BY a");
-        let [ours, theirs] = alter_both(&mut client, alter);
-        assert!(!is_error(&ours), "{alter}: {ours}");
-        assert!(theirs.starts_with(ER_TRUNCATED_WRONG_VALUE), "{alter}: {theirs}");
-        assert_eq!(outcome(&mut client, "SELECT * FROM ours ORDER BY a"), before, "{alter}");
-    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     server.stop().unwrap();
 }
