@@ -29,6 +29,8 @@ int ha_frondb::rnd_init(bool scan) {
 }
 
 int ha_frondb::rnd_end() {
+  // Whatever MRR still has open reads by the index of this scan, and the next one may be of another.
+  mrr_.dsmrr_close();
   cursor_.reset();
   rows_ = {};
   at_ = 0;
