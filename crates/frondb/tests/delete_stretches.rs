@@ -39,9 +39,9 @@ fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
 fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
     let dir = TempDir::new("delete-stretches");
     options = options.codec(Codec::None);
-    let db =
-        Db::open(dir.path(), Options::new().memory_bytes(32 << 20).background_threads(threads))
-            .unwrap();
+    // The same write buffer with threads and without.
+    let memory = Options::new().memory_bytes(32 << 20).write_buffer_bytes(8 << 20);
+    let db = Db::open(dir.path(), memory.background_threads(threads)).unwrap();
     let rows = db.create_tree("rows", options.clone()).unwrap();
     let index = db.create_tree("index", options).unwrap();
     let mut batch = Batch::new();
