@@ -198,7 +198,8 @@ fn so_do_partitions_and_virtual_columns() {
         for partitions in ["", "PARTITION BY HASH (id) PARTITIONS 3"] {
             let keys = format!("KEY ka (a), KEY k6 ({text}(6)), KEY kac (a, {text}(3))");
             make(&mut client, columns, &keys, partitions, false);
-            // Over partitions and with a choice of keys, of which MRR takes some, the server's MRR loses rows.
+            // Over partitions and with a choice of keys, of which MRR takes some, a query fails with 1032. Whether
+            // the server or the engine is at fault is not known yet.
             let ways = if partitions.is_empty() { &WAYS[..] } else { &WAYS[..1] };
             for (switches, _) in ways {
                 client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
