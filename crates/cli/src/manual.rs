@@ -46,8 +46,9 @@ A header row without rows is a table without rows. A file without a byte is refu
 a tree without entries with `--no-header` is the one file that `load` does not take.
 
 A dump is of one moment, and the file has its name only when it is complete. A load sorts what it reads and
-attaches it with one commit, whole or not at all, and a tree that it made goes with it if it fails; with `--batch` it
-commits as it goes, and one that failed can be run again.
+attaches it with one commit, whole or not at all; a new tree comes with that commit, so a load that fails or is killed
+leaves none. With `--batch` it commits as it goes, a new tree comes with the first batch, and one that failed can be run
+again.
 
 With `--quiet` a command that did what it was told prints nothing but what was asked for: `create`, `load`, `dump` to a
 file and `verify` without a fault are silent. JSON is printed all the same.
@@ -65,7 +66,8 @@ if a byte is damaged; `hint` is null where the message says what to do.
 | `rename`, `drop` | `tree` and `was`; `dropped` |
 | `get`, `scan` | `key`, `value`; `scan --count`: `count` |
 | `put`, `del` | `key`, `value_bytes`; `keys`, `range` |
-| `load`, `dump` | `tree`, `entries`, `batches`; `file`, `entries` |
+| `load` | `tree`, `entries` stored, `read` from the file, `replaced` (entries whose key came again), `batches`; with `--batch` `replaced` is null and `entries` counts a key in each batch that has it |
+| `dump` | `file`, `entries` |
 | `prepared` | a line for each: `transaction`; when one is decided: `transaction`, `committed` |
 | `stats` | `database` and `trees`, figures by name as in [status.md](status.md) |
 | `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |

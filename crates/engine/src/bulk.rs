@@ -15,15 +15,17 @@
 //! | file | role |
 //! |---|---|
 //! | `merging.rs` | the merges of `finish` |
+//! | `new_trees.rs` | trees that come with the load |
 
 mod merging;
+mod new_trees;
 
 use std::time::Duration;
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex};
+use frondb_core::sync::{Arc, Mutex, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
 use frondb_locks::{LockMode, LockWait, Locker};
 use frondb_run::{Spool, SpoolWriter};
@@ -34,12 +36,16 @@ use self::merging::Merging;
 use crate::admission::Load;
 use crate::attach::Attachment;
 use crate::blob::write_value;
+use crate::catalog::NewTree;
 use crate::commit::Commit;
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::pending;
 use crate::plans::orphans_of;
 use crate::tree::{Tree, TreeCore};
+
+/// Ids of loads in this process.
+static LOADS: ProcessCounter = ProcessCounter::new(1);
 
 /// A buffer with less is not worth a spool of its own.
 const BUFFER_BYTES_MIN: u64 = 256 << 10;
@@ -119,6 +125,8 @@ pub struct BulkLoad {
 
 struct LoadShared {
     engine: Arc<Engine>,
+    /// Tells loads of this process apart.
+    id: u64,
     options: BulkOptions,
     buffer_bytes: u64,
     /// Writers that exist: they share the memory.
@@ -130,6 +138,7 @@ struct LoadShared {
     /// have a key.
     numbers: AtomicU64,
     gathered: Mutex<Gathered>,
+    new_trees: Mutex<Vec<NewTree>>,
 }
 
 /// What writers have handed in.
@@ -177,6 +186,7 @@ impl Engine {
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {
             engine: Arc::clone(self),
+            id: LOADS.next(),
             options,
             buffer_bytes: bytes.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX),
             writers: AtomicU64::new(0),
@@ -184,6 +194,7 @@ impl Engine {
             spilled: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             gathered: Mutex::default(),
+            new_trees: Mutex::default(),
         };
         Ok(BulkLoad { shared: Arc::new(shared) })
     }
@@ -198,7 +209,9 @@ impl BulkWriter {
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let env = &self.shared.engine.shared().env;
         env.check_open()?;
-        env.check_tree(tree)?;
+        if tree.0.coming_with.load(Ordering::Acquire) != self.shared.id {
+            env.check_tree(tree)?;
+        }
         self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
             return Err(Error::invalid(format!(
@@ -462,8 +475,10 @@ impl BulkLoad {
         let mut merging = Merging::new(shared, progress, trees);
         merging.count_duplicates(duplicates)?;
         let report = merging.merge_all()?;
-        let parts = std::mem::take(&mut merging.parts);
-        match shared.commit(&parts, &report, &mut || merging.progress(0)) {
+        let mut parts = std::mem::take(&mut merging.parts);
+        let new = std::mem::take(&mut *shared.new_trees.lock());
+        new_trees::complete(&mut parts, &new);
+        match shared.commit(&parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
             // From here on the runs are the trees', whatever becomes of the wait.
             Ok(Some(end)) => {
@@ -507,6 +522,7 @@ impl LoadShared {
     fn commit(
         &self,
         parts: &[Attachment],
+        new: &[NewTree],
         report: &BulkReport,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<Lsn>> {
@@ -521,11 +537,13 @@ impl LoadShared {
         let _call = self.engine.begin_call()?;
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
         shared.admit(load, &|| self.check_cancelled().is_err())?;
-        pending::add(env, txn, parts)?;
-        let commit = Commit { txn, attachments: parts, sections: &[] };
-        let committed = shared
-            .commit(commit, false, &mut Vec::new())
-            .inspect_err(|_| pending::forget(env, txn, parts))?;
+        let committed = shared.catalog.commit_new(new, || {
+            pending::add_with(env, txn, parts, new)?;
+            let commit = Commit { txn, attachments: parts, sections: &[] };
+            shared
+                .commit(commit, false, &mut Vec::new())
+                .inspect_err(|_| pending::forget(env, txn, parts))
+        })?;
         shared.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }

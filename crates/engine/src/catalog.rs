@@ -48,14 +48,10 @@ impl Catalog {
         let mut names = self.names.lock();
         env.check()?;
         if names.contains_key(name) {
-            return Err(Error::new(ErrorKind::Exists, format!("tree {name:?} exists already")));
+            return Err(exists(name));
         }
-        let id = TreeId(env.tree_ids.fetch_add(1, Ordering::Relaxed) + 1);
-        let root = env.next_node_id();
-        let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
-        let tree = tree_core(env, id, name.into(), options, None)?;
-        let leaf = Node::empty_leaf(root, Key::from([]), None);
-        tree.publish(Trunk { tree: id, root: leaf }, None, false);
+        let NewTree { tree, edit } = NewTree::make(env, name, options)?;
+        let id = tree.id;
         {
             let _gate = env.gate.read();
             record(env, &[edit])?;
@@ -64,6 +60,44 @@ impl Catalog {
         }
         names.insert(name.into(), id);
         Ok(tree)
+    }
+
+    /// A tree that exists once `load` has committed it, and of which nothing is known until then.
+    pub(crate) fn make_coming(
+        &self,
+        env: &Env,
+        name: &str,
+        options: TreeOptions,
+        load: u64,
+    ) -> Result<NewTree> {
+        check_name(name)?;
+        options.check()?;
+        env.check()?;
+        if self.names.lock().contains_key(name) {
+            return Err(exists(name));
+        }
+        let new = NewTree::make(env, name, options)?;
+        new.tree.coming_with.store(load, Ordering::Release);
+        Ok(new)
+    }
+
+    /// Runs `commit`, which makes `new` trees, while nobody else can take their names.
+    pub(crate) fn commit_new<T>(
+        &self,
+        new: &[NewTree],
+        commit: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if new.is_empty() {
+            return commit();
+        }
+        let mut names = self.names.lock();
+        let named = |new: &NewTree| new.tree.name.read().clone();
+        if let Some(taken) = new.iter().map(named).find(|name| names.contains_key(name)) {
+            return Err(exists(&taken));
+        }
+        let committed = commit()?;
+        names.extend(new.iter().map(|new| (named(new), new.tree.id)));
+        Ok(committed)
     }
 
     /// The tree of this name.
@@ -89,7 +123,7 @@ impl Catalog {
             return Ok(());
         }
         if names.contains_key(to) {
-            return Err(Error::new(ErrorKind::Exists, format!("tree {to:?} exists already")));
+            return Err(exists(to));
         }
         let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(from))?;
         {
@@ -144,6 +178,34 @@ impl Catalog {
     }
 }
 
+/// An empty tree, and the edit that makes it known.
+pub(crate) struct NewTree {
+    pub(crate) tree: Arc<TreeCore>,
+    pub(crate) edit: Edit,
+}
+
+impl NewTree {
+    fn make(env: &Env, name: &str, options: TreeOptions) -> Result<Self> {
+        let id = TreeId(env.tree_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let root = env.next_node_id();
+        let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
+        let tree = tree_core(env, id, name.into(), options, None)?;
+        let leaf = Node::empty_leaf(root, Key::from([]), None);
+        tree.publish(Trunk { tree: id, root: leaf }, None, false);
+        Ok(Self { tree, edit })
+    }
+}
+
+/// A tree whose transaction did not commit is no more; nobody could write to it. REQUIRES: the gate held
+/// for reading.
+pub(crate) fn unmake(env: &Env, tree: &TreeCore) {
+    tree.dropped.store(true, Ordering::Release);
+    env.trees.write().remove(&tree.id);
+    let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
+    let _install = tree.install.lock();
+    tree.end(env, Trunk { tree: tree.id, root: empty });
+}
+
 /// A tree without a trunk yet, or with the one that recovery built.
 ///
 /// A new tree needs its update function. One that was found opens without, and so does its
@@ -191,6 +253,7 @@ pub(crate) fn tree_core(
         version: RwLock::new(Arc::new(version)),
         install: Mutex::new(install),
         dropped: false.into(),
+        coming_with: 0.into(),
         sums: Arc::clone(&env.sums),
         counted: false.into(),
         flush_raw_bytes: 0.into(),
@@ -228,6 +291,10 @@ fn check_name(name: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+fn exists(name: &str) -> Error {
+    Error::new(ErrorKind::Exists, format!("tree {name:?} exists already"))
 }
 
 fn not_found(name: &str) -> Error {

@@ -145,6 +145,8 @@ pub(crate) fn enter(
     let mut seq = first;
     for (attachment, part) in attachments.iter().zip(0..) {
         let base = SeqNo(seq.get() - 1);
+        // A later commit to it is behind this one in the log.
+        attachment.tree.coming_with.store(0, Ordering::Release);
         attachment.tree.voids.end_all();
         attachment.tree.attach(env, attachment.source(env, txn, part, base, lsns));
         seq = SeqNo(seq.get() + attachment.numbers);

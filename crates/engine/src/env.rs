@@ -305,6 +305,12 @@ impl Env {
                 tree.name()
             )));
         }
+        if tree.0.is_coming() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("tree {:?} exists when its bulk load is finished", tree.name()),
+            ));
+        }
         if tree.0.is_dropped() {
             return Err(Error::new(
                 ErrorKind::NotFound,

@@ -303,6 +303,14 @@ pub enum Edit {
         /// Its new name.
         name: String,
     },
+    /// A tree that was just created belongs to a transaction: it exists if that commits. True until the
+    /// transaction's part of the tree ends.
+    MadeBy {
+        /// The tree.
+        tree: TreeId,
+        /// The transaction.
+        txn: u64,
+    },
     /// A tree and all its runs are gone.
     DropTree {
         /// The tree.
@@ -523,6 +531,10 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
             tag(out, 2, *id);
             put_bytes(out, name.as_bytes());
         }
+        Edit::MadeBy { tree: id, txn } => {
+            tag(out, 18, *id);
+            put_varint(out, *txn);
+        }
         Edit::DropTree { tree: id } => tag(out, 3, *id),
         Edit::AddRun(meta) => {
             out.push(4);
@@ -621,6 +633,7 @@ pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
         },
         2 => Edit::RenameTree { tree, name: string(input)? },
         3 => Edit::DropTree { tree },
+        18 => Edit::MadeBy { tree, txn: input.varint()? },
         5 => Edit::DropRun { tree, run: RunId(input.varint()?) },
         6 => Edit::PutNode { tree, node: NodeImage::decode(input)? },
         7 => Edit::DropNode { tree, node: NodeId(input.varint()?) },

@@ -13,13 +13,13 @@
 //! the manifest for the next snapshot of it. Thread-safe behind its lock, which is a leaf; it changes
 //! only with the gate held for reading.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 
 use crate::attach::Attachment;
-use crate::catalog::record;
+use crate::catalog::{NewTree, record, unmake};
 use crate::env::Env;
 use crate::format::{Edit, PendingPart, encode_edit};
 
@@ -32,6 +32,8 @@ pub(crate) struct PendingState {
     pub(crate) prepared: BTreeMap<u64, PreparedInManifest>,
     /// Such transactions that were rolled back, while the log may still have their record.
     pub(crate) rolled_back: BTreeMap<u64, Lsn>,
+    /// Trees that exist if their transaction commits.
+    pub(crate) made_by: BTreeMap<TreeId, u64>,
 }
 
 /// A transaction that the manifest has as prepared.
@@ -51,7 +53,11 @@ impl PendingState {
 
     /// A part is in its tree's trunk, or given up; the last one takes its transaction with it.
     pub(crate) fn end_part(&mut self, txn: u64, part: u32) {
-        self.parts.remove(&(txn, part));
+        if let Some(part) = self.parts.remove(&(txn, part))
+            && self.made_by.get(&part.tree) == Some(&txn)
+        {
+            self.made_by.remove(&part.tree);
+        }
         if self.parts_of(txn).next().is_none() {
             self.prepared.remove(&txn);
         }
@@ -71,6 +77,7 @@ impl PendingState {
 
     /// A tree is gone, and what was written to it.
     pub(crate) fn drop_tree(&mut self, tree: TreeId) {
+        self.made_by.remove(&tree);
         let gone = self.parts.values().filter(|part| part.tree == tree);
         let gone: Vec<(u64, u32)> = gone.map(|part| (part.txn, part.part)).collect();
         for (txn, part) in gone {
@@ -81,6 +88,16 @@ impl PendingState {
     /// The parts of a transaction, in their order.
     pub(crate) fn parts_of(&self, txn: u64) -> impl Iterator<Item = &Arc<PendingPart>> {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
+    }
+
+    /// Takes out the trees whose transaction has no part of them that is left: it did not commit.
+    pub(crate) fn take_unmade(&mut self) -> Vec<TreeId> {
+        let parts: BTreeSet<(u64, TreeId)> =
+            self.parts.values().map(|part| (part.txn, part.tree)).collect();
+        let unmade = self.made_by.iter().filter(|(tree, txn)| !parts.contains(&(**txn, **tree)));
+        let unmade: Vec<TreeId> = unmade.map(|(tree, _)| *tree).collect();
+        self.made_by.retain(|tree, _| !unmade.contains(tree));
+        unmade
     }
 
     /// The log begins at `start`: records below are gone.
@@ -100,7 +117,9 @@ impl PendingState {
         let rolled_back = self.rolled_back.iter();
         let rolled_back =
             rolled_back.map(|(txn, logged)| Edit::EndPrepared { txn: *txn, logged: *logged });
-        rolled_back.chain(parts).chain(prepared)
+        let made_by = self.made_by.iter();
+        let made_by = made_by.map(|(tree, txn)| Edit::MadeBy { tree: *tree, txn: *txn });
+        rolled_back.chain(parts).chain(prepared).chain(made_by)
     }
 }
 
@@ -136,6 +155,16 @@ pub(crate) fn parts(
 /// # Errors
 /// `NotFound` if a tree was dropped; `NoSpace`: nothing has changed. `Poisoned`.
 pub(crate) fn add(env: &Env, txn: u64, attachments: &[Attachment]) -> Result<()> {
+    add_with(env, txn, attachments, &[])
+}
+
+/// The same with trees that become known with their parts, and exist if the transaction commits.
+pub(crate) fn add_with(
+    env: &Env,
+    txn: u64,
+    attachments: &[Attachment],
+    new: &[NewTree],
+) -> Result<()> {
     env.check()?;
     if attachments.is_empty() {
         return Ok(());
@@ -143,17 +172,24 @@ pub(crate) fn add(env: &Env, txn: u64, attachments: &[Attachment]) -> Result<()>
     check_trees(attachments)?;
     env.runs.space.sync().inspect_err(|error| env.poison_if_unknown(error))?;
     let parts = parts(txn, 0, 0, attachments);
-    let edits: Vec<Edit> = parts.iter().cloned().map(Edit::Pending).collect();
+    let made = new.iter().map(|new| Edit::MadeBy { tree: new.tree.id, txn });
+    let mut edits: Vec<Edit> = new.iter().map(|new| new.edit.clone()).chain(made).collect();
+    edits.extend(parts.iter().cloned().map(Edit::Pending));
     let _gate = env.gate.read();
     record(env, &edits)?;
+    for NewTree { tree, .. } in new {
+        env.trees.write().insert(tree.id, Arc::clone(tree));
+        tree.begin_count();
+    }
     let mut pending = env.pending.lock();
     parts.into_iter().for_each(|part| pending.add_part(part));
+    pending.made_by.extend(new.iter().map(|new| (new.tree.id, txn)));
     Ok(())
 }
 
 /// Fails if one of the trees was dropped.
 pub(crate) fn check_trees(attachments: &[Attachment]) -> Result<()> {
-    match attachments.iter().find(|part| part.tree.is_dropped()) {
+    match attachments.iter().find(|part| part.tree.was_dropped()) {
         None => Ok(()),
         Some(part) => {
             let name = part.tree.name.read();
@@ -181,8 +217,13 @@ pub(crate) fn forget(env: &Env, txn: u64, attachments: &[Attachment]) {
     let _gate = env.gate.read();
     let mut bytes = Vec::new();
     for (attachment, part) in attachments.iter().zip(0..) {
-        if env.pending.lock().parts.contains_key(&(txn, part)) {
-            let tree = attachment.tree.id;
+        let tree = attachment.tree.id;
+        let is_new = env.pending.lock().made_by.get(&tree) == Some(&txn);
+        if is_new {
+            encode_edit(&mut bytes, &Edit::DropTree { tree });
+            env.pending.lock().drop_tree(tree);
+            unmake(env, &attachment.tree);
+        } else if env.pending.lock().parts.contains_key(&(txn, part)) {
             encode_edit(&mut bytes, &Edit::EndPending { tree, txn, part });
             env.pending.lock().end_part(txn, part);
         }

@@ -396,6 +396,11 @@ impl ManifestState {
                 }
             }
             Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
+            Edit::MadeBy { tree, txn } => {
+                self.ids.txn = self.ids.txn.max(txn);
+                self.tree(tree)?;
+                self.pending.made_by.insert(tree, txn);
+            }
             Edit::DropTree { tree } => {
                 self.tree(tree)?;
                 self.trees.remove(&tree);

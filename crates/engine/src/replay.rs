@@ -156,6 +156,9 @@ impl<'a> Sources<'a> {
         }
         let taken = &self.taken;
         self.state.pending.parts.retain(|key, _| taken.contains(key));
+        for tree in self.state.pending.take_unmade() {
+            self.state.trees.remove(&tree);
+        }
         Ok(Replayed {
             trees: self.trees,
             prepared: self.prepared,

@@ -249,6 +249,8 @@ pub(crate) struct TreeCore {
     pub(crate) version: RwLock<Arc<Version>>,
     pub(crate) install: Mutex<Install>,
     pub(crate) dropped: AtomicBool,
+    /// The bulk load that the tree comes with; 0 once that has committed, and for every other tree.
+    pub(crate) coming_with: AtomicU64,
     /// The sums over all trees, and whether this one is in them. Changed under `version`.
     pub(crate) sums: Arc<TreeSums>,
     pub(crate) counted: AtomicBool,
@@ -280,8 +282,17 @@ impl TreeCore {
         install.values.values().flatten().map(|extent| extent.bytes()).sum()
     }
 
+    /// Whether it takes no calls: it was dropped, or the load that makes it has not committed.
     pub(crate) fn is_dropped(&self) -> bool {
+        self.was_dropped() || self.is_coming()
+    }
+
+    pub(crate) fn was_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_coming(&self) -> bool {
+        self.coming_with.load(Ordering::Acquire) != 0
     }
 
     /// What the planner needs to know of the tree.

@@ -1,8 +1,11 @@
 //! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them at once.
 
 use frondb_core::Result;
+use frondb_core::sync::Arc;
 pub use frondb_engine::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
+use frondb_engine::{Durability, Engine};
 
+use crate::options::TreeOptions;
 use crate::tree::Tree;
 
 /// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
@@ -44,7 +47,10 @@ use crate::tree::Tree;
 /// # }
 /// ```
 pub struct BulkLoad {
+    engine: Arc<Engine>,
     inner: frondb_engine::BulkLoad,
+    /// What single writes to its new trees wait for.
+    commit_sync: Durability,
 }
 
 /// Adds entries to a [`BulkLoad`]. For one thread at a time; each thread has its own.
@@ -53,8 +59,44 @@ pub struct BulkWriter {
 }
 
 impl BulkLoad {
-    pub(crate) fn new(inner: frondb_engine::BulkLoad) -> Self {
-        Self { inner }
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        inner: frondb_engine::BulkLoad,
+        commit_sync: Durability,
+    ) -> Self {
+        Self { engine, inner, commit_sync }
+    }
+
+    /// A new tree that exists from the commit of this load on, with all that is loaded into it, also if that is
+    /// nothing. A load that fails, is dropped or is killed leaves no tree. Until then only writers of this load take
+    /// the handle; every other call with it fails with `NotFound`.
+    ///
+    /// ```
+    /// use frondb::{BulkOptions, Db, Options, TreeOptions};
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let load = db.bulk_load(BulkOptions::default())?;
+    /// let words = load.new_tree("words", TreeOptions::default())?;
+    /// let mut writer = load.writer();
+    /// writer.put(&words, b"frond", b"leaf")?;
+    /// writer.finish()?;
+    /// assert!(db.list_trees().is_empty());
+    /// load.finish(&mut |_| true)?;
+    /// assert_eq!(words.get(b"frond")?, Some(b"leaf".to_vec()));
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid` for a bad name or
+    /// option, an update function that is not registered, or a load that was finished; `Poisoned`, `Closed`.
+    pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+        let options =
+            frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
+        let tree = self.inner.new_tree(name, options)?;
+        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
     }
 
     /// A writer. All writers of a load share its memory.
@@ -81,7 +123,8 @@ impl BulkLoad {
     ///
     /// # Errors
     /// `Invalid` if a writer was not finished, or the load was; `Cancelled`, also if a writer was
-    /// dropped; `Exists` if a key was given twice and [`Duplicates::Fail`] was asked; `NotFound` if
+    /// dropped; `Exists` if a key was given twice and [`Duplicates::Fail`] was asked, or the name
+    /// of a new tree is taken; `NotFound` if
     /// a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees locked until
     /// [`BulkOptions::lock_timeout`] was up; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
     /// then.

@@ -176,7 +176,8 @@ impl Db {
     /// # Errors
     /// `Poisoned`, `Closed`.
     pub fn bulk_load(&self, options: BulkOptions) -> Result<BulkLoad> {
-        self.engine.bulk_load(options).map(BulkLoad::new)
+        let inner = self.engine.bulk_load(options)?;
+        Ok(BulkLoad::new(Arc::clone(&self.engine), inner, self.commit_sync))
     }
 
     /// A snapshot that sees all that transactions have written to `trees` before this call. It waits up to `timeout`

@@ -1,13 +1,12 @@
 //! `load`: a file of entries into a tree.
 //!
 //! By default the bulk loader sorts the entries outside of the tree and attaches them with one
-//! commit: a load that fails, or is killed, has loaded nothing. One that fails drops the tree if it
-//! made it; one that is killed may leave it empty.
+//! commit: a load that fails, or is killed, has loaded nothing, and made no tree.
 //!
 //! With `--batch` entries show up as they come. Batches are committed without a sync each, and one
 //! sync at the end makes all of them durable: loading then runs at the engine's pace and not at the
 //! disk's latency. A load that fails leaves the batches before it; running it again puts the same
-//! entries once more, which changes nothing.
+//! entries once more, which changes nothing. A new tree begins with the first batch, in one commit.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,7 +14,9 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use frondb::{Batch, BulkLoad, BulkOptions, BulkWriter, Durability, ErrorKind, Tree};
+use frondb::{
+    Batch, BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Durability, ErrorKind, Tree,
+};
 use serde_json::json;
 
 use super::session::{Session, tree_options};
@@ -53,8 +54,7 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         reader(format, &text, BufReader::with_capacity(1 << 18, input)).map_err(name)?;
 
     let session = Session::open(common, &args.tree.dir)?;
-    let mut loader = Loader::new(&session, args)?;
-    let (tree, created) = open_or_create(&session, args)?;
+    let (mut loader, tree) = Loader::new(&session, args)?;
     let mut progress = Progress::bytes(common, total);
     let mut entries = 0;
     let loaded = (|| {
@@ -67,21 +67,37 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         loader.finish(common).map_err(of_entry)
     })();
     drop(progress);
-    let (committed, batches) = loader.committed();
+    let done = loader.done();
     if let Err(failure) = loaded {
-        drop(loader);
-        drop(tree);
-        // A tree of this load goes with it, unless it has batches that were said to be kept.
-        let left = created && committed == 0 && session.db.drop_tree(&args.tree.tree).is_err();
-        let left =
-            if left { format!(", tree {} is left empty", args.tree.tree) } else { String::new() };
-        return Err(failure.context(format!("stopped after {committed} entries were loaded{left}")));
+        let committed = done.entries;
+        return Err(failure.context(format!("stopped after {committed} entries were loaded")));
     }
     session.close()?;
     let mut out = Output::new(common);
-    let result = json!({ "tree": args.tree.tree, "entries": entries, "batches": batches });
-    out.done(&result, |_| format!("loaded {entries} entries into {}", args.tree.tree))?;
+    let name = &args.tree.tree;
+    let Done { entries: stored, replaced, batches } = done;
+    let result = json!({
+        "tree": name, "entries": stored, "read": entries, "replaced": replaced, "batches": batches,
+    });
+    out.done(&result, |_| match replaced {
+        None => format!("loaded {stored} entries into {name} in {batches} batches"),
+        Some(0) => format!("loaded {stored} entries into {name}"),
+        Some(n) => {
+            format!("loaded {stored} entries into {name}; {n} more had keys that came again")
+        }
+    })?;
     out.finish()
+}
+
+/// What a load has committed.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    /// Entries; batch by batch one whose key comes again in a later batch counts again.
+    entries: u64,
+    /// Entries left out because their key came again. Batches do not know.
+    replaced: Option<u64>,
+    /// In so many commits.
+    batches: u64,
 }
 
 /// A failure of putting entries: a key or value that no tree takes is the file's fault.
@@ -89,43 +105,52 @@ fn of_entry(failure: Failure) -> Failure {
     if failure.kind == ErrorKind::Invalid.name() { failure.of_input() } else { failure }
 }
 
-/// The tree, and whether it was made here.
-fn open_or_create(session: &Session<'_>, args: &Load) -> Result<(Tree, bool), Failure> {
+/// The tree; `None` if there is none.
+fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure> {
     let name = &args.tree.tree;
     match session.db.open_tree(name) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Ok((session.db.create_tree(name, tree_options(&args.options))?, true))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Options that are the same as before change nothing: a load that failed can be run again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
             Err(Failure::usage(format!(
                 "tree {name} exists with other options, and they are fixed"
             )))
         }
-        other => Ok((other?, false)),
+        other => Ok(Some(other?)),
     }
 }
 
 /// Takes the entries, all at once or batch by batch.
 enum Loader<'a> {
     /// `None` once it is finished.
-    Bulk(Option<(BulkLoad, BulkWriter)>, u64),
+    Bulk(Option<Bulk>, Done),
     Batches(Batches<'a>),
 }
 
 impl<'a> Loader<'a> {
-    fn new(session: &'a Session<'a>, args: &Load) -> Result<Self, Failure> {
-        if args.batch.is_some() || args.sync == SyncArg::Batch {
-            return Ok(Self::Batches(Batches::new(session, args)));
+    fn new(session: &'a Session<'a>, args: &Load) -> Result<(Self, Tree), Failure> {
+        let tree = existing(session, args)?;
+        let in_batches = args.batch.is_some() || args.sync == SyncArg::Batch;
+        let (mut batches, mut bulk) = (Batches::new(session, args), None);
+        if !in_batches || tree.is_none() {
+            bulk = Some(Bulk::new(session, batches.durability_of(in_batches))?);
         }
-        let load = session.db.bulk_load(BulkOptions::default())?;
-        let writer = load.writer();
-        Ok(Self::Bulk(Some((load, writer)), 0))
+        let tree = match (tree, &bulk) {
+            (None, Some(bulk)) => {
+                bulk.load.new_tree(&args.tree.tree, tree_options(&args.options))?
+            }
+            (tree, _) => tree.ok_or_else(|| Failure::usage("there is no such tree"))?,
+        };
+        if in_batches {
+            batches.first = bulk;
+            return Ok((Self::Batches(batches), tree));
+        }
+        Ok((Self::Bulk(bulk, Done::default()), tree))
     }
 
     fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::Bulk(Some((_, writer)), _) => Ok(writer.put(tree, key, value)?),
+            Self::Bulk(Some(bulk), _) => Ok(bulk.writer.put(tree, key, value)?),
             Self::Bulk(None, _) => Ok(()),
             Self::Batches(batches) => batches.put(tree, key, value),
         }
@@ -134,27 +159,48 @@ impl<'a> Loader<'a> {
     fn finish(&mut self, common: &Common) -> Result<(), Failure> {
         match self {
             Self::Batches(batches) => batches.finish(),
-            Self::Bulk(under_way, committed) => {
-                let Some((load, writer)) = under_way.take() else { return Ok(()) };
-                writer.finish()?;
+            Self::Bulk(under_way, done) => {
+                let Some(bulk) = under_way.take() else { return Ok(()) };
                 let mut progress = Progress::entries(common, 0);
-                let report = load.finish(&mut |at| {
+                let report = bulk.finish(&mut |at| {
                     progress.of(at.done, at.total);
                     progress.say("sorting");
                     true
                 })?;
-                *committed = report.entries + report.duplicates;
+                let batches = u64::from(report.entries > 0);
+                *done =
+                    Done { entries: report.entries, replaced: Some(report.duplicates), batches };
                 Ok(())
             }
         }
     }
 
-    /// Entries that are loaded, and in how many commits.
-    fn committed(&self) -> (u64, u64) {
+    fn done(&self) -> Done {
         match self {
-            Self::Bulk(_, committed) => (*committed, u64::from(*committed > 0)),
-            Self::Batches(batches) => (batches.committed, batches.batches),
+            Self::Bulk(_, done) => *done,
+            Self::Batches(batches) => {
+                Done { entries: batches.committed, replaced: None, batches: batches.batches }
+            }
         }
+    }
+}
+
+/// A bulk load under way.
+struct Bulk {
+    load: BulkLoad,
+    writer: BulkWriter,
+}
+
+impl Bulk {
+    fn new(session: &Session<'_>, durability: Durability) -> Result<Self, Failure> {
+        let load = session.db.bulk_load(BulkOptions { durability, ..BulkOptions::default() })?;
+        let writer = load.writer();
+        Ok(Self { load, writer })
+    }
+
+    fn finish(self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport, Failure> {
+        self.writer.finish()?;
+        Ok(self.load.finish(progress)?)
     }
 }
 
@@ -162,6 +208,9 @@ impl<'a> Loader<'a> {
 struct Batches<'a> {
     session: &'a Session<'a>,
     durability: Durability,
+    /// The first batch of a new tree, which makes the tree.
+    first: Option<Bulk>,
+    first_bytes: usize,
     batch: Batch,
     entries_max: usize,
     /// Entries put, committed or not.
@@ -178,11 +227,32 @@ impl<'a> Batches<'a> {
         };
         let entries_max =
             usize::try_from(args.batch.unwrap_or(BATCH_ENTRIES)).unwrap_or(usize::MAX);
-        let batch = Batch::new();
-        Self { session, durability, batch, entries_max, entries: 0, committed: 0, batches: 0 }
+        Self {
+            session,
+            durability,
+            first: None,
+            first_bytes: 0,
+            batch: Batch::new(),
+            entries_max,
+            entries: 0,
+            committed: 0,
+            batches: 0,
+        }
+    }
+
+    /// What a bulk load waits for.
+    fn durability_of(&self, in_batches: bool) -> Durability {
+        if in_batches { self.durability } else { Durability::Sync }
     }
 
     fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        if let Some(first) = &mut self.first {
+            first.writer.put(tree, key, value)?;
+            self.entries += 1;
+            self.first_bytes += key.len() + value.len();
+            let full = self.entries >= self.entries_max as u64 || self.first_bytes >= BATCH_BYTES;
+            return if full { self.commit() } else { Ok(()) };
+        }
         let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
@@ -197,7 +267,10 @@ impl<'a> Batches<'a> {
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.session.db.write(&self.batch, self.durability)?;
+        match self.first.take() {
+            Some(first) => drop(first.finish(&mut |_| true)?),
+            None => self.session.db.write(&self.batch, self.durability)?,
+        }
         self.batch.clear();
         self.committed = self.entries;
         self.batches += 1;
@@ -205,7 +278,8 @@ impl<'a> Batches<'a> {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        if !self.batch.is_empty() {
+        // A table without rows is a tree without entries.
+        if self.first.is_some() || !self.batch.is_empty() {
             self.commit()?;
         }
         Ok(self.session.db.sync()?)

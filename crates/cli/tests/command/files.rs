@@ -63,6 +63,39 @@ fn columns_are_chosen_and_standard_input_is_a_file() {
 }
 
 #[test]
+fn a_load_says_what_it_stored() {
+    let temp = TempDir::new("cli-stored");
+    let dir = temp.path();
+    frondb("create", dir, &[]).ok();
+    let load = |args: &[&str]| {
+        let args = [&["t", "-", "--format", "csv"], args].concat();
+        frondb_with("load", dir, &args, b"k,v\n1,a\n1,b\n").ok()
+    };
+    assert_eq!(load(&[]).text(), "loaded 1 entries into t; 1 more had keys that came again\n");
+    let json = &load(&["--json"]).json()[0];
+    let figures = ["entries", "read", "replaced", "batches"].map(|name| json[name].clone());
+    assert_eq!(figures, [1, 2, 1, 1].map(serde_json::Value::from));
+    assert_eq!(load(&["--batch", "1"]).text(), "loaded 2 entries into t in 2 batches\n");
+    assert!(load(&["--batch", "1", "--json"]).json()[0]["replaced"].is_null());
+    assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "1\tb\n");
+}
+
+/// Rows or none, at once or in batches: the tree is there.
+#[test]
+fn a_table_without_rows_makes_a_tree() {
+    let temp = TempDir::new("cli-no-rows");
+    let dir = temp.path();
+    frondb("create", dir, &[]).ok();
+    frondb_with("load", dir, &["a", "-", "--format", "csv"], b"k,v\n").ok();
+    frondb_with("load", dir, &["b", "-", "--format", "csv", "--batch", "5"], b"k,v\n").ok();
+    assert_eq!(frondb("trees", dir, &[]).ok().text(), "a\nb\n");
+    for tree in ["a", "b"] {
+        frondb_with("load", dir, &[tree, "-", "--format", "csv"], b"k,v\n1,2\n").ok();
+        assert_eq!(frondb("scan", dir, &[tree]).ok().text(), "1\t2\n");
+    }
+}
+
+#[test]
 fn a_load_that_failed_is_run_again() {
     let temp = TempDir::new("cli-again");
     let dir = temp.path();

@@ -8,6 +8,7 @@ mod dump_targets;
 mod files;
 mod functions;
 mod keys;
+mod killed_loads;
 mod program;
 mod refusals;
 mod trees;

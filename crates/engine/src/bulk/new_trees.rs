@@ -1,0 +1,59 @@
+//! Trees that a bulk load makes: they exist from its commit on, with all that it loaded.
+//!
+//! ```text
+//!  new_tree -> known to the load's writers only -> one edit: created, made by the load, its parts pending
+//!           -> the load's record in the log: the trees exist
+//! ```
+//!
+//! Recovery drops a tree that is made by a transaction which the log does not commit, so a load that is
+//! killed at any moment leaves either the whole tree or nothing.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+
+use super::BulkLoad;
+use crate::attach::Attachment;
+use crate::catalog::NewTree;
+use crate::options::TreeOptions;
+use crate::tree::Tree;
+
+impl BulkLoad {
+    /// A tree that exists once the load is finished, also if it gets no entries. Until then only writers of
+    /// this load take it; every other call with it is `NotFound`.
+    ///
+    /// # Errors
+    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid` for a bad name
+    /// or option, an update function that is not registered, or a load that was finished; `Closed`, `Poisoned`.
+    pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+        let shared = &self.shared;
+        let mut new_trees = shared.new_trees.lock();
+        if shared.gathered.lock().finished {
+            return Err(Error::invalid("the load was finished"));
+        }
+        if new_trees.iter().any(|new| *new.tree.name.read() == name) {
+            let message = format!("the load makes tree {name:?} already");
+            return Err(Error::new(ErrorKind::Exists, message));
+        }
+        let engine = shared.engine.shared();
+        let new = engine.catalog.make_coming(&engine.env, name, options, shared.id)?;
+        let tree = Tree(Arc::clone(&new.tree));
+        new_trees.push(new);
+        Ok(tree)
+    }
+}
+
+/// Gives every new tree a part, for the commit of its part makes a tree. One SeqNo, since a commit has some.
+pub(super) fn complete(parts: &mut Vec<Attachment>, new: &[NewTree]) {
+    for NewTree { tree, .. } in new {
+        if !parts.iter().any(|part| Arc::ptr_eq(&part.tree, tree)) {
+            parts.push(Attachment {
+                tree: Arc::clone(tree),
+                runs: Vec::new(),
+                range_deletes: Vec::new(),
+                values: Vec::new(),
+                numbers: 1,
+                are_base: true,
+            });
+        }
+    }
+}
