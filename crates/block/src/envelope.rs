@@ -64,6 +64,31 @@ pub fn encode_frame_with(
     Ok(len)
 }
 
+/// Makes a frame of what is stored as it is: `frame` has the raw bytes behind [`FRAME_HEADER_BYTES`] that are
+/// filled in.
+///
+/// # Errors
+/// As [`encode_frame`].
+///
+/// # Panics
+/// If there is no room for the header.
+pub fn seal_frame(kind: BlockKind, frame: &mut [u8]) -> Result<()> {
+    let raw_len = frame.len() - FRAME_HEADER_BYTES;
+    check_len(kind, raw_len)?;
+    seal(frame, kind, CODEC_NONE, raw_len, 0);
+    Ok(())
+}
+
+fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
+    if raw_len <= BLOCK_RAW_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a {} of {raw_len} bytes is longer than the limit of {BLOCK_RAW_BYTES_MAX}",
+        kind.name()
+    )))
+}
+
 /// [`encode_frame`] that stores the last `tail` bytes of `raw` as they are.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
@@ -72,13 +97,7 @@ pub(crate) fn encode_frame_with_tail(
     tail: usize,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    if raw.len() > BLOCK_RAW_BYTES_MAX {
-        return Err(Error::invalid(format!(
-            "a {} of {} bytes is longer than the limit of {BLOCK_RAW_BYTES_MAX}",
-            kind.name(),
-            raw.len()
-        )));
-    }
+    check_len(kind, raw.len())?;
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
     let (head, stored) = raw.split_at(raw.len() - tail);
@@ -249,13 +268,21 @@ mod tests {
                 encode_frame(BlockKind::Spool, codec, raw, &mut copied).unwrap();
                 let fill = |out: &mut Vec<u8>| out.extend_from_slice(raw);
                 let len = encode_frame_with(BlockKind::Spool, codec, &mut filled, fill).unwrap();
-                assert_eq!((len, filled), (raw.len(), copied));
+                assert_eq!((len, &filled), (raw.len(), &copied));
+                if codec == Codec::None {
+                    let mut sealed = [&[7; FRAME_HEADER_BYTES], raw].concat();
+                    seal_frame(BlockKind::Spool, &mut sealed).unwrap();
+                    assert_eq!(sealed, copied[2..]);
+                }
             }
         }
         let (mut out, too_long) = (vec![1], BLOCK_RAW_BYTES_MAX + 1);
         let fill = |out: &mut Vec<u8>| out.resize(out.len() + too_long, 0);
         let error = encode_frame_with(BlockKind::Spool, Codec::None, &mut out, fill).unwrap_err();
         assert_eq!((error.kind(), out), (ErrorKind::Invalid, vec![1]));
+        let mut frame = vec![0; FRAME_HEADER_BYTES + too_long];
+        let error = seal_frame(BlockKind::Spool, &mut frame).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | `slab.rs` | blocks of one size in one mapping |
 //! | `allocator.rs` | the process-wide allocator, its counters, and what goes back to the kernel |
 //! | `buf.rs` | [`Buf`] and [`Bytes`] |
+//! | `words.rs` | [`Words`]: a [`Buf`] of numbers |
 //!
 //! Nothing here charges the memory budget: who holds a buffer knows which part it is for, and
 //! [`Buf::footprint`] says how many bytes to charge.
@@ -32,6 +33,8 @@ mod buf;
 mod class;
 mod pages;
 mod slab;
+mod words;
 
 pub use allocator::{IdleMemory, Stats, stats, trim};
 pub use buf::{Buf, Bytes};
+pub use words::Words;

@@ -156,7 +156,7 @@ pub(crate) fn enter(
         slot.logged(lsns.0, lsns.1);
         let voids = &section.tree.voids;
         let watch = voids.is_watched().then_some(voids);
-        insert(&slot.memtable, section.bytes, &mut seq, watch)?;
+        insert(&slot.memtable, (section.bytes, section.count), &mut seq, watch)?;
     }
     for (id, extents) in values.drain(..) {
         if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
@@ -268,10 +268,11 @@ pub(crate) fn append(
 /// Messages decoded at a time: a large batch should not need its size again for their headers.
 const INSERT_ENTRIES: usize = 8192;
 
-/// Decodes a section into a memtable; `seq` goes on by one a message. Tells `watch` which keys get values.
+/// Decodes a section, its bytes and how many messages they are, into a memtable; `seq` goes on by one a
+/// message. Tells `watch` which keys get values.
 pub(crate) fn insert(
     memtable: &frondb_memtable::Memtable,
-    bytes: &[u8],
+    (bytes, count): (&[u8], u64),
     seq: &mut SeqNo,
     watch: Option<&Voids>,
 ) -> Result<()> {
@@ -282,8 +283,7 @@ pub(crate) fn insert(
         }
         memtable.insert_batch(entries);
     };
-    let mut entries: Vec<Entry<'_>> =
-        Vec::with_capacity((bytes.len() / 16 + 1).min(INSERT_ENTRIES));
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(count.min(INSERT_ENTRIES as u64) as usize);
     let mut input = Reader::new(bytes);
     while !input.is_empty() {
         match decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))? {

@@ -514,7 +514,7 @@ impl Moved {
     fn write(&mut self, env: &Env, section: &OwnedMessages) -> Result<()> {
         let tree = &section.tree;
         let memtable = Memtable::new(Arc::clone(&env.budget));
-        insert(&memtable, &section.bytes, &mut SeqNo(1), None)?;
+        insert(&memtable, (&section.bytes, section.count), &mut SeqNo(1), None)?;
         memtable.seal();
         let range_deletes = memtable.range_deletes();
         let raw_bytes = memtable.data_bytes();

@@ -3,6 +3,8 @@
 //! The high half of the hash picks the line, the low half the bits: it is multiplied again for each
 //! probe and its highest nine bits name one of the line's 512.
 
+use frondb_core::mem::Buf;
+
 use crate::format::{HEADER_BYTES, KIND_BLOOM, LINE_BYTES, PROBES_MAX, u32_at, u64_at};
 
 /// Bits a hash. With six probes: about 1 % false positives.
@@ -17,10 +19,11 @@ fn line_of(hash: u64, lines: u32) -> usize {
     ((hash >> 32).wrapping_mul(u64::from(lines)) >> 32) as usize
 }
 
-/// The filter of `hashes`; duplicates do no harm.
-pub(crate) fn build(hashes: &[u64]) -> Vec<u8> {
+/// The filter of `hashes` behind `head` bytes; duplicates do no harm.
+pub(crate) fn build(hashes: &[u64], head: usize) -> Buf {
     let lines = (hashes.len() * BITS_PER_HASH).div_ceil(LINE_BYTES * 8).max(1) as u32;
-    let mut out = vec![0; HEADER_BYTES + lines as usize * LINE_BYTES];
+    let mut buf = Buf::zeroed(head + HEADER_BYTES + lines as usize * LINE_BYTES);
+    let out = &mut buf[head..];
     out[0] = KIND_BLOOM;
     out[1] = PROBES;
     out[4..8].copy_from_slice(&lines.to_le_bytes());
@@ -35,7 +38,7 @@ pub(crate) fn build(hashes: &[u64]) -> Vec<u8> {
             line[bit / 8] |= 1 << (bit % 8);
         }
     }
-    out
+    buf
 }
 
 /// What an open filter needs to know besides its bytes.

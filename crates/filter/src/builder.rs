@@ -1,58 +1,101 @@
 //! Collecting the hashes of a run.
+//!
+//! ```text
+//!   push --> | segment | segment | segment |   --> finish: one array, partitions of it, the filter
+//! ```
+//!
+//! Segments, so that nothing is copied while it grows: a run of a leaf has millions of hashes.
 
+use frondb_core::mem::{Buf, Words};
+
+use crate::fuse::PARTITION_HASHES;
 use crate::kind::FilterKind;
 use crate::{bloom, fuse};
+
+/// Hashes of a segment.
+const SEGMENT_HASHES: usize = 8 * 1024;
 
 /// Collects hashes and makes a filter of them. Takes eight bytes a distinct neighbour.
 #[derive(Debug)]
 pub struct FilterBuilder {
     kind: FilterKind,
-    hashes: Vec<u64>,
+    /// All full but the last.
+    segments: Vec<Words>,
+    last: Option<u64>,
+    partition_hashes: usize,
 }
 
 impl FilterBuilder {
     /// An empty builder.
     #[must_use]
     pub fn new(kind: FilterKind) -> Self {
-        Self { kind, hashes: Vec::new() }
+        Self { kind, segments: Vec::new(), last: None, partition_hashes: PARTITION_HASHES }
+    }
+
+    /// Has [`finish`](Self::finish) take at most so many bytes besides the hashes and the filter, about: less
+    /// makes the filter up to a tenth larger.
+    #[must_use]
+    pub fn with_work_bytes(mut self, bytes: usize) -> Self {
+        self.partition_hashes = fuse::partition_hashes(bytes);
+        self
     }
 
     /// Adds a hash. One that equals the hash before it (another version of the key, another key
     /// with the prefix) is left out, so that filters are sized by what they tell apart.
     #[inline]
     pub fn push(&mut self, hash: u64) {
-        if self.hashes.last() != Some(&hash) {
-            self.hashes.push(hash);
+        if self.last != Some(hash) {
+            self.last = Some(hash);
+            match self.segments.last_mut() {
+                Some(segment) if !segment.is_full() => segment.push(hash),
+                _ => self.push_segment(hash),
+            }
         }
+    }
+
+    #[cold]
+    fn push_segment(&mut self, hash: u64) {
+        let mut segment = Words::with_capacity(SEGMENT_HASHES);
+        segment.push(hash);
+        self.segments.push(segment);
     }
 
     /// Hashes so far.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.hashes.len()
+        let full = self.segments.len().saturating_sub(1) * SEGMENT_HASHES;
+        full + self.segments.last().map_or(0, |segment| segment.len())
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
+        self.segments.is_empty()
     }
 
-    /// Memory it takes, bytes: what it has touched of the room it has.
+    /// Memory it takes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.hashes.len() * size_of::<u64>()
+        self.segments.len() * SEGMENT_HASHES * size_of::<u64>()
     }
 
     /// The filter's bytes; empty for [`FilterKind::None`].
     #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
+    pub fn finish(self) -> Buf {
+        self.finish_behind(0)
+    }
+
+    /// The same behind `head` bytes that the caller fills in.
+    #[must_use]
+    pub fn finish_behind(self, head: usize) -> Buf {
+        let mut hashes = Words::with_capacity(self.len());
+        // Each goes as it was copied, so that they never take twice their memory.
+        self.segments.into_iter().for_each(|segment| hashes.extend(&segment));
         match self.kind {
-            FilterKind::None => Vec::new(),
-            FilterKind::BlockedBloom => bloom::build(&self.hashes),
-            FilterKind::BinaryFuse8 => {
-                fuse::build(&mut self.hashes).unwrap_or_else(|| bloom::build(&self.hashes))
-            }
+            FilterKind::None => Buf::zeroed(head),
+            FilterKind::BlockedBloom => bloom::build(&hashes, head),
+            FilterKind::BinaryFuse8 => fuse::build(&mut hashes, self.partition_hashes, head)
+                .unwrap_or_else(|| bloom::build(&hashes, head)),
         }
     }
 }

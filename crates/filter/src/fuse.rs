@@ -4,12 +4,22 @@
 //! fingerprint. The places are found by peeling (crate xorf); the query is written out here because
 //! its arithmetic is part of the format.
 
+use frondb_core::mem::{Buf, Words};
 use xorf::BinaryFuse8;
 
 use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES, u32_at, u64_at};
 
-/// Hashes a partition should have at most: building takes about 24 bytes each.
-const PARTITION_HASHES: usize = 128 * 1024;
+/// Hashes a partition should have at most.
+pub(crate) const PARTITION_HASHES: usize = 128 * 1024;
+/// Fewer make filters noticeably larger: 10.6 bits a hash instead of 9.6.
+const PARTITION_HASHES_MIN: usize = 8 * 1024;
+/// What building takes for each hash of a partition, about.
+const HASH_WORK_BYTES: usize = 24;
+
+/// Hashes of a partition that is built in so many bytes.
+pub(crate) fn partition_hashes(work_bytes: usize) -> usize {
+    (work_bytes / HASH_WORK_BYTES).clamp(PARTITION_HASHES_MIN, PARTITION_HASHES)
+}
 
 /// Partition of `hash` among `2^bits`.
 #[inline]
@@ -18,35 +28,40 @@ fn partition_of(hash: u64, bits: u8) -> usize {
     (hash >> 1 >> (63 - u32::from(bits))) as usize
 }
 
-/// The filter of `hashes`, which it may reorder and deduplicate; `None` if none was found, which
-/// needs an improbable chain of bad luck.
-pub(crate) fn build(hashes: &mut Vec<u64>) -> Option<Vec<u8>> {
-    let partitions = hashes.len().div_ceil(PARTITION_HASHES).next_power_of_two();
+/// The filter of `hashes`, which it may reorder and deduplicate, in partitions of at most so many, about,
+/// behind `head` bytes; `None` if none was found, which needs an improbable chain of bad luck.
+pub(crate) fn build(hashes: &mut Words, partition_hashes: usize, head: usize) -> Option<Buf> {
+    let partitions = hashes.len().div_ceil(partition_hashes).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);
     // Sorting both groups the partitions and removes duplicates, which cannot be peeled.
     hashes.sort_unstable();
     hashes.dedup();
-    let mut out = vec![0; HEADER_BYTES + (PARTITION_BYTES << bits)];
-    out[0] = KIND_FUSE;
-    out[1] = bits;
-    let body_at = out.len();
+    let mut filters = Vec::with_capacity(1 << bits);
     let mut rest = &hashes[..];
     for partition in 0..1usize << bits {
         let count = rest.partition_point(|&hash| partition_of(hash, bits) == partition);
         let (these, others) = rest.split_at(count);
         rest = others;
-        if these.is_empty() {
-            continue;
+        if !these.is_empty() {
+            filters.push((partition, BinaryFuse8::try_from(these).ok()?));
         }
-        let filter = BinaryFuse8::try_from(these).ok()?;
-        let at = HEADER_BYTES + partition * PARTITION_BYTES;
+    }
+    let fingerprints: usize = filters.iter().map(|(_, filter)| filter.fingerprints.len()).sum();
+    let body_at = head + HEADER_BYTES + (PARTITION_BYTES << bits);
+    let mut out = Buf::zeroed(body_at + fingerprints);
+    out[head] = KIND_FUSE;
+    out[head + 1] = bits;
+    let mut end = body_at;
+    for (partition, filter) in filters {
+        let at = head + HEADER_BYTES + partition * PARTITION_BYTES;
         let entry = &mut out[at..at + PARTITION_BYTES];
         entry[..8].copy_from_slice(&filter.descriptor.seed.to_le_bytes());
         entry[8..12].copy_from_slice(&filter.descriptor.segment_length.to_le_bytes());
         entry[12..16].copy_from_slice(&filter.descriptor.segment_count_length.to_le_bytes());
-        let offset = (out.len() - body_at) as u64;
-        out[at + 16..at + 24].copy_from_slice(&offset.to_le_bytes());
-        out.extend_from_slice(&filter.fingerprints);
+        entry[16..24].copy_from_slice(&((end - body_at) as u64).to_le_bytes());
+        let begin = end;
+        end += filter.fingerprints.len();
+        out[begin..end].copy_from_slice(&filter.fingerprints);
     }
     Some(out)
 }

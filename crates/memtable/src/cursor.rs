@@ -23,6 +23,8 @@ const CHUNK_GROWTH: usize = 4;
 const CHUNK_MESSAGES_MAX: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
+/// More than this is not reserved twice over.
+const LARGE_BYTES: usize = 32 << 10;
 /// How many messages ahead their memory is asked for: keys lie in the order they came, so each is
 /// a cache miss.
 const PREFETCH_SLOTS: usize = 16;
@@ -385,8 +387,13 @@ fn fill(
     let value_bytes = if with_values { usize::MAX } else { 0 };
     // Growing by doubling copies most of them twice.
     let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
-    chunk.keys.reserve(slots.len() * message.key.len().min(room));
-    values.reserve(slots.len() * message.value.len().min(value_bytes).min(room));
+    // And so would room for twice as many, when a large chunk needs a little more than the one before.
+    let reserve = |vec: &mut Vec<u8>, bytes: usize| match slots.len() * bytes.min(room) {
+        bytes if bytes < LARGE_BYTES => vec.reserve(bytes),
+        bytes => vec.reserve_exact(bytes + bytes / 8),
+    };
+    reserve(&mut chunk.keys, message.key.len());
+    reserve(values, message.value.len().min(value_bytes));
     for (i, &slot) in slots.iter().enumerate() {
         if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {
             chunks.prefetch(ahead, lines);

@@ -26,6 +26,8 @@ const CHUNK_ENTRIES_FIRST: usize = 32;
 const CHUNK_ENTRIES_LEAP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
+/// Chunk of a merge whose windows are small, entries.
+const CHUNK_ENTRIES_LITTLE: usize = 256;
 /// Largest read-ahead of a reader, bytes.
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
@@ -131,6 +133,7 @@ impl RunCursor {
             // A block whose separator is the bound has nothing below it.
             if index.separator(block) < hi { block + 1 } else { block }
         });
+        let merge_window = merge_window_bytes(run.env().budget.total());
         Ok(Self {
             direction,
             mode,
@@ -142,13 +145,14 @@ impl RunCursor {
             left: 0..0,
             chunk_entries: match mode {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
+                ReadMode::Merge if merge_window < MERGE_WINDOW_BYTES => CHUNK_ENTRIES_LITTLE,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
             is_small: false,
             window: None,
             window_bytes: match mode {
                 ReadMode::Scan => 0,
-                ReadMode::Merge => merge_window_bytes(run.env().budget.total()),
+                ReadMode::Merge => merge_window,
             },
             index,
             run,
@@ -333,7 +337,11 @@ impl Source for RunCursor {
         if self.is_small {
             chunk.own_values();
         } else {
-            self.chunk_entries = (self.chunk_entries * 2).min(CHUNK_ENTRIES_MAX);
+            let most = match self.mode {
+                ReadMode::Scan => CHUNK_ENTRIES_MAX,
+                ReadMode::Merge => self.chunk_entries,
+            };
+            self.chunk_entries = (self.chunk_entries * 2).min(most);
         }
         Ok(true)
     }

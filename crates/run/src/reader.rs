@@ -23,6 +23,9 @@ use crate::writer::filter_hash;
 /// What reading a block index takes, about, as a multiple of what it takes on disk.
 const INDEX_FACTOR: u64 = 6;
 
+/// A filter may take the memory divided by this: more than a writer with as much memory makes.
+const FILTER_DIVISOR: u64 = 32;
+
 /// The place of a block that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
@@ -189,9 +192,11 @@ impl Run {
         }
     }
 
-    /// Whether the filter lets `key` pass (`true` if the run has none).
+    /// Whether the filter lets `key` pass (`true` if the run has none, or one that was written with far more
+    /// memory: to read it would empty the cache, for one lookup).
     pub fn may_contain(&self, key: &[u8]) -> Result<bool> {
-        if self.meta.filter_bytes == 0 {
+        let most = self.env.budget.total() / FILTER_DIVISOR;
+        if self.meta.filter_bytes == 0 || u64::from(self.meta.filter_bytes) > most {
             return Ok(true);
         }
         let passes = self.filter()?.may_contain(filter_hash(key, self.filter_prefix));

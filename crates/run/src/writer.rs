@@ -1,7 +1,9 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
-use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
-use frondb_core::budget::{Part, Reservation};
+use frondb_block::{
+    BlockBuilder, BlockKind, BlockOptions, Codec, FRAME_HEADER_BYTES, encode_frame, seal_frame,
+};
+use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::checksum::xxh3;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
@@ -30,6 +32,15 @@ pub struct RunOptions {
 
 /// By how much the hashes of a run grow before that is charged.
 const FILTER_CHARGE_BYTES: u64 = 64 << 10;
+/// The hashes of a run may take the memory divided by this; a run of more has no filter.
+const HASHES_DIVISOR: u64 = 8;
+/// What making a filter of them may take on top: the memory divided by this.
+const FILTER_WORK_DIVISOR: u64 = 128;
+
+/// What a large run takes while its filter is made: the hashes, the filter and the work.
+fn making_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
+    filter.memory_bytes() as u64 * 3 / 2 + budget.total() / FILTER_WORK_DIVISOR
+}
 
 /// The hash by which filters know a key.
 #[inline]
@@ -111,6 +122,8 @@ impl RunWriter {
     /// `reads` that found something, since the engine was opened. Before the first message.
     #[must_use]
     pub fn keeping(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
+        let work_bytes = (env.budget.total() / FILTER_WORK_DIVISOR) as usize;
+        self.filter = self.filter.map(|filter| filter.with_work_bytes(work_bytes));
         self.keeper = Some(Keeper::new(Arc::clone(env), self.meta.id, reads));
         self
     }
@@ -207,10 +220,16 @@ impl RunWriter {
         output.write(&self.frame)
     }
 
-    /// Millions of keys have tens of megabytes of hashes until their filter is made.
+    /// Millions of keys have tens of megabytes of hashes until their filter is made. It is not, if they would
+    /// take a good part of the memory: no cache could keep such filters, and reading one costs far more than
+    /// the block that it spares.
     fn charge_filter(&mut self) {
         let (Some(filter), Some(keeper)) = (&self.filter, &self.keeper) else { return };
         let bytes = filter.memory_bytes() as u64;
+        if bytes > keeper.budget().total() / HASHES_DIVISOR {
+            (self.filter, self.filter_memory) = (None, None);
+            return;
+        }
         let charged = self.filter_memory.as_ref().map_or(0, Reservation::bytes);
         if bytes >= charged + FILTER_CHARGE_BYTES {
             let memory =
@@ -242,12 +261,15 @@ impl RunWriter {
             keeper.index(&self.frame, self.meta.blocks, self.meta.blocks_bytes)?;
         }
         if let Some(filter) = self.filter.take() {
-            self.frame.clear();
-            encode_frame(BlockKind::Filter, Codec::None, &filter.finish(), &mut self.frame)?;
-            self.meta.filter_bytes = self.frame.len() as u32;
-            output.write(&self.frame)?;
+            if let (Some(memory), Some(keeper)) = (&mut self.filter_memory, &self.keeper) {
+                memory.resize(making_bytes(&filter, keeper.budget()));
+            }
+            let mut frame = filter.finish_behind(FRAME_HEADER_BYTES);
+            seal_frame(BlockKind::Filter, &mut frame)?;
+            self.meta.filter_bytes = frame.len() as u32;
+            output.write(&frame)?;
             if let Some(keeper) = &self.keeper {
-                keeper.filter(&self.frame)?;
+                keeper.filter(&frame)?;
             }
         }
         self.meta.extents = output.end_run();
