@@ -911,7 +911,7 @@ frondb_error *frondb_options_set_memory_bytes(frondb_options *options, uint64_t 
 
 /**
  * How much of the memory is filled with writes before the largest tree's are flushed, bytes: 16 KiB
- * to half of the memory; 0, the default, for a quarter.
+ * to half of the memory; 0, the default, for a quarter, and less below 64 MiB of memory.
  *
  * Threads: one at a time.
  */

@@ -71,7 +71,7 @@ pub extern "C" fn frondb_options_set_memory_bytes(
 }
 
 /// How much of the memory is filled with writes before the largest tree's are flushed, bytes: 16 KiB
-/// to half of the memory; 0, the default, for a quarter.
+/// to half of the memory; 0, the default, for a quarter, and less below 64 MiB of memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -26,7 +26,7 @@ use crate::options::EngineOptions;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     total: u64,
-    /// As the option has it: 0 for a quarter.
+    /// As the option has it: 0 for what [`write_buffer_bytes`](Memory::write_buffer_bytes) says.
     write_buffer: u64,
     /// Whether there are background threads.
     has_threads: bool,
@@ -54,7 +54,7 @@ impl Memory {
         let (buffer, half) = (self.write_buffer, self.total / 2);
         if buffer != 0 && !(16 << 10..=half).contains(&buffer) {
             return Err(Error::invalid(format!(
-                "the write buffer is {buffer} bytes; it must be 0 (a quarter of the memory) or \
+                "the write buffer is {buffer} bytes; it must be 0 (what suits the memory) or \
                  16384 to half of the memory, {half}"
             )));
         }

@@ -105,8 +105,8 @@ pub struct EngineOptions {
     /// The one memory budget, bytes: cache, memtables, filters, indexes and work buffers.
     /// At least 16 MiB; without background threads 4 MiB.
     pub memory_bytes: u64,
-    /// Memtable bytes at which the largest is frozen and flushed; 0 for a quarter of the memory
-    /// (rule 4), else 16 KiB to half of the memory.
+    /// Memtable bytes at which the largest is frozen and flushed; 0 for a quarter of the memory, of little
+    /// memory less (rule 4); else 16 KiB to half of the memory.
     pub write_buffer_bytes: u64,
     /// Make a new database if the directory has none.
     pub create: bool,

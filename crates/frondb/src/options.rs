@@ -57,8 +57,8 @@ impl Options {
     }
 
     /// How much of the memory is filled with writes before the largest tree's are flushed, bytes:
-    /// 16 KiB to half of the memory; 0, the default, for a quarter. The log keeps up to twice as
-    /// much.
+    /// 16 KiB to half of the memory; 0, the default, for a quarter; below 64 MiB of memory, for a quarter of
+    /// what the process leaves of it (2 MiB of 16, 5.75 of 32). The log keeps up to twice as much.
     #[must_use]
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.engine.write_buffer_bytes = bytes;

@@ -176,6 +176,28 @@ fn merge_measures_the_kernel_with_and_without_compression() {
     assert!(m.merge_zstd_entries_s.is_some_and(|rate| rate > 0.0));
 }
 
+/// What the figures are is a matter of the whole process, here with other tests in it.
+#[test]
+fn memory_has_a_case_for_each_thing_that_could_hold_more() {
+    let variants = Workload::Memory.variants(Codec::Standard);
+    assert_eq!(variants.len(), 8);
+    for (variant, connections) in [(1, 0.0), (3, 0.0), (4, 4.0), (6, 16.0)] {
+        let scratch = Scratch::new(&format!("memory-{variant}"));
+        let spec = Spec { rows: 2_000, ..spec(Workload::Memory, variant, &scratch) };
+        let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+        assert_eq!(m.variant, variants[variant].name);
+        assert!(m.rows.is_some_and(|rows| rows >= 2_000) && m.stats.contains("memtable"), "{m:?}");
+        let figure = |what: &str| {
+            let name = format!("{}: {what}", m.variant);
+            m.figures.iter().find(|figure| figure.name == name).unwrap()
+        };
+        let held: Vec<_> = m.figures.iter().filter(|figure| figure.met.is_some()).collect();
+        assert_eq!(held, [figure("peak / option")]);
+        assert_eq!(figure("connections, 32 KiB each").value, connections);
+        assert!(figure("memory_used, peak").value > 0.0);
+    }
+}
+
 #[test]
 fn a_time_limit_ends_the_load_with_fewer_rows() {
     let scratch = Scratch::new("limit");
