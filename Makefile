@@ -13,7 +13,7 @@ help: ## List these commands
 run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
 	$(CARGO) run --release --package frondb-bench -- run
 
-test: linker ## Everything that must hold: format, lints, layers, tidy, all tests (under 20 minutes)
+test: linker ## Everything that must hold: format, lints, layers, tidy, all tests (under 10 minutes once built)
 	@$(XTASK) test
 
 # A misspelt variable would be ignored, and what was not asked for be measured for an hour.

@@ -48,6 +48,9 @@ impl Test {
     }
 }
 
+/// Indexes that `mariadb/harness/tests/online_index.rs` adds beside writers in `make test`.
+const ADD_INDEX_ATTEMPTS: u64 = 25;
+
 const TIMES_DEFAULT: u64 = 10;
 const MINUTES_DEFAULT: u64 = 60;
 
@@ -85,6 +88,10 @@ pub(crate) fn run(args: &[String]) -> Result {
                 "kill_under_load",
                 &[("FRONDB_KILL_HISTORIES", &times), ("FRONDB_SEED", &seed.to_string())],
             )
+        });
+        summary.tests("indexes added beside writers", || {
+            let attempts = (ADD_INDEX_ATTEMPTS * times).to_string();
+            on_servers("online_index", &[("ATTEMPTS", &attempts)])
         });
     }
     summary.finish()
