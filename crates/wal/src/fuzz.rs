@@ -1,14 +1,45 @@
 //! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
 
 use frondb_block::frame::scan::{Extent, Scanner, Step};
+use frondb_block::frame::{Place, repair};
+use frondb_core::checksum::xxh3;
 
-use crate::format::{HEADER_BYTES, SegmentHeader};
+use crate::format::{DurableMark, HEADER_BYTES, MARK_BYTES, SegmentHeader};
 
 /// A segment's header.
 pub fn segment_header(bytes: &[u8]) {
     if let Ok(header) = SegmentHeader::decode("fuzz", bytes) {
         let again = SegmentHeader::decode("fuzz", &header.encode());
         assert_eq!(again.ok(), Some(header), "what decodes encodes the same");
+    }
+}
+
+/// A slot of the mark, as it is and with the checksum made right.
+pub fn mark(bytes: &[u8]) {
+    let check = |bytes: &[u8]| {
+        if let Ok(Some(mark)) = DurableMark::decode("fuzz", bytes) {
+            let again = DurableMark::decode("fuzz", &mark.encode());
+            assert_eq!(again.ok().flatten(), Some(mark), "what decodes encodes the same");
+        }
+    };
+    check(bytes);
+    let mut sealed = bytes.to_vec();
+    if let Some((checked, checksum)) =
+        sealed.get_mut(..MARK_BYTES).map(|slot| slot.split_at_mut(MARK_BYTES - 8))
+    {
+        checksum.copy_from_slice(&xxh3(checked).to_le_bytes());
+        check(&sealed);
+    }
+}
+
+/// Bytes of a record one of which may be put right; one that is changed is one of these.
+pub fn repair(bytes: &[u8]) {
+    let place = Place { generation: 1, position: 0 };
+    if let Some((at, value)) = repair::one_byte(bytes, place) {
+        assert_ne!(bytes[at], value);
+        let mut right = bytes.to_vec();
+        right[at] = value;
+        assert!(frondb_block::frame::peek(&right, place).is_ok());
     }
 }
 

@@ -38,6 +38,9 @@ fn no_bytes_make_a_decoder_panic() {
     let records: Vec<_> =
         segments.iter().filter(has_records).map(|bytes| bytes[64..400].to_vec()).collect();
     smoke(1, 20_000, &headers, fuzz::segment_header);
+    smoke(4, 20_000, &headers, fuzz::mark);
+    let short: Vec<_> = records.iter().map(|bytes| bytes[..100].to_vec()).collect();
+    smoke(5, 300, &short, fuzz::repair);
     smoke(2, 20_000, &records, fuzz::record);
     smoke(3, 3_000, &segments, fuzz::segment);
 }
