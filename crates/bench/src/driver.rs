@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 pub use args::main;
 pub use bench::prepare_dir;
+pub(crate) use child::run_child;
 pub use progress::{Progress, note};
 
 use crate::engine::EngineKind;

@@ -8,6 +8,35 @@ pub fn xxh3(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
+/// XXH3-64 of bytes that come in pieces.
+#[derive(Clone, Default)]
+pub struct Xxh3(xxhash_rust::xxh3::Xxh3);
+
+impl Xxh3 {
+    /// Of no bytes yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The checksum of all pieces.
+    #[must_use]
+    pub fn finish(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+impl std::fmt::Debug for Xxh3 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Xxh3({:016x})", self.finish())
+    }
+}
+
 /// XXH3-64 of `bytes` with a seed, for what is only valid in one place or generation.
 #[inline]
 #[must_use]

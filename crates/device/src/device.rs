@@ -129,6 +129,15 @@ pub trait Device: Send + Sync + fmt::Debug {
         if self.exists(name)? { self.lock(name).map(Some) } else { Ok(None) }
     }
 
+    /// A file without a name, outside of the directory, for what need not outlive the process; `None` if this
+    /// device has none to give.
+    ///
+    /// # Errors
+    /// `NotFound`, `NoSpace`, `Io`.
+    fn scratch(&self) -> Result<Option<SharedFile>> {
+        Ok(None)
+    }
+
     /// Bytes that can still be written.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   write --> pages in memory      read --> pages in memory, else the file below
+//!        `--> beyond a mebibyte: a temporary file without a name
 //! ```
 //!
 //! Used to open a database without changing it: recovery cuts tails and writes its files as ever, and
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use frondb_core::limits::PAGE_BYTES;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result};
 
@@ -23,12 +25,16 @@ use crate::name;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
+/// So many pages that were written stay in memory; the others go to a temporary file, if the device below has one.
+const MEMORY_PAGES: u64 = 256;
+
 /// A directory as the one below it, with changes that are kept in memory.
 #[derive(Debug)]
 pub struct OverlayDevice {
     below: Option<SharedDevice>,
     path: String,
     state: Mutex<State>,
+    scratch: Arc<Scratch>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +50,7 @@ struct State {
 struct Content {
     below: Option<SharedFile>,
     changes: Mutex<Changes>,
+    scratch: Arc<Scratch>,
 }
 
 #[derive(Debug)]
@@ -51,7 +58,55 @@ struct Changes {
     len: u64,
     /// Bytes of the file below that are still part of this one.
     below_len: u64,
-    pages: BTreeMap<u64, Box<[u8; PAGE_BYTES]>>,
+    pages: BTreeMap<u64, Page>,
+}
+
+/// A page that was written.
+#[derive(Debug)]
+enum Page {
+    Memory(Box<[u8; PAGE_BYTES]>),
+    /// In the temporary file, from this offset on.
+    Scratch(u64),
+}
+
+/// Where pages go that are too many for the memory.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// Who has the temporary file.
+    below: Option<SharedDevice>,
+    /// Pages in memory.
+    in_memory: AtomicU64,
+    file: Mutex<ScratchFile>,
+}
+
+#[derive(Debug, Default)]
+struct ScratchFile {
+    /// `None` until it is needed; then `Some(None)` if there is none.
+    file: Option<Option<SharedFile>>,
+    end: u64,
+}
+
+impl Scratch {
+    /// Keeps a new page.
+    fn keep(&self, page: Box<[u8; PAGE_BYTES]>) -> Result<Page> {
+        if self.in_memory.fetch_add(1, Ordering::Relaxed) < MEMORY_PAGES {
+            return Ok(Page::Memory(page));
+        }
+        let mut state = self.file.lock();
+        if state.file.is_none() {
+            state.file = Some(self.below.as_ref().map_or(Ok(None), |below| below.scratch())?);
+        }
+        let Some(Some(file)) = &state.file else { return Ok(Page::Memory(page)) };
+        let at = state.end;
+        file.write_at(at, &page[..])?;
+        state.end += PAGE;
+        Ok(Page::Scratch(at))
+    }
+
+    fn file(&self) -> Result<SharedFile> {
+        let missing = || Error::internal("a page is in a temporary file that was never made");
+        self.file.lock().file.clone().flatten().ok_or_else(missing)
+    }
 }
 
 /// An open file.
@@ -66,7 +121,8 @@ impl OverlayDevice {
     #[must_use]
     pub fn new(below: SharedDevice) -> Self {
         let path = below.describe();
-        Self { below: Some(below), path, state: Mutex::default() }
+        let scratch = Scratch { below: Some(SharedDevice::clone(&below)), ..Scratch::default() };
+        Self { below: Some(below), path, state: Mutex::default(), scratch: Arc::new(scratch) }
     }
 
     /// The directory and the rest of a name that has one in front.
@@ -89,7 +145,8 @@ impl OverlayDevice {
 
     fn add_dir(&self, name: &str, below: Option<SharedDevice>) -> Arc<Self> {
         let path = format!("{}/{name}", self.path);
-        let dir = Arc::new(Self { below, path, state: Mutex::default() });
+        let scratch = Arc::clone(&self.scratch);
+        let dir = Arc::new(Self { below, path, state: Mutex::default(), scratch });
         let mut state = self.state.lock();
         Arc::clone(state.dirs.entry(name.to_owned()).or_insert(dir))
     }
@@ -111,7 +168,9 @@ impl OverlayDevice {
         };
         let len = file.len()?;
         let changes = Changes { len, below_len: len, pages: BTreeMap::new() };
-        let content = Arc::new(Content { below: Some(file), changes: Mutex::new(changes) });
+        let scratch = Arc::clone(&self.scratch);
+        let content =
+            Arc::new(Content { below: Some(file), changes: Mutex::new(changes), scratch });
         let mut state = self.state.lock();
         Ok(state.files.entry(name.to_owned()).or_insert(Some(content)).clone())
     }
@@ -131,7 +190,9 @@ impl Device for OverlayDevice {
             Some(content) => content,
             None if options.create || options.create_new => {
                 let changes = Changes { len: 0, below_len: 0, pages: BTreeMap::new() };
-                let content = Arc::new(Content { below: None, changes: Mutex::new(changes) });
+                let scratch = Arc::clone(&self.scratch);
+                let content =
+                    Arc::new(Content { below: None, changes: Mutex::new(changes), scratch });
                 self.state.lock().files.insert(name.to_owned(), Some(Arc::clone(&content)));
                 content
             }
@@ -243,16 +304,26 @@ impl Device for OverlayDevice {
     }
 }
 
-impl Changes {
-    /// The page of this number, copied from below when it is first written.
-    fn page(&mut self, number: u64, below: Option<&SharedFile>) -> Result<&mut [u8; PAGE_BYTES]> {
-        if !self.pages.contains_key(&number) {
-            let mut page = Box::new([0; PAGE_BYTES]);
-            read_below(below, self.below_len, number * PAGE, &mut page[..])?;
-            self.pages.insert(number, page);
+impl Content {
+    /// Writes within a page, which is copied from below when it is first written.
+    fn write(&self, changes: &mut Changes, number: u64, inside: usize, bytes: &[u8]) -> Result<()> {
+        match changes.pages.get_mut(&number) {
+            Some(Page::Memory(page)) => {
+                page[inside..inside + bytes.len()].copy_from_slice(bytes);
+                Ok(())
+            }
+            Some(Page::Scratch(at)) => self.scratch.file()?.write_at(*at + inside as u64, bytes),
+            None => {
+                let mut page = Box::new([0; PAGE_BYTES]);
+                if bytes.len() < PAGE_BYTES {
+                    let below = self.below.as_ref();
+                    read_below(below, changes.below_len, number * PAGE, &mut page[..])?;
+                }
+                page[inside..inside + bytes.len()].copy_from_slice(bytes);
+                changes.pages.insert(number, self.scratch.keep(page)?);
+                Ok(())
+            }
         }
-        let missing = || Error::internal("a page was made and is not there");
-        self.pages.get_mut(&number).map(|page| &mut **page).ok_or_else(missing)
     }
 }
 
@@ -304,7 +375,10 @@ impl File for OverlayFile {
         for (page, inside, at, take) in pieces(offset, buf.len()) {
             let out = &mut buf[at..at + take];
             match changes.pages.get(&page) {
-                Some(page) => out.copy_from_slice(&page[inside..inside + take]),
+                Some(Page::Memory(page)) => out.copy_from_slice(&page[inside..inside + take]),
+                Some(Page::Scratch(at)) => {
+                    self.content.scratch.file()?.read_exact_at(*at + inside as u64, out)?;
+                }
                 None => read_below(below, changes.below_len, offset + at as u64, out)?,
             }
         }
@@ -318,11 +392,9 @@ impl File for OverlayFile {
                 self.name
             )));
         };
-        let below = self.content.below.as_ref();
         let mut changes = self.content.changes.lock();
         for (page, inside, at, take) in pieces(offset, bytes.len()) {
-            let page = changes.page(page, below)?;
-            page[inside..inside + take].copy_from_slice(&bytes[at..at + take]);
+            self.content.write(&mut changes, page, inside, &bytes[at..at + take])?;
         }
         changes.len = changes.len.max(end);
         Ok(())
@@ -346,14 +418,14 @@ impl File for OverlayFile {
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
-        let below = self.content.below.as_ref();
         let mut changes = self.content.changes.lock();
         if len < changes.len {
             changes.pages.split_off(&len.div_ceil(PAGE));
             let inside = (len % PAGE) as usize;
             if inside > 0 && (changes.pages.contains_key(&(len / PAGE)) || len < changes.below_len)
             {
-                changes.page(len / PAGE, below)?[inside..].fill(0);
+                let zeros = [0; PAGE_BYTES];
+                self.content.write(&mut changes, len / PAGE, inside, &zeros[inside..])?;
             }
             changes.below_len = changes.below_len.min(len);
         }

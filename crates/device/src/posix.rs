@@ -18,13 +18,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use frondb_core::sync::Arc;
+use frondb_core::sync::{Arc, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::modes::Modes;
 use crate::name;
 use file::PosixFile;
+
+/// Numbers of temporary files of this process.
+static SCRATCH_FILES: ProcessCounter = ProcessCounter::new(1);
 
 /// A directory of the operating system.
 pub struct PosixDevice {
@@ -155,6 +158,23 @@ impl Device for PosixDevice {
             tracing::debug!(file = self.full(name), "no direct I/O on this file system; buffered");
         }
         Ok(Arc::new(PosixFile { fd, name: name.to_owned(), path: self.full(name), direct }))
+    }
+
+    fn scratch(&self) -> Result<Option<SharedFile>> {
+        let dir = std::env::temp_dir();
+        let made = Self::open(&dir).and_then(|device| {
+            let name = format!("frondb-{}-{}.tmp", std::process::id(), SCRATCH_FILES.next());
+            let file = device.open(&name, OpenOptions::CREATE_NEW)?;
+            // Gone with its last user, however the process ends.
+            device.remove(&name)?;
+            Ok(file)
+        });
+        made.map(Some).map_err(|error| {
+            error.context(format_args!(
+                "a temporary file in {}: set TMPDIR to a directory with space, or give more memory",
+                dir.display()
+            ))
+        })
     }
 
     fn exists(&self, name: &str) -> Result<bool> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 use frondb_device::trace::Detail;
-use frondb_device::{Device, MemoryDevice, OpenOptions, OverlayDevice, SharedDevice, TraceDevice};
+use frondb_device::{
+    Device, MemoryDevice, OpenOptions, OverlayDevice, PosixDevice, SharedDevice, TraceDevice,
+};
 
 fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
     let file = device.open(name, OpenOptions::READ).unwrap();
@@ -76,4 +78,48 @@ fn names_change_above_only() {
     assert!(over.open("b", OpenOptions::READ).is_err());
     assert_eq!(below.list("").unwrap(), ["a", "b", "dir"]);
     assert_eq!(below.list("dir").unwrap(), ["x"]);
+}
+
+/// What is too much for the memory goes to a temporary file, and reads the same.
+#[test]
+fn a_large_overlay_is_as_a_small_one() {
+    let dir = a_directory();
+    for seed in 0..4 {
+        println!("seed {seed}");
+        let mut prng = Prng::new(seed);
+        let below: SharedDevice = Arc::new(PosixDevice::open(&dir).unwrap());
+        let name = format!("f{seed}");
+        let mut content = vec![0; 3 << 20];
+        prng.fill(&mut content);
+        below.open(&name, OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
+        let before = bytes(&*below, &name);
+        let names = below.list("").unwrap();
+        let copy = MemoryDevice::new();
+        copy.open(&name, OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
+        let over = OverlayDevice::new(Arc::clone(&below));
+        let files =
+            [&over as &dyn Device, &copy].map(|d| d.open(&name, OpenOptions::WRITE).unwrap());
+        for _ in 0..60 {
+            let (offset, len) = (prng.below(4 << 20), prng.below(300_000));
+            let mut piece = vec![0; len as usize];
+            prng.fill(&mut piece);
+            let choice = prng.below(8);
+            for file in &files {
+                match choice {
+                    0 => file.set_len(offset).unwrap(),
+                    _ => file.write_at(offset, &piece).unwrap(),
+                }
+            }
+        }
+        assert!(bytes(&over, &name) == bytes(&copy, &name));
+        assert!(bytes(&*below, &name) == before);
+        assert_eq!(below.list("").unwrap(), names);
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+fn a_directory() -> std::path::PathBuf {
+    let dir = std::env::temp_dir().join(format!("frondb-overlay-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
 }

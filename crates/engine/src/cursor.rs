@@ -22,7 +22,7 @@ use std::ops::Bound;
 use frondb_core::chunk::Entries;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
-use frondb_core::{Direction, Error, MessageKind, Result, Source};
+use frondb_core::{Direction, Error, ErrorKind, MessageKind, Result, Source};
 use frondb_merge::{Own, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
 use frondb_trunk::{Key, Node, segment};
@@ -74,6 +74,8 @@ pub struct Cursor {
     deletes_passed: u64,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
     failed: Option<Error>,
+    /// The entry that it failed at, if only that entry cannot be shown.
+    failed_key: Option<Vec<u8>>,
 }
 
 /// An entry of its own.
@@ -116,6 +118,7 @@ impl Cursor {
             looks: false,
             deletes_passed: 0,
             failed: None,
+            failed_key: None,
         }
     }
 
@@ -295,6 +298,13 @@ impl Cursor {
         }
     }
 
+    /// Key of the entry that the last move failed at, if only that entry cannot be shown, since its update
+    /// function is missing or fails.
+    #[must_use]
+    pub fn failed_key(&self) -> Option<&[u8]> {
+        self.failed_key.as_deref()
+    }
+
     /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
     /// at most `bytes` of keys and as many of values. None
     /// where [`next`](Self::next) has to be called: it is at no entry, runs backward, or the next one needs
@@ -429,6 +439,11 @@ impl Cursor {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };
+        // An update that cannot be applied concerns its key alone.
+        if error.kind() == ErrorKind::Invalid {
+            let walk = self.walk.as_ref();
+            self.failed_key = walk.and_then(|walk| walk.merge.unresolved_key()).map(<[u8]>::to_vec);
+        }
         self.valid = false;
         self.value = OnceLock::new();
         self.end_walk();
@@ -441,6 +456,7 @@ impl Cursor {
         self.value = OnceLock::new();
         self.valid = false;
         self.failed = None;
+        self.failed_key = None;
         self.end_walk();
         self.shared.env.check_open()?;
         if !self.looks {

@@ -30,6 +30,8 @@ pub(crate) struct Memory {
     write_buffer: u64,
     /// Whether there are background threads.
     has_threads: bool,
+    /// Whether nothing is written.
+    read_only: bool,
 }
 
 /// Less is little: merges then have small windows, and the write buffer is a quarter of what the parts may
@@ -37,8 +39,13 @@ pub(crate) struct Memory {
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
-    pub(crate) fn new(total: u64, write_buffer: u64, has_threads: bool) -> Self {
-        Self { total, write_buffer, has_threads }
+    pub(crate) fn new(total: u64, options: &EngineOptions) -> Self {
+        Self {
+            total,
+            write_buffer: options.write_buffer_bytes,
+            has_threads: options.background_threads > 0,
+            read_only: options.read_only,
+        }
     }
 
     /// Whether there is enough of it.
@@ -64,7 +71,9 @@ impl Memory {
     /// Whether there is so little that what the process takes beside what the parts charge is a good part of
     /// it. Not without threads: that is for tests, whose figures are to be those of the parts.
     fn is_little(self) -> bool {
-        self.has_threads && self.total < ORDINARY_BYTES
+        let is_real =
+            self.has_threads || self.read_only && self.total >= EngineOptions::MEMORY_BYTES_MIN;
+        is_real && self.total < ORDINARY_BYTES
     }
 
     /// Memtable bytes at which the largest is frozen (rule 4).
@@ -134,9 +143,7 @@ impl Memory {
 impl Env {
     /// The memory as it is now.
     pub(crate) fn memory(&self) -> Memory {
-        let options = &self.options;
-        let has_threads = options.background_threads > 0;
-        Memory::new(self.budget.total(), options.write_buffer_bytes, has_threads)
+        self.options.memory_of(self.budget.total())
     }
 }
 

@@ -227,7 +227,7 @@ impl EngineOptions {
 
     /// The same if it were so much.
     pub(crate) fn memory_of(&self, bytes: u64) -> Memory {
-        Memory::new(bytes, self.write_buffer_bytes, self.background_threads > 0)
+        Memory::new(bytes, self)
     }
 }
 

@@ -4,11 +4,14 @@
 //! 1. Lock the directory.
 //! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]). Make sure that the log's
 //!    directory is this database's ([`frondb_wal::owner`]) and lock it.
-//! 3. Replay the log from where it is needed into memtables, leaving out what is in runs already
-//!    (each tree's flushed SeqNo); pending runs that it commits go between them ([`crate::replay`]).
+//! 3. Read the log from where it is needed, for what must be known before the first message is taken: where it
+//!    ends, which pending runs it commits, which extents its large values have ([`crate::survey`]).
 //! 4. Open the space with the extents of runs and of large values as used; all else is free, what is
 //!    pending and belongs to no transaction that was committed or prepared too.
 //! 5. Build the trunks and publish each tree's first version.
+//! 6. Read the log again, into memtables, leaving out what is in runs already (each tree's flushed SeqNo); pending
+//!    runs that it commits go between them. Memtables that fill the write buffer are flushed on the way
+//!    ([`crate::replay`]), so the memory does not grow with the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -34,7 +37,8 @@ use crate::env::{Env, EnvParts, Ids};
 use crate::format::{Edit, decode_edit};
 use crate::options::{EngineOptions, TreeOptions};
 use crate::pending::{PendingState, PreparedInManifest};
-use crate::replay::{Replayed, Sources};
+use crate::replay::Replay;
+use crate::survey::Survey;
 use crate::tree::Install;
 
 /// What recovery found, for the log and for tools.
@@ -84,26 +88,26 @@ pub(crate) fn open(
         durable,
         Arc::clone(&clock),
     )?;
-    let mut progress = Progress { told: clock.now() };
-    let mut sources = Sources::new(&mut state, &budget);
+    let mut again = replay.again();
+    let mut survey = Survey::new(&mut state);
+    let mut end = start;
     while let Some(record) = replay.next_record()? {
         recovery.records += 1;
         recovery.log_bytes += record.payload.len() as u64;
-        let taken = sources.replay(record.start, record.end, record.payload);
+        let taken = survey.take(record.start, record.end, record.payload);
         if tolerate(&mut damage, taken)?.is_none() {
             break;
         }
-        progress.tell(&recovery, clock.now());
+        end = record.end;
     }
     let (wal, tail) = replay.finish()?;
     recovery.log_tail = tail.map(|tail| tail.to_string());
-    let mut replayed = sources.finish(&mut damage)?;
-    recovery.messages = replayed.messages;
+    let surveyed = survey.finish(&mut damage)?;
 
     let runs = state.trees.values().flat_map(|tree| tree.runs.values());
     let mut used: Vec<Extent> = runs.flat_map(|run| run.extents.iter().copied()).collect();
     used.extend(state.trees.values().flat_map(|tree| tree.values.values().flatten()));
-    used.extend(replayed.extents());
+    used.extend(surveyed.extents());
     let space_options = SpaceOptions {
         direct: options.direct_io,
         reserve_bytes: options.reserve_bytes,
@@ -119,7 +123,7 @@ pub(crate) fn open(
     let log_from = start;
     // What nobody commits any more is forgotten by the next snapshot of the manifest.
     let pending = std::mem::take(&mut state.pending);
-    state.ids.txn = state.ids.txn.max(replayed.last_txn);
+    state.ids.txn = state.ids.txn.max(surveyed.last_txn);
     let parts = EnvParts {
         allocator,
         device,
@@ -134,11 +138,21 @@ pub(crate) fn open(
         manifest,
         pending,
     };
-    let last = state.seq.max(replayed.last_seq);
+    let last = state.seq.max(surveyed.last_seq);
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
-    publish(&env, state, &mut replayed, &mut damage)?;
-    replayed.restore_prepared(&env, &mut damage)?;
+    publish(&env, state, &mut damage)?;
+    let mut replay = Replay::new(&env, start, surveyed.undecided());
+    surveyed.restore_prepared(&env, &mut damage)?;
     recovery.prepared = env.prepared.len() as u64;
+    let mut progress = Progress { told: env.now(), records: 0, bytes: 0 };
+    while let Some(record) = again.next_record(end)? {
+        let taken = replay.take(record.start, record.end, record.payload);
+        if tolerate(&mut damage, taken)?.is_none() {
+            break;
+        }
+        progress.tell(record.payload.len(), &recovery, env.now());
+    }
+    recovery.messages = replay.finish();
     report(&recovery);
     Ok((env, recovery, lock))
 }
@@ -183,15 +197,20 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Says how far a long recovery is, to whoever waits for it.
 struct Progress {
     told: Nanos,
+    records: u64,
+    bytes: u64,
 }
 
 impl Progress {
-    fn tell(&mut self, recovery: &Recovery, now: Nanos) {
+    fn tell(&mut self, payload_bytes: usize, recovery: &Recovery, now: Nanos) {
+        self.records += 1;
+        self.bytes += payload_bytes as u64;
         if now.since(self.told) >= TELL_EVERY {
             self.told = now;
-            let Recovery { records, log_bytes, .. } = recovery;
+            let (records, bytes) = (self.records, self.bytes);
+            let (of_records, of_bytes) = (recovery.records, recovery.log_bytes);
             tracing::info!(
-                "recovery: {records} records of the log are replayed, {log_bytes} bytes"
+                "recovery: {records} of {of_records} records of the log are replayed, {bytes} of {of_bytes} bytes"
             );
         }
     }
@@ -303,12 +322,17 @@ fn open_manifest(
             device.subdevice(LOG_DIR)?
         }
     };
-    if let Some(damage) = damage {
-        let (start, durable) = (state.log_start, state.log_durable);
-        let found = frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?;
-        damage.add(found);
-    }
-    let lock = owner::take(&log_device, manifest.db_id())?;
+    let lock = match damage {
+        Some(damage) => {
+            // The lock first: a log that another process writes looks damaged.
+            let lock = owner::lock(&log_device)?;
+            let (start, durable) = (state.log_start, state.log_durable);
+            damage.add(frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?);
+            owner::settle(&log_device, manifest.db_id())?;
+            lock
+        }
+        None => owner::take(&log_device, manifest.db_id())?,
+    };
     Ok((manifest, state, log_device, lock))
 }
 
@@ -479,15 +503,10 @@ impl ManifestState {
 }
 
 /// Builds the trees.
-fn publish(
-    env: &Env,
-    state: ManifestState,
-    replayed: &mut Replayed,
-    damage: &mut Option<&mut Damage>,
-) -> Result<()> {
+fn publish(env: &Env, state: ManifestState, damage: &mut Option<&mut Damage>) -> Result<()> {
     for (id, tree) in state.trees {
         let name = tree.name.clone();
-        match (publish_tree(env, id, tree, replayed), &mut *damage) {
+        match (publish_tree(env, id, tree), &mut *damage) {
             (Err(error), Some(damage)) => damage.trees.push((name, error)),
             (published, _) => published?,
         }
@@ -495,7 +514,7 @@ fn publish(
     Ok(())
 }
 
-fn publish_tree(env: &Env, id: TreeId, tree: TreeState, replayed: &mut Replayed) -> Result<()> {
+fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
     {
         let prefix = tree.options.trunk.filter_prefix();
         let mut runs: HashMap<RunId, Arc<Run>> = HashMap::new();
@@ -518,7 +537,6 @@ fn publish_tree(env: &Env, id: TreeId, tree: TreeState, replayed: &mut Replayed)
             ..Install::default()
         };
         let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
-        replayed.adopt(env, &core);
         core.begin_count();
         env.trees.write().insert(id, core);
     }

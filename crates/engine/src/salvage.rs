@@ -7,8 +7,9 @@
 use frondb_core::{Error, Result};
 use frondb_trunk::View;
 
-use crate::blob::read_value;
+use crate::blob::check_value;
 use crate::engine::Engine;
+use crate::env::Env;
 use crate::tree::Tree;
 use crate::verify::{references_in_memory, runs_of};
 
@@ -56,10 +57,9 @@ impl Engine {
             let total = runs.values().map(|(run, _)| run.meta().disk_bytes()).sum();
             let (mut ranges, mut done) = (Vec::new(), 0);
             for (run, views) in runs.values() {
-                let mut references = Vec::new();
                 let parts = run.damaged_parts(&mut |key, reference| {
                     if views.iter().any(|view| view.covers(key)) {
-                        references.push((key.to_vec(), reference.to_vec()));
+                        ranges.extend(damaged_value(env, key, reference));
                     }
                 });
                 for part in parts {
@@ -73,23 +73,22 @@ impl Engine {
                         error: part.error.clone(),
                     }));
                 }
-                for (key, reference) in references {
-                    if let Err(error) = read_value(&env.runs.space, &reference) {
-                        ranges.push(DamagedRange { hi: Some(after(&key)), lo: key, error });
-                    }
-                }
                 done += run.meta().disk_bytes();
                 progress(done, total);
             }
             for (key, reference) in references_in_memory(&version, env.oracle.visible())? {
-                if let Err(error) = read_value(&env.runs.space, &reference) {
-                    ranges.push(DamagedRange { hi: Some(after(&key)), lo: key, error });
-                }
+                ranges.extend(damaged_value(env, &key, &reference));
             }
             ranges.sort_by(|a, b| a.lo.cmp(&b.lo));
             Ok(ranges)
         })
     }
+}
+
+/// The key of a large value that cannot be read.
+fn damaged_value(env: &Env, key: &[u8], reference: &[u8]) -> Option<DamagedRange> {
+    let error = check_value(&env.runs.space, reference).err()?;
+    Some(DamagedRange { lo: key.to_vec(), hi: Some(after(key)), error })
 }
 
 /// The smallest key above `key`.

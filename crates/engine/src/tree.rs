@@ -317,20 +317,12 @@ impl TreeCore {
         self.flush_raw_bytes.store(next.max(1), Ordering::Relaxed);
     }
 
-    /// Takes what recovery found in the log, newest first. The newest is the active memtable if
-    /// it can be.
-    pub(crate) fn adopt(&self, env: &Env, mut slots: Vec<Arc<MemSlot>>) {
-        let active = match slots.first() {
-            Some(newest) if newest.attached.is_none() => slots.remove(0),
-            _ => MemSlot::new(&env.budget),
-        };
-        for slot in &slots {
-            slot.memtable.seal();
-            slot.count_in(&env.frozen_bytes);
-        }
+    /// Takes another active memtable. REQUIRES: nobody else uses the tree yet.
+    pub(crate) fn set_active(&self, active: Arc<MemSlot>) {
         let mut version = self.version.write();
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
-        self.replace(&mut version, Version { active, frozen: slots, trunk, hold });
+        let frozen = version.frozen.clone();
+        self.replace(&mut version, Version { active, frozen, trunk, hold });
     }
 
     /// Replaces the version, and with it the tree's share of the sums. Returns the old one.

@@ -80,7 +80,8 @@ impl Options {
     }
 
     /// Whether to open the database without changing a byte of it, also one on a medium that cannot be
-    /// written. Default false. Recovery happens in memory; several processes may read at once, and none that
+    /// written. Default false. Recovery happens in memory, what
+    /// is too much for it in a temporary file (`TMPDIR`); several processes may read at once, and none that
     /// writes beside them. Every call that would write is `Invalid`. Nothing is made, whatever
     /// [`create`](Self::create) says.
     #[must_use]

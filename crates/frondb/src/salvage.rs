@@ -10,7 +10,7 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::SharedDevice;
 pub use frondb_engine::DamagedRange;
-use frondb_engine::Engine;
+use frondb_engine::{Engine, EngineOptions};
 
 use crate::bulk::BulkOptions;
 use crate::cursor::CursorOptions;
@@ -80,7 +80,7 @@ impl Db {
     ///
     /// A tree keeps its options; its update function only if that is registered.
     ///
-    /// `options` are those of both databases; its log directory is that of `from`. `progress` is given the
+    /// `options` are those of both databases, which share the memory; its log directory is that of `from`. `progress` is given the
     /// tree, and what of it is done and to do, and stops the work by returning `false`.
     ///
     /// # Errors
@@ -108,8 +108,10 @@ impl Db {
         };
         Target::check(to, modes, from, options.log_dir.as_deref())?;
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
-        let source = Self::open_damaged(device, log, options.clone(), clock, &executor)?;
-        let new = options.clone().create_new(true).read_only(false).without_log_dir();
+        options.engine.check()?;
+        let half = halved(options);
+        let source = Self::open_damaged(device, log, half.clone(), clock, &executor)?;
+        let new = half.create_new(true).read_only(false).without_log_dir();
         // Before what is opened in it: it is removed after that is closed.
         let target = Target::make(to, modes)?;
         let saved = Self::open(target.path(), new)?;
@@ -138,6 +140,19 @@ impl Db {
         Ok(Damaged { db: Self::of(engine), damage })
     }
 }
+
+/// The options of each of two databases that share the memory, less what the process takes itself. With little of it
+/// they have no threads, which need more.
+fn halved(options: &Options) -> Options {
+    let memory = options.engine.memory_bytes;
+    let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
+    let each = each.max(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS);
+    let half = options.clone().memory_bytes(each);
+    if each < EngineOptions::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
+}
+
+/// What a process takes that no part charges, decision 0044.
+const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.
 #[doc(hidden)]
@@ -218,15 +233,28 @@ fn save_tree(
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
         // `None` while nothing was read; else the last key.
-        let mut last = None;
+        let mut last: Option<Vec<u8>> = None;
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
-        let read = loop {
-            let step = cursor
-                .next()
-                .and_then(|more| if more { cursor.value().map(Some) } else { Ok(None) });
+        let mut moved = cursor.next();
+        loop {
+            let step =
+                moved.and_then(|more| if more { cursor.value().map(Some) } else { Ok(None) });
             match step {
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+                Ok(None) => break,
+                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                Err(error) => {
+                    // A row that needs an update function which is missing or fails: those behind it may do without.
+                    if let Some(key) = cursor.inner.failed_key().map(<[u8]>::to_vec) {
+                        let next = after(key.clone());
+                        unreadable.push(DamagedRange::from(key, Some(next.clone()), error));
+                        moved = cursor.seek(&next);
+                        last = Some(next);
+                        continue;
+                    }
+                    let from = last.map_or(lo, after);
+                    unreadable.push(DamagedRange::from(from, hi, error));
+                    break;
+                }
                 Ok(Some(value)) => {
                     writer.put(&made, cursor.key(), value)?;
                     last = Some(cursor.key().to_vec());
@@ -236,12 +264,7 @@ fn save_tree(
                     }
                 }
             }
-        };
-        match read {
-            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-            // An update function that is missing, or damage of another kind.
-            Err(error) => unreadable.push(DamagedRange::from(last.map_or(lo, after), hi, error)),
-            Ok(()) => {}
+            moved = cursor.next();
         }
     }
     writer.finish()?;

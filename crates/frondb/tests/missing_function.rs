@@ -143,3 +143,28 @@ fn two_versions_of_a_function_serve_two_trees() {
         }
     }
 }
+
+/// A salvage lists the rows that need the function, and saves all others.
+#[test]
+fn a_salvage_leaves_out_only_what_needs_the_function() {
+    for flushed in [false, true] {
+        let (dir, to) = (TempDir::new("missing_function"), TempDir::new("salvaged"));
+        make(&dir, flushed);
+        let to = to.path().join("new");
+        let report = Db::salvage(dir.path(), &to, &real(), false, &mut |_, _, _| true).unwrap();
+        let log = report.trees.iter().find(|tree| tree.name == "log").unwrap();
+        let lost: Vec<_> =
+            log.lost.iter().map(|range| (&range.lo[..], range.hi.as_deref())).collect();
+        assert_eq!(lost, [(&b"m"[..], Some(&b"m\0"[..]))], "{:?}", log.lost);
+        let db = Db::open(&to, real()).unwrap();
+        let tree = db.open_tree("log").unwrap();
+        assert_eq!(tree.get(b"a").unwrap().unwrap(), b"old");
+        assert!(tree.get(b"z").unwrap().is_some(), "a row behind it");
+        assert_eq!(tree.get(b"m").unwrap(), None);
+        db.close().unwrap();
+    }
+}
+
+fn real() -> Options {
+    Options::new().memory_bytes(16 << 20)
+}

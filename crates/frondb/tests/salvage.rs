@@ -205,3 +205,35 @@ fn a_database_in_use_is_busy_and_not_damaged() {
     drop(db);
     assert_ne!(kind(salvage()).0, ErrorKind::Busy);
 }
+
+/// Whoever holds the log's directory is told of before anything is said of what is in it.
+#[test]
+fn the_lock_of_the_log_comes_before_its_damage() {
+    let (temp, to) = (TempDir::new("salvage-lock"), TempDir::new("salvage-lock-to"));
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0);
+    Db::open(temp.path(), options.clone()).unwrap().close().unwrap();
+    let wal = temp.path().join("wal");
+    // As of another database, which is an error of its own.
+    let mut owner = std::fs::read(wal.join("LOG")).unwrap();
+    let other = TempDir::new("salvage-lock-other");
+    Db::open(other.path(), options.clone()).unwrap().close().unwrap();
+    owner.copy_from_slice(&std::fs::read(other.path().join("wal/LOG")).unwrap());
+    std::fs::write(wal.join("LOG"), owner).unwrap();
+    let salvage = || Db::salvage(temp.path(), to.path(), &options, true, &mut |_, _, _| true);
+    assert_eq!(salvage().unwrap_err().kind(), ErrorKind::Invalid);
+    let lock = PosixDevice::open(&wal).unwrap().lock("LOG.lock").unwrap();
+    assert_eq!(salvage().unwrap_err().kind(), ErrorKind::Busy);
+    drop(lock);
+}
+
+/// Without its log's directory a database says where that was looked for, and what else can be done.
+#[test]
+fn a_log_directory_that_is_missing_is_named() {
+    let temp = TempDir::new("salvage-no-wal");
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0);
+    Db::open(temp.path(), options.clone()).unwrap().close().unwrap();
+    std::fs::remove_dir_all(temp.path().join("wal")).unwrap();
+    let error = Db::open(temp.path(), options).unwrap_err().to_string();
+    let wal = temp.path().join("wal").display().to_string();
+    assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
+}

@@ -86,6 +86,8 @@ pub struct VisibleMerge {
     /// Operands gathered for the current key.
     operands: Vec<Vec<u8>>,
     ended: bool,
+    /// The updates of `key` could not be applied.
+    unresolved: bool,
     stats: VisibleStats,
 }
 
@@ -113,6 +115,7 @@ impl VisibleMerge {
             value: Vec::new(),
             operands: Vec::new(),
             ended: false,
+            unresolved: false,
             stats: VisibleStats::default(),
         }
     }
@@ -203,6 +206,12 @@ impl VisibleMerge {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         if self.copied { &self.value } else { self.merger.value() }
+    }
+
+    /// Of a merge that failed because the updates of a key could not be applied: the key.
+    #[must_use]
+    pub fn unresolved_key(&self) -> Option<&[u8]> {
+        self.unresolved.then_some(&*self.key)
     }
 
     /// Where a merge goes on that failed for a source that could not go on: the last key it read, and
@@ -332,7 +341,8 @@ impl VisibleMerge {
         };
         let operands = self.operands.iter().map(Vec::as_slice);
         let (update, values) = (self.options.update.as_deref(), self.options.values.as_deref());
-        let found = resolve(update, values, &self.key, under, operands)?;
+        let found = resolve(update, values, &self.key, under, operands);
+        let found = found.inspect_err(|_| self.unresolved = true)?;
         self.copied = true;
         (self.kind, self.value) = match found {
             Some(Found::Value(value)) => (MessageKind::Put, value),

@@ -33,6 +33,6 @@ pub mod fuzz;
 pub use log::{Appended, Wal};
 pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};
-pub use replay::{Record, Replay, TornTail};
+pub use replay::{Record, Replay, Reread, TornTail};
 pub use salvage::salvage;
 pub use stats::WalStats;

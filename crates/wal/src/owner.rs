@@ -72,6 +72,14 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
+/// The lock of a log's directory alone, for a log that may be damaged: [`settle`] follows once it is not.
+///
+/// # Errors
+/// `Busy`; `Io`.
+pub fn lock(device: &SharedDevice) -> Result<DeviceLock> {
+    device.lock(LOCK_FILE)
+}
+
 /// Ends what [`claim`] began, once the database is there. REQUIRES: the directory's lock.
 ///
 /// # Errors
@@ -181,10 +189,13 @@ fn segment_number(name: &str) -> Option<u64> {
     }
 }
 
+/// What to do without a log.
+const LOST: &str = "if the log is lost, a salvage saves what the data files have";
+
 fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
     Error::invalid(format!(
         "the log of this database ({db_id:032x}) is not in {}: {found}. Open the database with the \
-         log directory it was made with",
+         log directory it was made with; {LOST}",
         device.describe()
     ))
 }
@@ -194,7 +205,7 @@ fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
 pub fn missing(dir: &str) -> Error {
     Error::invalid(format!(
         "the log of this database is not in {dir}, which does not exist. Open the database with the \
-         log directory it was made with"
+         log directory it was made with; {LOST}"
     ))
 }
 

@@ -112,6 +112,31 @@ impl Found {
     }
 }
 
+/// The records of a log once more, for who must know how it ends before taking the first.
+///
+/// Segments may be recycled meanwhile as far as they have been read.
+#[derive(Debug)]
+pub struct Reread {
+    log: Replay,
+    /// The Lsn behind the record that was read last.
+    at: Lsn,
+}
+
+impl Reread {
+    /// The next record that begins below `end`; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Replay::next_record`].
+    pub fn next_record(&mut self, end: Lsn) -> Result<Option<Record<'_>>> {
+        if self.at >= end {
+            return Ok(None);
+        }
+        let Some(record) = self.log.next_record()? else { return Ok(None) };
+        self.at = record.end;
+        Ok(Some(record))
+    }
+}
+
 #[derive(Debug)]
 struct Source(SharedFile);
 
@@ -166,6 +191,27 @@ impl Replay {
             records: 0,
             bytes: 0,
         })
+    }
+
+    /// A second reader of the same records, from the first one on.
+    #[must_use]
+    pub fn again(&self) -> Reread {
+        let log = Self {
+            directory: self.directory.clone(),
+            options: self.options.clone(),
+            clock: SharedClock::clone(&self.clock),
+            segments: self.segments.clone(),
+            obsolete: Vec::new(),
+            spares: Vec::new(),
+            at: 0,
+            scanner: None,
+            stop: None,
+            proven: Lsn(0),
+            records: 0,
+            bytes: 0,
+            ..*self
+        };
+        Reread { log, at: self.start }
     }
 
     /// The next record at or above the Lsn the log was opened with; `None` at the end.

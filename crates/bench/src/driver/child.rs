@@ -115,6 +115,21 @@ pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Mea
     })
 }
 
+/// Has `spec` carried out by a process of its own, in the group of this one.
+pub(crate) fn run_child(spec: &Spec) -> Result<Measurement> {
+    let output = command(&Order { spec: spec.clone(), cgroup: None })?
+        .stderr(Stdio::inherit())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::io("start a child process"))?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    match answer.lines().last().map(serde_json::from_str::<Answer>) {
+        Some(Ok(Answer::Measured(measurement))) if output.status.success() => Ok(*measurement),
+        Some(Ok(Answer::Failed(error))) => Err(Error::Wrong(error)),
+        _ => Err(Error::Child(death(output.status, 0))),
+    }
+}
+
 /// Why a child ended without an answer.
 fn death(status: ExitStatus, killed: u64) -> String {
     match status.signal() {

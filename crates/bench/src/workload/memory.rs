@@ -7,6 +7,7 @@
 //!  small options    load, points, scans
 //!  filters          rows so small that filters and block indexes are larger than what may be cached, read
 //!                   by many threads at once
+//!  a long log       see `reopen.rs`
 //! ```
 //!
 //! The process counts with everything: program text that is paged in, stacks, the heap of this workload
@@ -19,7 +20,7 @@ use frondb::{Batch, Cursor, Db, Durability, Options, Snapshot, Tree, TreeOptions
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::Spec;
+use super::{Spec, reopen};
 use crate::driver::Progress;
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};
@@ -28,12 +29,12 @@ use crate::report::{Figure, Measurement};
 
 /// Resident memory above the empty process, less what connections are allowed, may be this many times the
 /// option.
-const FLOOR: f64 = 1.15;
+pub(super) const FLOOR: f64 = 1.15;
 
 /// What a connection is allowed: a stack that was used, and a heap of its own.
 const CONNECTION_BYTES: u64 = 32 << 10;
 
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// Rows if their number is not given; a case has a multiple of it.
 pub(crate) const ROWS: u64 = 3_000_000;
@@ -83,7 +84,7 @@ const CASES: [Case; 8] = [
 
 /// The names of the cases, in their order.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    CASES.iter().map(|case| case.name)
+    CASES.iter().map(|case| case.name).chain(reopen::names())
 }
 
 /// Point reads of each reader.
@@ -93,6 +94,9 @@ const SCANS: (u64, u64) = (300, 1000);
 const BATCH_ROWS: u64 = 1000;
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
+    if let Some(measured) = reopen::run(spec, progress) {
+        return measured;
+    }
     let unknown = || Error::Usage(format!("memory has no case {:?}", spec.variant.name));
     let case = CASES.iter().find(|case| case.name == spec.variant.name).ok_or_else(unknown)?;
     let doing = || format!("create {}", spec.dir.display());
@@ -109,11 +113,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     move_on(held)?;
     read(&tree, case, rows, spec.seed, progress)?;
     let stats = db.stats();
-    let parts = db.memory_parts().into_iter().filter(|(_, _, peak)| *peak > 0);
-    let parts: Vec<String> =
-        parts.map(|(name, _, peak)| format!("{name} {:.1}", peak as f64 / MIB)).collect();
-    let account =
-        if spec.stats { format!("peaks, MiB: {}", parts.join(", ")) } else { String::new() };
+    let account = if spec.stats { account(&db) } else { String::new() };
     db.close().map_err(Error::engine)?;
     let peak = process::resident_peak_bytes()?.saturating_sub(empty);
     let mib = |bytes: u64| bytes as f64 / MIB;
@@ -140,6 +140,14 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
+/// The most that each part had.
+pub(super) fn account(db: &Db) -> String {
+    let parts = db.memory_parts().into_iter().filter(|(_, _, peak)| *peak > 0);
+    let parts: Vec<String> =
+        parts.map(|(name, _, peak)| format!("{name} {:.1}", peak as f64 / MIB)).collect();
+    format!("peaks, MiB: {}", parts.join(", "))
+}
+
 /// What was held during the load.
 #[derive(Default)]
 struct Holding {
@@ -148,7 +156,7 @@ struct Holding {
 }
 
 /// Rows come in random order, so that every memtable and every leaf gets some.
-fn key(row: u64, seed: u64) -> [u8; 16] {
+pub(super) fn key(row: u64, seed: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&mix(row ^ seed).to_be_bytes());
     key[8..].copy_from_slice(&row.to_be_bytes());

@@ -28,6 +28,7 @@ mod merge;
 mod mixed;
 mod overwrite;
 mod reads;
+mod reopen;
 mod settle;
 mod spec;
 mod threads;

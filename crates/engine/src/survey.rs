@@ -1,0 +1,361 @@
+//! The first reading of the log: what must be known before the first message is taken up.
+//!
+//! Which extents the log's large values have, since all else is free to whoever flushes; which pending parts it
+//! commits, which transactions stay prepared; the largest numbers. It checks what can be checked, so that
+//! the second reading ([`crate::replay`]) meets nothing new.
+//!
+//! What is flushed already is left out, runs as messages: the edit that made them part of the trunk ended
+//! `pending` and says how far its tree is flushed. A pending part that the log commits twice or not at all
+//! cannot be; one that is missing and should be there is damage.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Lsn, MessageKind, Result, SeqNo, TreeId};
+use frondb_run::Run;
+use frondb_run::format::ValueRef;
+use frondb_space::Extent;
+
+use crate::attach::Attachment;
+use crate::env::Env;
+use crate::format::{
+    Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
+};
+use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
+use crate::recovery::{Damage, ManifestState, damaged, tolerate};
+use crate::tree::TreeCore;
+
+/// What the log has for one tree.
+#[derive(Default)]
+struct Found {
+    /// Extents of the large values that its messages refer to; one that is logged again is there twice.
+    values: Vec<Extent>,
+    /// Parts that records commit, and the SeqNo behind them: later messages have larger ones.
+    parts: Vec<Arc<PendingPart>>,
+    parts_end: SeqNo,
+}
+
+/// A prepared transaction that no record decides.
+struct Undecided {
+    xid: Box<[u8]>,
+    logged: Lsn,
+    in_manifest: bool,
+    /// Parts on disk, as the record has them; those that the manifest has are in there.
+    parts: Vec<(TreeId, u64)>,
+    sections: Vec<(TreeId, u64, Vec<u8>)>,
+}
+
+/// Takes the records of the log.
+pub(crate) struct Survey<'a> {
+    state: &'a mut ManifestState,
+    trees: BTreeMap<TreeId, Found>,
+    prepared: BTreeMap<u64, Undecided>,
+    /// Parts that records have committed.
+    taken: BTreeSet<(u64, u32)>,
+    at: (Lsn, Lsn),
+    last_seq: SeqNo,
+    last_txn: u64,
+}
+
+/// What the log has.
+pub(crate) struct Surveyed {
+    trees: BTreeMap<TreeId, Found>,
+    prepared: BTreeMap<u64, Undecided>,
+    /// Parts of transactions that are prepared.
+    parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
+    /// The largest SeqNo.
+    pub(crate) last_seq: SeqNo,
+    /// The largest transaction id.
+    pub(crate) last_txn: u64,
+}
+
+impl<'a> Survey<'a> {
+    pub(crate) fn new(state: &'a mut ManifestState) -> Self {
+        let prepared = state.pending.prepared.iter().map(|(txn, prepared)| {
+            let (xid, logged) = (prepared.xid.clone(), prepared.logged);
+            let (parts, sections) = (Vec::new(), Vec::new());
+            (*txn, Undecided { xid, logged, in_manifest: true, parts, sections })
+        });
+        Self {
+            prepared: prepared.collect(),
+            state,
+            trees: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            at: (Lsn(0), Lsn(0)),
+            last_seq: SeqNo::MIN,
+            last_txn: 0,
+        }
+    }
+
+    /// Takes the record at `[start, end)`.
+    ///
+    /// # Errors
+    /// `Corruption` if it contradicts itself or the manifest.
+    pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
+        self.at = (start, end);
+        let last = decode_record(payload, self).map_err(|error| of_record(error, start))?;
+        self.last_seq = self.last_seq.max(last);
+        Ok(())
+    }
+
+    /// What there is at the end of the log. What is pending and was neither committed nor prepared is no
+    /// longer.
+    pub(crate) fn finish(mut self, damage: &mut Option<&mut Damage>) -> Result<Surveyed> {
+        let mut parts = BTreeMap::new();
+        for (txn, undecided) in &self.prepared {
+            let found = self.state.pending.parts_of(*txn);
+            let found: Vec<Arc<PendingPart>> = if undecided.in_manifest {
+                found.cloned().collect()
+            } else {
+                // An earlier try may have had more, and the edit that gave them up may be lost.
+                found
+                    .take_while(|part| (part.part as usize) < undecided.parts.len())
+                    .cloned()
+                    .collect()
+            };
+            if !undecided.in_manifest {
+                tolerate(damage, check_parts(*txn, &undecided.parts, &found))?;
+            }
+            self.taken.extend(found.iter().map(|part| (part.txn, part.part)));
+            parts.insert(*txn, found);
+        }
+        let taken = &self.taken;
+        self.state.pending.parts.retain(|key, _| taken.contains(key));
+        for tree in self.state.pending.take_unmade() {
+            self.state.trees.remove(&tree);
+        }
+        Ok(Surveyed {
+            trees: self.trees,
+            prepared: self.prepared,
+            parts,
+            last_seq: self.last_seq,
+            last_txn: self.last_txn,
+        })
+    }
+
+    /// A part takes the SeqNos behind `base`.
+    fn take_part(&mut self, part: Arc<PendingPart>, base: SeqNo) {
+        let Some(state) = self.state.trees.get(&part.tree) else { return };
+        if base.get() + part.numbers <= state.flushed.get() {
+            return;
+        }
+        self.taken.insert((part.txn, part.part));
+        let found = self.trees.entry(part.tree).or_default();
+        found.parts_end = found.parts_end.max(SeqNo(base.get() + part.numbers));
+        found.parts.push(part);
+    }
+
+    /// The parts of a record, as far as they are not flushed.
+    fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
+        let mut behind = first.get();
+        for ((tree, numbers), place) in parts.iter().zip(0..) {
+            let base = SeqNo(behind.saturating_sub(1));
+            behind = behind.saturating_add(*numbers);
+            let part = self.state.pending.parts.get(&(txn, place)).cloned();
+            let flushed = self.state.trees.get(tree).map(|state| state.flushed.get());
+            match part {
+                Some(part) if part.tree == *tree && part.numbers == *numbers => {
+                    self.take_part(part, base);
+                }
+                // Nothing is left of a tree that was dropped.
+                None if flushed.is_none_or(|flushed| flushed >= behind - 1) => {}
+                _ => {
+                    let what = format!("transaction {txn}: part {place} is not pending");
+                    return Err(contradiction(self.at.0, &what));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a record that cannot be taken is told as.
+pub(crate) fn of_record(error: RecordError, at: Lsn) -> Error {
+    match error {
+        RecordError::Visitor(error) => error,
+        RecordError::Malformed => {
+            contradiction(at, "the record passes its checksum but cannot be decoded")
+        }
+    }
+}
+
+fn contradiction(at: Lsn, what: &str) -> Error {
+    Error::corruption("wal", at.get(), "wal record", what)
+}
+
+/// The manifest has the parts that a prepare names.
+fn check_parts(txn: u64, named: &[(TreeId, u64)], found: &[Arc<PendingPart>]) -> Result<()> {
+    let found = found.iter().map(|part| (part.tree, part.numbers));
+    if found.eq(named.iter().copied()) {
+        return Ok(());
+    }
+    Err(damaged(format!("transaction {txn} is prepared and its parts are not those pending")))
+}
+
+impl RecordVisitor for Survey<'_> {
+    fn relog(&mut self, _: TreeId) -> Result<()> {
+        Ok(())
+    }
+
+    fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
+        // Dropped trees' messages, and those that are in runs already, are left out.
+        let Some(state) = self.state.trees.get(&tree) else { return Ok(()) };
+        if seq <= state.flushed {
+            return Ok(());
+        }
+        let found = self.trees.entry(tree).or_default();
+        if seq <= found.parts_end {
+            return Err(contradiction(self.at.0, "a message is older than runs before it"));
+        }
+        if let Op::Point { kind: MessageKind::PutRef, value, .. } = op {
+            let reference = ValueRef::decode(value)
+                .map_err(|_| contradiction(self.at.1, "a bad value reference"))?;
+            found.values.extend(reference.extents);
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
+        self.last_txn = self.last_txn.max(txn);
+        self.take_parts(txn, first, parts)
+    }
+
+    fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> Result<()> {
+        let txn = prepare.txn;
+        self.last_txn = self.last_txn.max(txn);
+        let pending = &self.state.pending;
+        if pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn) {
+            // The manifest knows better.
+            return Ok(());
+        }
+        let sections = prepare.sections.iter();
+        let sections = sections.map(|(tree, count, bytes)| (*tree, *count, bytes.to_vec()));
+        let undecided = Undecided {
+            xid: prepare.xid.into(),
+            logged: self.at.0,
+            in_manifest: false,
+            parts: prepare.parts.clone(),
+            sections: sections.collect(),
+        };
+        self.prepared.insert(txn, undecided);
+        Ok(())
+    }
+
+    fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> Result<()> {
+        self.last_txn = self.last_txn.max(txn);
+        // Where neither has it, all of it is flushed or logged again.
+        let Some(undecided) = self.prepared.remove(&txn) else { return Ok(()) };
+        let end = self.at.1;
+        if undecided.in_manifest {
+            let parts: Vec<Arc<PendingPart>> = self.state.pending.parts_of(txn).cloned().collect();
+            for part in parts {
+                let base = SeqNo((first.get() + part.offset).saturating_sub(1));
+                self.take_part(part, base);
+            }
+            return Ok(());
+        }
+        // Its messages are in the record of the prepare.
+        self.at = (undecided.logged, end);
+        self.take_parts(txn, first, &undecided.parts)?;
+        let in_parts: u64 = undecided.parts.iter().map(|part| part.1).sum();
+        let mut seq = SeqNo(first.get() + in_parts);
+        for (tree, _, bytes) in &undecided.sections {
+            let mut input = frondb_core::codec::Reader::new(bytes);
+            while !input.is_empty() {
+                let op = decode_op(&mut input);
+                let op = op.map_err(|_| contradiction(self.at.0, "prepared messages"))?;
+                self.op(*tree, seq, op)?;
+                seq = seq.next();
+            }
+        }
+        Ok(())
+    }
+
+    fn roll_back_prepared(&mut self, txn: u64) -> Result<()> {
+        self.last_txn = self.last_txn.max(txn);
+        self.prepared.remove(&txn);
+        Ok(())
+    }
+}
+
+impl Surveyed {
+    /// The transactions that no record decides.
+    pub(crate) fn undecided(&self) -> BTreeSet<u64> {
+        self.prepared.keys().copied().collect()
+    }
+
+    /// Extents that must not be given to anybody else.
+    pub(crate) fn extents(&self) -> Vec<Extent> {
+        let mut extents = Vec::new();
+        let mut take = |part: &PendingPart| {
+            extents.extend(part.runs.iter().flat_map(|run| run.extents.iter().copied()));
+            extents.extend(part.values.iter().flatten().copied());
+        };
+        for part in self.parts.values().flatten() {
+            take(part);
+        }
+        for part in self.trees.values().flat_map(|found| &found.parts) {
+            take(part);
+        }
+        extents.extend(self.trees.values().flat_map(|found| found.values.iter().copied()));
+        for (_, _, bytes) in self.prepared.values().flat_map(|txn| &txn.sections) {
+            // What cannot be decoded is told by who takes it up.
+            extents.extend(values_of(bytes).unwrap_or_default().into_iter().flatten());
+        }
+        extents.sort_unstable();
+        extents.dedup();
+        extents
+    }
+
+    /// Takes up the prepared transactions. REQUIRES: the trees are open.
+    pub(crate) fn restore_prepared(
+        self,
+        env: &Env,
+        damage: &mut Option<&mut Damage>,
+    ) -> Result<()> {
+        for (txn, undecided) in self.prepared {
+            let parts = self.parts.get(&txn).map_or(&[][..], Vec::as_slice);
+            tolerate(damage, restore_one(env, txn, undecided, parts))?;
+        }
+        Ok(())
+    }
+}
+
+fn restore_one(
+    env: &Env,
+    txn: u64,
+    undecided: Undecided,
+    parts: &[Arc<PendingPart>],
+) -> Result<()> {
+    let tree = |id: TreeId| {
+        let found = env.trees.read().get(&id).cloned();
+        found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
+    };
+    let mut writes = PreparedWrites::default();
+    for part in parts {
+        writes.attachments.push(attachment(env, &tree(part.tree)?, part));
+    }
+    for (id, count, bytes) in undecided.sections {
+        let values = values_of(&bytes)?;
+        writes.values.extend(values.into_iter().map(|extents| (id, extents)));
+        writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
+    }
+    let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
+    let prepared = PreparedTxn::new(&env.budget, txn, logged, in_manifest, writes);
+    env.prepared.restore(undecided.xid, prepared);
+    Ok(())
+}
+
+pub(crate) fn attachment(env: &Env, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {
+    let prefix = tree.options.trunk.filter_prefix();
+    let runs = part.runs.iter();
+    let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&env.runs)));
+    Attachment {
+        tree: Arc::clone(tree),
+        runs: runs.collect(),
+        range_deletes: part.range_deletes.clone(),
+        values: part.values.clone(),
+        numbers: part.numbers,
+        are_base: part.are_base,
+    }
+}
