@@ -103,6 +103,22 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
   for (const Slot &slot : record.form.layout)
     if (covered.count(slot.field)) index->covered.push_back(slot.field);
   if (record.form.layout.empty()) index->covered.assign(covered.begin(), covered.end());
+  if (table->part_info) describe_generated(table, key, index);
+}
+
+void Share::describe_generated(const TABLE *table, const KEY *key, Index *index) {
+  index->fills_generated = false;
+  index->computed.clear();
+  std::set<uint> held(index->codec.decodable().begin(), index->codec.decodable().end());
+  // A row has no generated fields that are not stored.
+  if (!index->is_clustering) held.insert(index->covered.begin(), index->covered.end());
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key->key_part[i];
+    uint number = part.fieldnr - 1;
+    if (table->field[number]->stored_in_db()) continue;
+    if (held.count(number)) index->fills_generated = true;
+    else index->computed.push_back({number, part.length});
+  }
 }
 
 int Share::next_hidden(uint64_t *number) {

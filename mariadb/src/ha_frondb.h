@@ -55,6 +55,15 @@ struct Index {
   /** An entry is enough for whoever reads by the index alone. Not where partitions are merged in its order: the
       server compares all parts of the key. */
   bool is_enough = true;
+  /** Of a table whose partitions are merged in its order: an entry has generated fields of the key that no row
+      has, which the server does not compute in the records that it merges. */
+  bool fills_generated = false;
+  /** Of such a table: a generated field of the key that no entry has whole, and the bytes that the key has of it. */
+  struct Computed {
+    uint field;
+    uint length;
+  };
+  std::vector<Computed> computed;
 };
 
 /** What all handlers of a table share. Made at the first open; only the counters change. */
@@ -87,6 +96,7 @@ class Share : public Handler_share {
 
   /** Fills in what the definition says of an index. */
   void describe(const TABLE *table, const KEY *key, Index *index) const;
+  static void describe_generated(const TABLE *table, const KEY *key, Index *index);
 
   /** Indexes that an ALTER is building, which writers must tell what they write; null if none are. */
   std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
@@ -271,6 +281,8 @@ class ha_frondb final : public handler {
   /** Finds out which fields the statement wants of what is read from a tree; cheap if it is known. */
   void want_fields(uint tree);
   void plan_fields(bool is_all);
+  const KEY *key_of(uint tree) const;
+  void want_key(const KEY *key);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi);
   int seek(uint tree, std::string_view lo, const std::string *hi);
   int step(bool forward, uchar *record);
@@ -286,6 +298,7 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   bool decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record);
   int check_entry();
+  void compute_fields(uchar *record);
   /** Somebody may ask for the key of the row shown: a position that no field has, or what is unlocked. */
   bool needs_key() const { return share_->has_hidden_key || row_lock_ != FRONDB_LOCK_NONE; }
   bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
@@ -392,6 +405,8 @@ class ha_frondb final : public handler {
   fron::Buffer buffer_;
   /** Another one: blobs of the row that is written may point into the first. */
   fron::Buffer outdated_;
+  /** What computed fields of the row shown last point to. */
+  std::vector<std::string> computed_;
   std::vector<uchar> other_record_;
   DsMrr_impl mrr_;
   /** Bytes of a row before it is compressed. */

@@ -55,6 +55,8 @@ void ha_frondb::plan_fields(bool is_all) {
   wanted_ = {};
   // It sums up all that is stored, and does not ask for generated columns that are.
   is_all = is_all || thd_sql_command(ha_thd()) == SQLCOM_CHECKSUM;
+  // What they are computed from nobody asks for.
+  is_all = is_all || !share_->indexes[wanted_tree_].computed.empty();
   const KEY *primary = share_->has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
   if (!is_all) {
     for (uint i = 0; i < table->s->fields; i++) {
@@ -64,19 +66,32 @@ void ha_frondb::plan_fields(bool is_all) {
       wanted_.others.push_back(bytes);
     }
     // A filter knows rows by their positions.
-    for (uint i = 0; primary && pushed_rowid_filter && i < primary->user_defined_key_parts; i++)
-      wanted_.fields[primary->key_part[i].fieldnr - 1] = true;
+    if (primary && pushed_rowid_filter) want_key(primary);
+    if (table->part_info) {
+      // Partitions are merged by these, also by reads backwards that did not say so.
+      if (primary) want_key(primary);
+      if (wanted_tree_ != 0) want_key(key_of(wanted_tree_));
+    }
   }
   key_targets_.clear();
   primary_targets_.clear();
   wants_covered_ = false;
   if (wanted_tree_ == 0) return;
   const Index &index = share_->indexes[wanted_tree_];
-  uint number = table->s->keys;
-  while (number-- > 0 && tree_of(number) != wanted_tree_) {}
-  key_targets_ = index.codec.targets(table, &table->key_info[number], wanted_);
+  key_targets_ = index.codec.targets(table, key_of(wanted_tree_), wanted_);
   if (primary) primary_targets_ = share_->indexes[0].codec.targets(table, primary, wanted_);
   for (uint field : index.covered) wants_covered_ = wants_covered_ || wanted_.has(field);
+}
+
+/** The key of a tree other than the primary one. */
+const KEY *ha_frondb::key_of(uint tree) const {
+  uint number = table->s->keys;
+  while (number-- > 0 && tree_of(number) != tree) {}
+  return &table->key_info[number];
+}
+
+void ha_frondb::want_key(const KEY *key) {
+  for (uint i = 0; i < key->user_defined_key_parts; i++) wanted_.fields[key->key_part[i].fieldnr - 1] = true;
 }
 
 int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {
@@ -252,12 +267,12 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   if (needs_key() || !is_enough) current_.assign(view(primary));
   // Who reads by an index alone computes no generated fields, so they come from the entry also where
   // the row is read.
-  if (key_read_ || checks || is_enough)
+  if (key_read_ || checks || is_enough || index.fills_generated)
     if (!decode_entry(key, primary, covered, record)) return damaged();
   if (checks)
     if (int error = check_entry()) return error;
-  if (is_enough) return 0;
-  int error = read_row(record);
+  int error = is_enough ? 0 : read_row(record);
+  if (!error && !index.computed.empty()) compute_fields(record);
   // An entry whose row is gone is no row, and no end of what is read.
   return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
@@ -292,6 +307,29 @@ int ha_frondb::check_entry() {
     case CHECK_OUT_OF_RANGE: return HA_ERR_END_OF_FILE;
     default: return HA_ERR_ABORTED_BY_USER;
   }
+}
+
+/** The fields of the index that are in no entry and no row, in the record of a row that is whole but for such. The
+    server computes them in its own record only, and not for who reads by an index alone: where it merges partitions
+    it would compare those of some other row. */
+void ha_frondb::compute_fields(uchar *record) {
+  const std::vector<Index::Computed> &computed = share_->indexes[cursor_tree_].computed;
+  computed_.resize(computed.size());
+  // An expression may be of any fields.
+  my_ptrdiff_t offset = record - table->record[0];
+  for (Field **field = table->field; *field; field++) (*field)->move_field_offset(offset);
+  for (size_t i = 0; i < computed.size(); i++) {
+    Field *field = table->field[computed[i].field];
+    // What it warns of it has warned of when the row was written.
+    table->update_virtual_field(field, true);
+    if (!(field->flags & BLOB_FLAG) || field->is_real_null()) continue;
+    // The field keeps the bytes for its own next one, and other partitions use it too.
+    auto blob = static_cast<Field_blob *>(field);
+    size_t length = std::min<size_t>(blob->get_length(), computed[i].length);
+    computed_[i].assign(reinterpret_cast<const char *>(blob->get_ptr()), length);
+    blob->set_ptr(uint32(length), reinterpret_cast<uchar *>(computed_[i].data()));
+  }
+  for (Field **field = table->field; *field; field++) (*field)->move_field_offset(-offset);
 }
 
 /** The row whose primary key is `current_`. */
