@@ -119,8 +119,8 @@ int signal_ddl_recovery_done(handlerton *) {
   if (Error error = undefined_tables(&names))
     sql_print_warning("FronDB: looking for tables without a definition: %s", error.message());
   for (const std::string &name : names)
-    sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back", name.c_str(),
-                      name.c_str());
+    sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back",
+                      sql_name(name).c_str(), name.c_str());
   look_for_lost_tables();
   return 0;
 }

@@ -24,6 +24,7 @@
 #include "frondb_dictionary.h"
 #include "frondb_error.h"
 #include "frondb_hton.h"
+#include "frondb_tables.h"
 
 namespace fron {
 namespace {
@@ -110,6 +111,12 @@ bool partitions_name_us(const uchar *bytes, size_t read) {
   return false;
 }
 
+std::string quoted(const std::string &name) {
+  std::string text = "`";
+  for (char letter : name) text.append(letter == '`' ? 2 : 1, letter);
+  return text + "`";
+}
+
 /** Names of tables, "db/table", as they are in files. */
 using Names = std::set<std::string>;
 
@@ -194,7 +201,7 @@ class Search {
         names += " and " + std::to_string(lost.size() - named) + " more";
         break;
       }
-      names += (named++ ? ", " : "") + name;
+      names += (named++ ? ", " : "") + sql_name(name);
     }
     sql_print_warning("FronDB: tables with a definition and no rows: %s; %s: %s", names.c_str(), WHY, WHAT_TO_DO);
   }
@@ -220,6 +227,12 @@ bool is_definition_of_ours(const char *path) {
   return (type == DB_TYPE_UNKNOWN || type >= DB_TYPE_FIRST_DYNAMIC) && names_us(file, bytes);
 }
 
+std::string sql_name(const std::string &key) {
+  IndexName name(key, "");
+  std::string text = quoted(name.database) + "." + quoted(name.table);
+  return name.partition.empty() ? text : text + " partition " + quoted(name.partition);
+}
+
 void look_for_lost_tables() { search.begin(); }
 void stop_looking_for_lost_tables() { search.stop(); }
 
@@ -227,7 +240,7 @@ void explain_lost_table(const std::string &name) {
   THD *thd = _current_thd();
   if (!thd) return;
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NO_SUCH_TABLE_IN_ENGINE,
-                      "FronDB has no rows of %s; %s: %s", name.c_str(), WHY, WHAT_TO_DO);
+                      "FronDB has no rows of %s; %s: %s", sql_name(name).c_str(), WHY, WHAT_TO_DO);
 }
 
 }  // namespace fron

@@ -23,6 +23,9 @@ void look_for_lost_tables();
 /** Ends the search if it is under way. Before the dictionary is closed. */
 void stop_looking_for_lost_tables();
 
+/** A table's key in the dictionary as statements name the table. */
+std::string sql_name(const std::string &key);
+
 /** Tells the user of a statement why a table has no rows, and what to do, as a warning beside the server's error. */
 void explain_lost_table(const std::string &name);
 

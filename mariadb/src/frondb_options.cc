@@ -7,6 +7,7 @@
 #include <mysql/plugin.h>
 #include <sql_class.h>
 
+#include <string>
 #include <utility>
 
 #include "frondb_txn.h"
@@ -52,6 +53,9 @@ ha_create_table_option table_option_list[] = {
     HA_TOPTION_SYSVAR("BLOCK_SIZE", block_size, default_block_size),
     HA_TOPTION_SYSVAR("FANOUT", fanout, default_fanout),
     HA_TOPTION_ENUM("ENCRYPTED", encrypted, "DEFAULT,YES,NO", 0),
+    HA_TOPTION_NUMBER("ENCRYPTION_KEY_ID", encryption_key_id, 0, 0, UINT_MAX32, 1),
+    HA_TOPTION_BOOL("PAGE_COMPRESSED", page_compressed, 0),
+    HA_TOPTION_NUMBER("PAGE_COMPRESSION_LEVEL", page_compression_level, 0, 0, 9, 1),
     HA_TOPTION_END};
 
 ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clustering, 0), HA_IOPTION_END};
@@ -80,16 +84,33 @@ bool asks_for_encryption(const TABLE_SHARE *share) {
   return share->option_struct && share->option_struct->encrypted == YES;
 }
 
-void warn_of_row_format(MYSQL_THD thd, const HA_CREATE_INFO *info) {
-  // A row format that a definition keeps from before was warned of when it was given, or its engine was another.
-  bool is_asked_for = info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_ENGINE);
-  if (info->row_type != ROW_TYPE_COMPRESSED || !is_asked_for) return;
+void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
+  static const ha_table_option_struct none = {};
+  const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
+  // What a definition keeps from before was warned of when it was given.
+  const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
+  std::string ignored;
+  auto ignore = [&](bool is_asked_for, const char *option) {
+    if (is_asked_for) ignored += (ignored.empty() ? "" : ", ") + std::string(option);
+  };
+  bool is_format_asked_for = info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_ENGINE);
+  ignore(info->row_type == ROW_TYPE_COMPRESSED && is_format_asked_for, "ROW_FORMAT=COMPRESSED");
+  ignore(now->page_compressed && !old->page_compressed, "PAGE_COMPRESSED");
+  ignore(now->page_compression_level && now->page_compression_level != old->page_compression_level,
+         "PAGE_COMPRESSION_LEVEL");
+  bool has_key = now->encryption_key_id && now->encryption_key_id != old->encryption_key_id;
+  if (ignored.empty() && !has_key) return;
   Connection *connection = Connection::of(thd);
   // Each partition is a table.
   if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
-  push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
-               "FronDB ignores ROW_FORMAT=COMPRESSED: COMPRESSION='...' says how a table is compressed, and "
-               "frondb_default_compression where that is not given");
+  if (!ignored.empty())
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
+                        "FronDB ignores %s: COMPRESSION='...' says how a table is compressed, and "
+                        "frondb_default_compression where that is not given",
+                        ignored.c_str());
+  if (has_key)
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
+                 "FronDB ignores ENCRYPTION_KEY_ID: it encrypts no table");
 }
 
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {

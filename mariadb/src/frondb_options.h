@@ -7,6 +7,7 @@
      BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
      FANOUT=n            children of an inner node               frondb_default_fanout
      ENCRYPTED=NO        for definitions of other engines; YES is refused
+     ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    of InnoDB: do nothing, and a warning says so
      CLUSTERING=YES      of an index: its entries hold the row */
 
 #ifndef FRONDB_OPTIONS_H
@@ -23,6 +24,9 @@ struct ha_table_option_struct {
   ulonglong block_size;
   ulonglong fanout;
   uint encrypted;
+  ulonglong encryption_key_id;
+  bool page_compressed;
+  ulonglong page_compression_level;
 };
 
 struct ha_index_option_struct {
@@ -49,8 +53,9 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
 /** Whether the table is to be encrypted, which FronDB does not do. */
 bool asks_for_encryption(const TABLE_SHARE *share);
 
-/** Warns, once a statement, that ROW_FORMAT=COMPRESSED compresses nothing. */
-void warn_of_row_format(MYSQL_THD thd, const HA_CREATE_INFO *info);
+/** Warns, once a statement, of options of InnoDB's that the definition asks for and that do nothing here;
+    `before` is what it was, null for a new table. */
+void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
 /** Whether trees made with the options of one are as good as those of the other. */
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);

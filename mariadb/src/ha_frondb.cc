@@ -238,7 +238,7 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
     return HA_WRONG_CREATE_OPTION;
   }
-  warn_of_row_format(ha_thd(), info);
+  warn_of_options(ha_thd(), info, form->s, nullptr);
   // No table has files of its own.
   warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");
   warn_of_directory(ha_thd(), info->index_file_name, "INDEX DIRECTORY");

@@ -187,7 +187,7 @@ bool ha_frondb::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *
 }
 
 int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
-  warn_of_row_format(ha_thd(), info->create_info);
+  warn_of_options(ha_thd(), info->create_info, altered->s, table->s);
   auto alteration = new Alteration(share_);
   if (!alteration) return HA_ERR_OUT_OF_MEM;
   info->handler_ctx = alteration;

@@ -150,6 +150,8 @@ int ha_frondb::extra(enum ha_extra_function operation) {
 }
 
 void ha_frondb::print_error(int error, myf flags) {
+  // Whoever refuses an option says which, and the server only adds to that.
+  if (error == HA_WRONG_CREATE_OPTION && flags & ME_WARNING) return;
   // The server has a number for it, and no text.
   if (error != HA_ERR_TO_BIG_ROW) return handler::print_error(error, flags);
   my_printf_error(ER_TOO_BIG_ROWSIZE, "Row size too large. The maximum row size of FronDB, BLOBs included, is %llu bytes",

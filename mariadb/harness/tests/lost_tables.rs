@@ -69,7 +69,8 @@ fn tables_without_rows_are_named_at_the_start() {
     server.start().unwrap();
     let log = log_of_search(&server, before);
     let line = log.lines().find(|line| line.contains(WARNING)).unwrap();
-    let names = "test/parts, test/plain, test/s, test/with@0020spaces; mariadb-backup leaves";
+    let names =
+        "`test`.`parts`, `test`.`plain`, `test`.`s`, `test`.`with spaces`; mariadb-backup leaves";
     assert!(line.contains(names), "{line}");
     assert!(line.contains("#frondb") && line.contains("DROP TABLE"), "{line}");
     assert_eq!(log.matches(WARNING).count(), 1, "{log}");
@@ -106,6 +107,6 @@ fn of_many_tables_some_are_named_and_the_rest_counted() {
     let before = server.log().unwrap().len();
     server.start().unwrap();
     let log = log_of_search(&server, before);
-    assert!(log.contains("test/t08, test/t09 and 15 more; mariadb-backup"), "{log}");
+    assert!(log.contains("`test`.`t08`, `test`.`t09` and 15 more; mariadb-backup"), "{log}");
     server.stop().unwrap();
 }
