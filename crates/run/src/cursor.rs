@@ -68,6 +68,9 @@ pub struct RunCursor {
     /// The block being handed out and the entries of it that are left.
     block: Option<Block>,
     left: Range<usize>,
+    /// What that block takes, where it is charged: of many walks at once, and the cache may have evicted it.
+    held: Option<Reservation>,
+    charges_block: bool,
     chunk_entries: usize,
     /// Chunks are small and have their own values; nothing is read ahead.
     is_small: bool,
@@ -143,6 +146,8 @@ impl RunCursor {
             hi: hi.map(Into::into),
             block: None,
             left: 0..0,
+            held: None,
+            charges_block: mode == ReadMode::Scan && merge_window < MERGE_WINDOW_BYTES,
             chunk_entries: match mode {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
                 ReadMode::Merge if merge_window < MERGE_WINDOW_BYTES => CHUNK_ENTRIES_LITTLE,
@@ -242,12 +247,26 @@ impl RunCursor {
             };
             if start < end {
                 self.left = start..end;
+                self.charge(&block);
                 self.block = Some(block);
                 return Ok(true);
             }
         }
-        self.block = None;
+        (self.block, self.held, self.window) = (None, None, None);
         Ok(false)
+    }
+
+    /// With little memory, charges a block that a reader holds, until a larger one comes or the walk ends.
+    fn charge(&mut self, block: &Block) {
+        if !self.charges_block {
+            return;
+        }
+        let bytes = block.memory_bytes() as u64;
+        match &mut self.held {
+            Some(held) if held.bytes() >= bytes => {}
+            Some(held) => held.resize(bytes),
+            None => self.held = Some(self.run.env().budget.reserve(Part::Work, bytes)),
+        }
     }
 
     /// The block of that number, from the cache, the window or the device.
