@@ -23,8 +23,8 @@ bool ha_frondb::rowid_filter_push(Rowid_filter *filter) {
 ha_rows ha_frondb::multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count,
                                                uint *bytes, uint *mode, Cost_estimate *cost) {
   mrr_.init(this, table);
-  // The server keeps one set of buffers for all partitions, as large as the key that it asked about last needs, and
-  // reads by another: a row is not found then (1032), with InnoDB too.
+  // With a choice of keys such a read fails with 1032, with InnoDB too (prefix_keys.rs). Probably the server sizes the
+  // partitions' buffers for the key that it asked about last and reads by another.
   if (table->part_info) return handler::multi_range_read_info_const(index, ranges, init, count, bytes, mode, cost);
   return mrr_.dsmrr_info_const(index, ranges, init, count, bytes, mode, cost);
 }
