@@ -72,11 +72,12 @@ pub(crate) fn estimate(
     let range = Range::new(lo, hi);
     let sum = count(version, &range)?;
     let puts = sum.entries.saturating_sub(sum.deletes);
-    // If every message above the bases were a delete that meets a put of them, or overwrote one.
-    let least = sum.base.saturating_sub(sum.deletes);
-    let entries = if !sum.range_deletes && puts / 2 <= least {
+    // If every delete there may be met a put of the bases, or is one of their messages; and if none did.
+    let least = sum.base.saturating_sub(sum.deletes_most);
+    let most = sum.entries.saturating_sub(sum.deletes_least);
+    let entries = if !sum.range_deletes && most / 2 <= least {
         // Off by half at most, and samples are not much better.
-        u64::midpoint(puts, least.min(puts))
+        u64::midpoint(puts.clamp(least, most.max(least)), least)
     } else {
         match count_short(version, snapshot, lo, hi, COUNTED_KEYS)? {
             Some(count) => count,
@@ -133,8 +134,13 @@ impl Range {
 struct Sum {
     /// Messages.
     entries: u64,
-    /// Deletes among them.
+    /// Deletes among them, about.
     deletes: u64,
+    /// As few and as many as there may be: of a source that is in it in part all of its deletes may lie in
+    /// that part, or outside. A run that was appended to a base, of a queue say, is dead at its beginning and
+    /// live at its end.
+    deletes_least: u64,
+    deletes_most: u64,
     /// Messages of bases, each the only one of its key there.
     base: u64,
     disk_bytes: u64,
@@ -149,13 +155,36 @@ impl Sum {
     fn hide(&mut self, hidden: Self) {
         self.entries = self.entries.saturating_sub(hidden.entries);
         self.deletes = self.deletes.saturating_sub(hidden.deletes);
+        self.deletes_least = self.deletes_least.saturating_sub(hidden.deletes_most);
+        self.deletes_most = self.deletes_most.saturating_sub(hidden.deletes_least);
         self.base = self.base.saturating_sub(hidden.base);
     }
 
+    /// Adds messages of a source that holds `whole` in all, `deletes` of which are deletes.
+    fn add_part(&mut self, entries: u64, deletes: u64, whole: u64) {
+        self.entries += entries;
+        self.deletes += share(deletes, entries, whole);
+        self.deletes_least += entries.saturating_sub(whole.saturating_sub(deletes));
+        self.deletes_most += entries.min(deletes);
+        self.rough |= deletes > 0 && entries < whole;
+    }
+
+    /// Adds messages that come with their deletes.
+    fn join(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.deletes += other.deletes;
+        self.deletes_least += other.deletes_least;
+        self.deletes_most += other.deletes_most;
+        self.rough |= other.rough;
+    }
+
     fn part(self, of: u64, whole: u64) -> Self {
+        let entries = share(self.entries, of, whole);
         Self {
-            entries: share(self.entries, of, whole),
+            entries,
             deletes: share(self.deletes, of, whole),
+            deletes_least: 0,
+            deletes_most: self.deletes_most.min(entries),
             base: share(self.base, of, whole),
             ..self
         }
@@ -189,13 +218,9 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
             hidden.extend(own);
             hidden = disjoint(hidden);
         }
-        here.entries += runs.entries;
-        here.deletes += runs.deletes;
-        here.rough |= runs.rough;
         sum.disk_bytes += runs.disk_bytes;
-        sum.entries += here.entries;
-        sum.deletes += here.deletes;
-        sum.rough |= here.rough;
+        sum.join(here);
+        sum.join(runs);
     }
     let root = &version.trunk.root;
     let mut trunk = Sum::default();
@@ -205,11 +230,9 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
         add(root, &range.lo, range.hi.as_deref(), &mut below)?;
         trunk.hide(below);
     }
-    sum.entries += trunk.entries;
-    sum.deletes += trunk.deletes;
+    sum.join(trunk);
     sum.base = trunk.base;
     sum.range_deletes = trunk.range_deletes;
-    sum.rough |= trunk.rough;
     // Compressed as well as what is there already.
     let (raw, disk) = (root.totals.raw_bytes, root.totals.disk_bytes);
     let to_come = if raw == 0 { data_bytes } else { share(data_bytes, disk, raw).min(data_bytes) };
@@ -222,9 +245,9 @@ fn in_memtable(memtable: &Memtable, range: &Range) -> Sum {
     let end = range.hi.as_deref().map_or(memtable.len(), |hi| memtable.approximate_rank(hi));
     let begin = if range.lo.is_empty() { 0 } else { memtable.approximate_rank(&range.lo) };
     let entries = end.saturating_sub(begin);
-    let deletes = share(memtable.deletes(), entries, memtable.len());
-    let rough = memtable.deletes() > 0 && entries < memtable.len();
-    Sum { entries, deletes, rough, ..Sum::default() }
+    let mut sum = Sum::default();
+    sum.add_part(entries, memtable.deletes(), memtable.len());
+    sum
 }
 
 /// Messages of runs above the trunk in a range, about, that are older than `before`: a range delete
@@ -238,9 +261,7 @@ fn in_runs(runs: &[Arc<Run>], range: &Range, before: SeqNo) -> Result<Sum> {
         let (first, last) = (meta.min_seq.get(), meta.max_seq.get());
         let older = before.get().clamp(first, last + 1) - first;
         let entries = share(entries, older, last + 1 - first);
-        sum.entries += entries;
-        sum.deletes += share(meta.deletes, entries, meta.entries);
-        sum.rough |= meta.deletes > 0 && entries < meta.entries;
+        sum.add_part(entries, meta.deletes, meta.entries);
         sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
     }
     Ok(sum)
@@ -311,6 +332,8 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
         let totals = &node.totals;
         sum.entries += totals.entries;
         sum.deletes += totals.deletes;
+        sum.deletes_least += totals.deletes;
+        sum.deletes_most += totals.deletes;
         sum.base += totals.base_keys;
         sum.disk_bytes += totals.disk_bytes;
         return Ok(());
@@ -329,9 +352,7 @@ fn add(node: &Node, lo: &[u8], hi: Option<&[u8]>, sum: &mut Sum) -> Result<()> {
         };
         let end = to.map_or(Ok(meta.entries), |to| view.run.rank(to))?;
         let entries = end.saturating_sub(view.run.rank(from)?);
-        sum.entries += entries;
-        sum.deletes += share(meta.deletes, entries, meta.entries);
-        sum.rough |= meta.deletes > 0 && entries < meta.entries;
+        sum.add_part(entries, meta.deletes, meta.entries);
         sum.base += if i >= above && meta.one_a_key { entries } else { 0 };
         sum.disk_bytes += share(meta.disk_bytes(), entries, meta.entries);
     }
