@@ -71,18 +71,12 @@ pub(crate) fn estimate(
     }
     let range = Range::new(lo, hi);
     let sum = count(version, &range)?;
-    let puts = sum.entries.saturating_sub(sum.deletes);
-    // If every delete there may be met a put of the bases, or is one of their messages; and if none did.
-    let least = sum.base.saturating_sub(sum.deletes_most);
-    let most = sum.entries.saturating_sub(sum.deletes_least);
-    let entries = if !sum.range_deletes && most / 2 <= least {
-        // Off by half at most, and samples are not much better.
-        u64::midpoint(puts.clamp(least, most.max(least)), least)
-    } else {
-        match count_short(version, snapshot, lo, hi, COUNTED_KEYS)? {
+    let entries = match sum.live() {
+        Some(live) => live,
+        None => match count_short(version, snapshot, lo, hi, COUNTED_KEYS)? {
             Some(count) => count,
             None => sampled(version, snapshot, &range, sum)?,
-        }
+        },
     };
     Ok(RangeEstimate { entries, disk_bytes: sum.disk_bytes })
 }
@@ -151,6 +145,17 @@ struct Sum {
 }
 
 impl Sum {
+    /// Entries, where the counts leave little room for them.
+    fn live(&self) -> Option<u64> {
+        let puts = self.entries.saturating_sub(self.deletes);
+        // If every delete there may be met a put of the bases, or is one of their messages; and if none did.
+        let least = self.base.saturating_sub(self.deletes_most);
+        let most = self.entries.saturating_sub(self.deletes_least).max(least);
+        // Off by half at most then, and samples are not much better.
+        let is_near = !self.range_deletes && most / 2 <= least;
+        is_near.then(|| u64::midpoint(puts.clamp(least, most), least))
+    }
+
     /// Takes away what a range delete hides.
     fn hide(&mut self, hidden: Self) {
         self.entries = self.entries.saturating_sub(hidden.entries);
@@ -480,5 +485,32 @@ impl KeySpace {
             }
         }
         Ok((from, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The base of a queue's last leaf ends with a run that was appended: 11,000 deletes, then 3,000 rows. A
+    /// range of rows has no delete, and the run's share of deletes would make 321 of its 1,500 rows.
+    #[test]
+    fn a_part_of_a_run_does_not_have_the_share_of_deletes_of_the_whole() {
+        let mut sum = Sum { base: 1500, ..Sum::default() };
+        sum.add_part(1500, 11_000, 14_000);
+        assert_eq!(sum.live(), None, "only samples can tell");
+    }
+
+    #[test]
+    fn a_part_that_must_have_rows_has_them() {
+        // Ten deletes at most: 1,490 to 1,500 rows.
+        let mut sum = Sum { base: 1500, ..Sum::default() };
+        sum.add_part(1500, 10, 14_000);
+        let live = sum.live().unwrap();
+        assert!((1490..=1500).contains(&live), "{live}");
+        // And 1,400 deletes at least, of which the base's messages may have been met.
+        let mut sum = Sum { base: 1500, ..Sum::default() };
+        sum.add_part(1500, 13_900, 14_000);
+        assert_eq!(sum.live(), None);
     }
 }
