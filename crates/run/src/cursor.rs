@@ -6,17 +6,24 @@
 //! 128 KiB past the cache.
 //!
 //! A window stays encoded until the walk comes to its blocks, so a walk that ends early has
-//! decoded no block in vain, and a damaged block fails when it is reached and not before.
+//! decoded no block in vain, and a damaged block fails when it is reached and not before. It goes with its
+//! last block.
+//!
+//! With little memory a reader's walk charges the block that it is in: the cache may have evicted it. When
+//! what all walks hold has grown to a part of the memory, the next ones hold none: they copy a small chunk
+//! out of their block and ask for it again, which the cache most likely still has.
 
 use std::ops::Range;
 
 use frondb_block::Block;
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, Result, Source};
 
+use crate::flights::Flight;
 use crate::index::BlockIndex;
+use crate::little::{CHUNK_ENTRIES_LITTLE, is_little, merge_window_bytes};
 use crate::read::Span;
 use crate::reader::{Run, RunEnv};
 
@@ -26,23 +33,15 @@ const CHUNK_ENTRIES_FIRST: usize = 32;
 const CHUNK_ENTRIES_LEAP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
-/// Chunk of a merge whose windows are small, entries.
-const CHUNK_ENTRIES_LITTLE: usize = 256;
 /// Largest read-ahead of a reader, bytes.
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
 const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// Windows of all readers together take at most the memory divided by this, about.
 const WINDOWS_DIVISOR: u64 = 16;
-/// Window of a merge, bytes, with ordinary memory.
-const MERGE_WINDOW_BYTES: usize = 128 * 1024;
-/// The least there is.
-const MERGE_WINDOW_BYTES_MIN: usize = 16 * 1024;
-
-/// Window of a merge, bytes: with little memory smaller, for a merge has one for each of its inputs.
-pub fn merge_window_bytes(memory_bytes: u64) -> usize {
-    (memory_bytes / 512).clamp(MERGE_WINDOW_BYTES_MIN as u64, MERGE_WINDOW_BYTES as u64) as usize
-}
+/// With little memory, the blocks that all walks of readers hold between two chunks take at most the memory
+/// divided by this.
+const HELD_DIVISOR: u64 = 8;
 
 /// Who walks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,10 +66,13 @@ pub struct RunCursor {
     hi: Option<Box<[u8]>>,
     /// The block being handed out and the entries of it that are left.
     block: Option<Block>,
+    /// That block's number; it is fetched again if entries are left of it and it is not held.
+    number: usize,
     left: Range<usize>,
-    /// What that block takes, where it is charged: of many walks at once, and the cache may have evicted it.
-    held: Option<Reservation>,
-    charges_block: bool,
+    /// What that block takes; with little memory a walk without it holds none between two chunks.
+    held: Option<Charge>,
+    /// There is little memory, so a reader charges the block that it holds.
+    is_little: bool,
     chunk_entries: usize,
     /// Chunks are small and have their own values; nothing is read ahead.
     is_small: bool,
@@ -92,24 +94,33 @@ struct Window {
     _charge: Option<Charge>,
 }
 
-/// The memory of a reader's window, in the budget and in the sum of all of them.
+/// The memory of a reader's window or block, in the budget and in the sum of all of its kind.
 struct Charge {
     env: Arc<RunEnv>,
+    sum: Sum,
     bytes: u64,
     _reserved: Reservation,
 }
 
+/// Which sum: see [`RunEnv`].
+type Sum = fn(&RunEnv) -> &AtomicU64;
+
 impl Charge {
-    fn new(env: &Arc<RunEnv>, bytes: u64) -> Self {
-        env.window_bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// A charge, unless the sum would pass `most` with it.
+    fn within(env: &Arc<RunEnv>, sum: Sum, bytes: u64, most: u64) -> Option<Self> {
+        let before = sum(env).fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > most {
+            sum(env).fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
         let reserved = env.budget.reserve(Part::Work, bytes);
-        Self { env: Arc::clone(env), bytes, _reserved: reserved }
+        Some(Self { env: Arc::clone(env), sum, bytes, _reserved: reserved })
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.env.window_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        (self.sum)(&self.env).fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -136,7 +147,8 @@ impl RunCursor {
             // A block whose separator is the bound has nothing below it.
             if index.separator(block) < hi { block + 1 } else { block }
         });
-        let merge_window = merge_window_bytes(run.env().budget.total());
+        let memory = run.env().budget.total();
+        let is_little = is_little(memory);
         Ok(Self {
             direction,
             mode,
@@ -145,19 +157,20 @@ impl RunCursor {
             lo: lo.map(Into::into),
             hi: hi.map(Into::into),
             block: None,
+            number: 0,
             left: 0..0,
             held: None,
-            charges_block: mode == ReadMode::Scan && merge_window < MERGE_WINDOW_BYTES,
+            is_little,
             chunk_entries: match mode {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
-                ReadMode::Merge if merge_window < MERGE_WINDOW_BYTES => CHUNK_ENTRIES_LITTLE,
+                ReadMode::Merge if is_little => CHUNK_ENTRIES_LITTLE,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
             is_small: false,
             window: None,
             window_bytes: match mode {
                 ReadMode::Scan => 0,
-                ReadMode::Merge => merge_window,
+                ReadMode::Merge => merge_window_bytes(memory),
             },
             index,
             run,
@@ -165,44 +178,62 @@ impl RunCursor {
     }
 
     /// See [`Source::skip`]. Forward.
-    fn skip_below(&mut self, key: &[u8]) {
+    fn skip_below(&mut self, key: &[u8]) -> Result<()> {
         // The block after the one that is being handed out begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > key;
         let target = if is_here { self.next } else { self.index.find(key) };
         // Versions of a key that fills several blocks begin in the first of them.
         if is_here || target < self.next {
-            if let Some(block) = &self.block {
-                let at = block.lower_bound(key).clamp(self.left.start, self.left.end);
+            if let Some(at) = self.find_in_block(key)? {
                 self.skipped(at - self.left.start);
                 self.left.start = at;
             }
-            return;
+            return Ok(());
         }
         self.leave_block(target != self.next);
         self.next = target;
         if self.lo.as_ref().is_none_or(|lo| **lo < *key) {
             self.lo = Some(key.into());
         }
+        Ok(())
     }
 
     /// See [`Source::skip`]. Backward.
-    fn skip_from(&mut self, key: &[u8]) {
+    fn skip_from(&mut self, key: &[u8]) -> Result<()> {
         // The block that is being handed out begins below the key.
-        let is_here = self.block.is_some() && self.index.separator(self.end) < key;
+        let is_here = !self.left.is_empty() && self.index.separator(self.number) < key;
         let target = if is_here { self.end } else { self.index.find(key) };
         if target >= self.end {
-            if let Some(block) = &self.block {
-                let at = block.lower_bound(key).clamp(self.left.start, self.left.end);
+            if let Some(at) = self.find_in_block(key)? {
                 self.skipped(self.left.end - at);
                 self.left.end = at;
             }
-            return;
+            return Ok(());
         }
         self.leave_block(target + 1 != self.end);
         self.end = self.end.min(target + 1);
         if self.hi.as_ref().is_none_or(|hi| **hi > *key) {
             self.hi = Some(key.into());
         }
+        Ok(())
+    }
+
+    /// The first entry that is left of the block being handed out and is not below the key.
+    fn find_in_block(&mut self, key: &[u8]) -> Result<Option<usize>> {
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let at = self.take_block()?.lower_bound(key);
+        Ok(Some(at.clamp(self.left.start, self.left.end)))
+    }
+
+    /// The block being handed out, of which entries are left.
+    fn take_block(&mut self) -> Result<&Block> {
+        let block = match self.block.take() {
+            Some(block) => block,
+            None => self.fetch(self.number)?,
+        };
+        Ok(&*self.block.insert(block))
     }
 
     /// Gives up the block that is being handed out, for one that is its neighbour or further away.
@@ -246,7 +277,7 @@ impl RunCursor {
                 _ => block.len(),
             };
             if start < end {
-                self.left = start..end;
+                (self.number, self.left) = (number, start..end);
                 self.charge(&block);
                 self.block = Some(block);
                 return Ok(true);
@@ -256,16 +287,24 @@ impl RunCursor {
         Ok(false)
     }
 
-    /// With little memory, charges a block that a reader holds, until a larger one comes or the walk ends.
+    /// Whether a reader's walk charges its block.
+    fn is_charged(&self) -> bool {
+        self.is_little && self.mode == ReadMode::Scan
+    }
+
+    /// With little memory, charges the block that a reader is about to hold, if there is room for it: until
+    /// a larger one comes or the walk ends. One of a crowd holds none.
     fn charge(&mut self, block: &Block) {
-        if !self.charges_block {
+        if !self.is_charged() {
             return;
         }
-        let bytes = block.memory_bytes() as u64;
-        match &mut self.held {
-            Some(held) if held.bytes() >= bytes => {}
-            Some(held) => held.resize(bytes),
-            None => self.held = Some(self.run.env().budget.reserve(Part::Work, bytes)),
+        let (env, bytes) = (self.run.env(), block.memory_bytes() as u64);
+        if self.is_small || self.held.as_ref().is_some_and(|held| held.bytes < bytes) {
+            self.held = None;
+        }
+        if self.held.is_none() && !self.is_small {
+            let most = env.budget.total() / HELD_DIVISOR;
+            self.held = Charge::within(env, |env| &env.held_bytes, bytes, most);
         }
     }
 
@@ -276,16 +315,32 @@ impl RunCursor {
         {
             return Ok(block);
         }
-        if self.window.as_ref().is_none_or(|window| !window.blocks.contains(&number)) {
-            self.window = None;
-            self.window = Some(self.read_window(number)?);
+        let env = Arc::clone(self.run.env());
+        let flight = (self.mode == ReadMode::Scan).then(|| self.run.fly(&env, &self.index, number));
+        if flight.as_ref().is_some_and(Flight::has_waited)
+            && let Some(block) = self.run.cached_block(number)
+        {
+            return Ok(block);
         }
-        let Some(window) = &self.window else { return self.run.block(&self.index, number) };
+        let window = match self.window.take() {
+            Some(window) if window.blocks.contains(&number) => window,
+            other => {
+                drop(other);
+                self.read_window(number)?
+            }
+        };
         let (offset, len) = self.index.extent(number);
         let at = (offset - window.offset) as usize;
         let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
         if window.keep {
             self.run.keep_block(number, &block);
+        }
+        let is_last = match self.direction {
+            Direction::Forward => number + 1 == window.blocks.end,
+            Direction::Backward => number == window.blocks.start,
+        };
+        if !is_last {
+            self.window = Some(window);
         }
         Ok(block)
     }
@@ -311,10 +366,12 @@ impl RunCursor {
         let len = (last_offset - offset) as usize + last_bytes;
         let keep = self.mode == ReadMode::Scan
             && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
+        let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
                 // Of a single block there is one for each thread that reads, and for a moment.
-                let charge = (blocks.len() > 1).then(|| Charge::new(self.run.env(), len as u64));
+                let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
+                let charge = (blocks.len() > 1).then(charge).flatten();
                 (self.run.read(offset, len)?, charge)
             }
             ReadMode::Merge => (self.run.read_for_merge(offset, len)?, None),
@@ -331,7 +388,9 @@ impl RunCursor {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);
         let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
-        let wanted = wanted.min(READ_AHEAD_BYTES_MAX);
+        // With little memory the blocks of a window are asked for several times.
+        let most = if self.is_little { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
+        let wanted = wanted.min(most);
         if wanted as u64 <= room { wanted } else { room as usize / 2 }
     }
 }
@@ -342,22 +401,31 @@ impl Source for RunCursor {
         if self.left.is_empty() && !self.next_block()? {
             return Ok(false);
         }
-        let Some(block) = &self.block else { return Ok(false) };
+        let holds_none = self.is_charged() && self.held.is_none();
+        if holds_none {
+            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_FIRST);
+        }
+        let block = self.take_block()?.clone();
         let n = self.left.len().min(self.chunk_entries);
         let range = match self.direction {
             Direction::Forward => self.left.start..self.left.start + n,
             Direction::Backward => self.left.end - n..self.left.end,
         };
-        self.run.fill(block, range.clone(), chunk);
+        self.run.fill(&block, range.clone(), chunk);
         match self.direction {
             Direction::Forward => self.left.start = range.end,
             Direction::Backward => self.left.end = range.start,
         }
-        if self.is_small {
+        if self.is_small || holds_none {
             chunk.own_values();
-        } else {
+        }
+        if holds_none {
+            self.block = None;
+        }
+        if !self.is_small {
             let most = match self.mode {
-                ReadMode::Scan => CHUNK_ENTRIES_MAX,
+                ReadMode::Scan if !self.is_little => CHUNK_ENTRIES_MAX,
+                ReadMode::Scan => CHUNK_ENTRIES_LITTLE,
                 ReadMode::Merge => self.chunk_entries,
             };
             self.chunk_entries = (self.chunk_entries * 2).min(most);
@@ -368,7 +436,7 @@ impl Source for RunCursor {
     fn keep_small(&mut self, messages: usize) {
         self.is_small = true;
         self.chunk_entries = self.chunk_entries.min(messages.max(1));
-        (self.window, self.window_bytes) = (None, 0);
+        (self.window, self.window_bytes, self.held) = (None, 0, None);
     }
 
     fn skip(&mut self, key: &[u8]) -> Result<()> {
@@ -376,6 +444,5 @@ impl Source for RunCursor {
             Direction::Forward => self.skip_below(key),
             Direction::Backward => self.skip_from(key),
         }
-        Ok(())
     }
 }

@@ -15,9 +15,11 @@
 
 mod count;
 mod cursor;
+mod flights;
 pub mod format;
 mod index;
 mod keep;
+mod little;
 mod loads;
 mod output;
 mod read;
@@ -26,9 +28,10 @@ mod spool;
 mod verify;
 mod writer;
 
-pub use cursor::{ReadMode, RunCursor, merge_window_bytes};
+pub use cursor::{ReadMode, RunCursor};
 pub use format::RunMeta;
 pub use index::BlockIndex;
+pub use little::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};
 pub use output::Output;
 pub use reader::{Cached, KeyAfter, Run, RunEnv, RunStats, Visit};
 pub use spool::{Spool, SpoolSource, SpoolWriter};

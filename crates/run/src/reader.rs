@@ -13,6 +13,7 @@ use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
+use crate::flights::{Flight, Flights};
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::keep::Demand;
@@ -81,8 +82,12 @@ pub struct RunEnv {
     pub(crate) demand: Demand,
     /// Filters and indexes that are being read.
     loads: Loads,
+    /// Blocks that readers are reading and decoding.
+    flights: Flights,
     /// Bytes that the windows of readers' walks have.
     pub(crate) window_bytes: AtomicU64,
+    /// With little memory, bytes of the blocks that readers' walks hold.
+    pub(crate) held_bytes: AtomicU64,
     /// Counters.
     pub stats: RunStats,
 }
@@ -97,7 +102,9 @@ impl RunEnv {
             budget,
             demand: Demand::default(),
             loads: Loads::default(),
+            flights: Flights::default(),
             window_bytes: AtomicU64::new(0),
+            held_bytes: AtomicU64::new(0),
             stats: RunStats::default(),
         })
     }
@@ -289,11 +296,26 @@ impl Run {
         if let Some(block) = self.cached_block(number) {
             return Ok(block);
         }
+        let flight = self.fly(&self.env, index, number);
+        if flight.has_waited()
+            && let Some(block) = self.cached_block(number)
+        {
+            return Ok(block);
+        }
         let (offset, len) = index.extent(number);
         let span = self.read(offset, len)?;
         let block = self.decode(span.bytes(), offset)?;
+        drop(span);
         self.keep_block(number, &block);
         Ok(block)
+    }
+
+    /// Begins to read data block `number`, when there is room for it beside what others are reading.
+    pub(crate) fn fly<'a>(&self, env: &'a RunEnv, index: &BlockIndex, number: usize) -> Flight<'a> {
+        // As it is on disk, decompressed, and laid out for searching.
+        let raw = self.meta.raw_bytes / u64::from(self.meta.blocks.max(1));
+        let len = index.extent(number).1 as u64;
+        env.flights.begin(&env.budget, len + 2 * raw.max(len))
     }
 
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {

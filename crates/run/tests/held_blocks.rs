@@ -1,5 +1,5 @@
-//! With little memory, the blocks that readers' walks hold are charged: a cache that has evicted them does not
-//! count them any more (rule 24).
+//! With little memory, the blocks that readers' walks hold are charged, for a cache that has evicted them does
+//! not count them any more; and they take a part of the memory at most (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use frondb_core::budget::Part;
 use frondb_core::{Chunk, Direction, Source};
 use frondb_run::{ReadMode, RunCursor};
-use support::{Entry, Fixture, options, put, scan};
+use support::{Entry, Fixture, drain, entry_of, options, put, scan};
 
 fn entries() -> Vec<Entry> {
     (0..2000u32).map(|i| put(&i.to_be_bytes(), 1, &[i as u8; 100])).collect()
@@ -44,4 +44,55 @@ fn walks_that_hold_blocks_have_charged_them() {
         let all = scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap();
         assert_eq!((all, work()), (entries(), 0));
     }
+}
+
+/// Each walk's first chunk, and then what it hands out after what `meanwhile` does to it.
+#[test]
+fn many_walks_hold_a_part_of_the_memory_and_show_what_they_showed() {
+    let fixture = Fixture::new();
+    fixture.env.budget.set_total(16 << 20);
+    let all = entries();
+    let run = fixture.run(options(16 << 10), false, &all);
+    let mut walks = Vec::new();
+    for i in 0..400 {
+        let direction = [Direction::Forward, Direction::Backward][i % 2];
+        let mut walk =
+            RunCursor::new(Arc::clone(&run), direction, None, None, ReadMode::Scan).unwrap();
+        let mut chunk = Chunk::new();
+        assert!(walk.next_chunk(&mut chunk).unwrap());
+        let first: Vec<Entry> = (0..chunk.len()).map(|i| entry_of(&chunk, i)).collect();
+        let expected = match direction {
+            Direction::Forward => &all[..first.len()],
+            Direction::Backward => &all[all.len() - first.len()..],
+        };
+        assert_eq!(first, expected, "walk {i}");
+        walks.push((walk, direction, first.len()));
+    }
+    let work = fixture.env.budget.used_by(Part::Work);
+    assert!((1 << 20..=2 << 20).contains(&work), "{work} bytes are held");
+    for (i, (mut walk, direction, seen)) in walks.into_iter().enumerate() {
+        if i % 3 == 0 {
+            fixture.env.cache.clear();
+        }
+        // From where it is, a little further in its block, and in another one.
+        let skipped = [seen, seen + 5, all.len() / 2][i % 3];
+        let mut expected: Vec<Entry> = match direction {
+            Direction::Forward => {
+                walk.skip(&all[skipped].key).unwrap();
+                all[skipped..].to_vec()
+            }
+            Direction::Backward => {
+                walk.skip(&all[all.len() - skipped].key).unwrap();
+                all[..all.len() - skipped].to_vec()
+            }
+        };
+        if direction == Direction::Backward {
+            expected.reverse();
+        }
+        if i % 5 == 0 {
+            walk.keep_small(7);
+        }
+        assert_eq!(drain(&mut walk, direction).unwrap(), expected, "walk {i}");
+    }
+    assert_eq!(fixture.env.budget.used_by(Part::Work), 0);
 }

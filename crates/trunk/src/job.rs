@@ -16,7 +16,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{
-    Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_window_bytes,
+    Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_input_bytes,
+    run_block_bytes_max,
 };
 use frondb_space::Class;
 
@@ -32,9 +33,6 @@ pub const STEP_BYTES: u64 = 256 * 1024;
 
 /// Messages read after which a step ends, however few of them were written.
 pub const STEP_MESSAGES: u64 = 64 * 1024;
-
-/// Memory that a source of a job takes, about, in windows: one of encoded blocks, and the same decoded.
-const SOURCE_WINDOWS: u64 = 6;
 
 /// What all jobs of a tree share.
 #[derive(Clone)]
@@ -173,7 +171,7 @@ impl Job {
             update: env.update.clone(),
         };
         let budget = &env.run_env.budget;
-        let source_bytes = merge_window_bytes(budget.total()) as u64 * SOURCE_WINDOWS;
+        let source_bytes = merge_input_bytes(budget.total());
         let windows = (input.sources.len() as u64 * source_bytes).min(input.raw_bytes * 2);
         let memory = budget.reserve(Part::Work, windows + source_bytes);
         let merge = FoldMerge::new(input.sources, options)?;
@@ -320,10 +318,13 @@ impl Job {
     }
 
     fn run_options(&self) -> RunOptions {
-        match self.targets[self.target].place {
+        let mut options = match self.targets[self.target].place {
             Place::Slice => self.env.options.run(self.writes),
             Place::Base | Place::Append => self.env.options.base(),
-        }
+        };
+        let most = run_block_bytes_max(self.env.run_env.budget.total());
+        options.block_bytes = options.block_bytes.min(most);
+        options
     }
 
     fn end_run(&mut self, output: &mut Output) -> Result<()> {
