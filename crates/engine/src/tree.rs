@@ -307,6 +307,7 @@ impl TreeCore {
             flush_raw_bytes,
             height: trunk.height(),
             oldest_snapshot: env.snapshots.oldest(),
+            inputs_max: frondb_run::merge_inputs_max(env.budget.total()),
         }
     }
 

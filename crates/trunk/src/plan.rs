@@ -62,7 +62,7 @@ pub enum Plan {
     FlushNode,
     /// Cut the deletes off that a leaf begins with, and what they hide.
     Trim,
-    /// Merge this many of a leaf's newest runs into one.
+    /// Merge this many of a node's newest runs into one.
     MergeRuns(usize),
     /// Merge all of a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
@@ -179,6 +179,9 @@ pub struct Context {
     pub height: usize,
     /// The oldest live snapshot, if there is one.
     pub oldest_snapshot: Option<SeqNo>,
+    /// How many runs a job may read at once beside a base, at least two; what gives space back on a full disk
+    /// may read more.
+    pub inputs_max: usize,
 }
 
 impl Context {
@@ -301,6 +304,7 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     } else {
         plan_inner(node, context)
     }?;
+    let plan = within_inputs(node, plan, context);
     let runs = node.runs_raw_bytes();
     let (work_bytes, rank) = match plan {
         Plan::FlushNode => (runs, if node.clean { 0 } else { 1 }),
@@ -315,6 +319,21 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     };
     let frees_space = frees_space(node, plan, context);
     Some(Planned { node: node.id, plan, work_bytes, rank, frees_space })
+}
+
+/// The plan, or before it a merge of as many runs as it reads too many: as few as there can be, for they are
+/// written once more.
+fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
+    let reads = match plan {
+        Plan::MergeRuns(n) => n,
+        Plan::FlushNode | Plan::Trim | Plan::Rewrite(..) => node.runs.len(),
+        Plan::Regroup | Plan::Join(_) => 0,
+    };
+    let most = context.inputs_max.max(2);
+    if reads <= most || frees_space(node, plan, context) {
+        return plan;
+    }
+    Plan::MergeRuns(whole_runs(&node.runs, (reads - most + 1).min(most)))
 }
 
 /// Whatever the reason was: on a full disk a leaf may have grown and be mostly garbage.
@@ -343,7 +362,7 @@ fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     let o = &context.options;
     let buffered = node.runs_raw_bytes();
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
-    let runs_max = 4 * o.fanout.max(4);
+    let runs_max = (4 * o.fanout.max(4)).min(context.inputs_max.saturating_sub(1));
     if !node.runs.is_empty() && (node.clean || buffered >= enough || node.runs.len() > runs_max)
         || node.range_deletes > RANGE_DELETES_MAX
     {

@@ -368,6 +368,7 @@ impl History {
                 (node.children[i].children == 0) == (node.children[i + 1].children == 0)
             }),
             _ if node.is_root => None,
+            2 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
             _ => Some(Plan::FlushNode),
         }
     }

@@ -106,6 +106,7 @@ impl Lab {
             flush_raw_bytes: self.flush_raw_bytes,
             height: self.trunk.height(),
             oldest_snapshot,
+            inputs_max: usize::MAX,
         }
     }
 

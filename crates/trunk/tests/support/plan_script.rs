@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
-//! tree raw=MiB flush=MiB height= snapshot=      prints the context's numbers
+//! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
 //!      debt=KiB overlap=% clean trim trimmed=KiB held= kept=    prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) ...
@@ -32,6 +32,7 @@ impl Default for PlanScript {
                 flush_raw_bytes: 64 << 20,
                 height: 2,
                 oldest_snapshot: None,
+                inputs_max: usize::MAX,
             },
         }
     }
@@ -68,13 +69,14 @@ impl PlanScript {
 
     fn tree(&mut self, args: &Args) -> String {
         let context = &mut self.context;
-        context.oldest_snapshot = None;
+        (context.oldest_snapshot, context.inputs_max) = (None, usize::MAX);
         for (name, values) in args {
             let number = values[0].parse::<u64>().unwrap();
             match &**name {
                 "raw-mib" => context.tree_raw_bytes = number << 20,
                 "flush-mib" => context.flush_raw_bytes = number << 20,
                 "height" => context.height = number as usize,
+                "inputs" => context.inputs_max = number as usize,
                 "snapshot" => context.oldest_snapshot = Some(SeqNo(number)),
                 other => panic!("unknown number {other}"),
             }
