@@ -13,8 +13,9 @@ use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
-use crate::slice::{cleared, frondb_slice, out, out_handle};
+use crate::slice::{Text, cleared, frondb_slice, out, out_handle};
 use crate::tree::frondb_tree;
+use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
 
 /// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
@@ -83,6 +84,33 @@ pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
 pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_error {
     call(|| {
         handle::shared::<BulkLoad>(bulk)?.cancel();
+        Ok(())
+    })
+}
+
+/// A new tree that exists from the commit of the load on, with all that is loaded into it, also if that is
+/// nothing. A load that fails, is freed or is killed leaves no tree. Until then only writers of this load take
+/// the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may be NULL for the defaults.
+/// Free the handle with frondb_tree_free().
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken meanwhile;
+/// FRONDB_INVALID for a bad name or option, an update function that is not registered, or a load that was
+/// finished; FRONDB_POISONED; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_bulk_new_tree(
+    bulk: *mut frondb_bulk,
+    name: Text,
+    options: *mut frondb_tree_options,
+    tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(tree)?;
+        let options = tree_options(options)?;
+        let load = handle::shared::<BulkLoad>(bulk)?;
+        let tree = load.new_tree(name.str("name of the tree")?, options)?;
+        place.write(handle::insert(tree)?);
         Ok(())
     })
 }

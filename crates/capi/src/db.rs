@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use frondb::{Batch, Db, Error, Options, SyncMode, TransactionOptions, TreeOptions};
+use frondb::{Batch, Db, Error, Options, SyncMode, TransactionOptions};
 
 use crate::batch::{durability, frondb_batch, frondb_durability};
 use crate::call::{call, call_or, free};
@@ -18,7 +18,7 @@ use crate::options::{
 use crate::slice::{Text, cleared, out, out_flag, out_handle};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
-use crate::tree_options::{TreeOptionsObject, frondb_tree_options};
+use crate::tree_options::{frondb_tree_options, tree_options};
 
 /// An open database.
 pub struct frondb_db {
@@ -91,10 +91,7 @@ pub extern "C" fn frondb_db_create_tree(
 ) -> *mut frondb_error {
     call(|| {
         let place = out_handle(tree)?;
-        let options = match handle::optional::<TreeOptionsObject>(options)? {
-            Some(options) => options.0.clone(),
-            None => TreeOptions::new(),
-        };
+        let options = tree_options(options)?;
         let tree = handle::shared::<Db>(db)?.create_tree(name.str("name of the tree")?, options)?;
         place.write(handle::insert(tree)?);
         Ok(())

@@ -20,6 +20,14 @@ object!(frondb_tree_options, TreeOptionsObject, TreeOptions);
 /// The options so far.
 pub struct TreeOptionsObject(pub(crate) TreeOptions);
 
+/// The options behind a handle, or the defaults for NULL.
+pub(crate) fn tree_options(options: *mut frondb_tree_options) -> Result<TreeOptions> {
+    Ok(match handle::optional::<TreeOptionsObject>(options)? {
+        Some(options) => options.0.clone(),
+        None => TreeOptions::new(),
+    })
+}
+
 fn make(
     place: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
     options: impl FnOnce() -> Result<TreeOptions>,

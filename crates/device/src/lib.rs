@@ -17,6 +17,7 @@
 //! Every device and file may be used from many threads at once. Reads and writes of ranges that
 //! overlap at the same time are the caller's mistake: what is read is then unspecified.
 
+mod copy_on_write;
 pub mod device;
 pub mod faults;
 pub mod intercept;
@@ -24,17 +25,16 @@ mod machine;
 pub mod memory;
 pub mod modes;
 pub mod name;
-mod overlay;
 pub mod posix;
 pub mod throttle;
 pub mod trace;
 
+pub use copy_on_write::CopyOnWriteDevice;
 pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
 pub use faults::FaultDevice;
 pub use machine::memory_bytes;
 pub use memory::{CrashMode, MemoryDevice};
 pub use modes::Modes;
-pub use overlay::OverlayDevice;
 pub use posix::PosixDevice;
 pub use throttle::ThrottleDevice;
 pub use trace::TraceDevice;

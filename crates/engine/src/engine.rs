@@ -5,7 +5,7 @@ use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
-use frondb_device::{DeviceLock, OverlayDevice, SharedDevice};
+use frondb_device::{CopyOnWriteDevice, DeviceLock, SharedDevice};
 use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
 use frondb_space::Extent;
 
@@ -93,10 +93,10 @@ impl Engine {
     /// else, or with invalid options.
     ///
     /// # Read-only
-    /// With [`EngineOptions::read_only`] nothing below the devices is changed, not even by recovery: what
-    /// that writes stays in memory ([`OverlayDevice`]). The directory's lock is shared with other readers,
-    /// and not taken where its file does not exist. There are no workers, and every call that would write is
-    /// `Invalid`.
+    /// With [`EngineOptions::read_only`] nothing below the devices is changed, not even by recovery, whose writes
+    /// go to memory and a temporary file ([`CopyOnWriteDevice`]). The directory's lock is shared with other
+    /// readers, and not taken where its file does not exist. There are no workers, and every call that would
+    /// write is `Invalid`.
     pub fn open(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -137,7 +137,7 @@ impl Engine {
     ) -> Result<Self> {
         options.check()?;
         let (device, log_device, options) = if options.read_only {
-            let over = |below| Arc::new(OverlayDevice::new(below)) as SharedDevice;
+            let over = |below| Arc::new(CopyOnWriteDevice::new(below)) as SharedDevice;
             let options = EngineOptions {
                 create: false,
                 create_new: false,

@@ -44,6 +44,7 @@ int main(int argc, char **argv) {
   frondb_rows rows;
   frondb_snapshot *snapshot;
   frondb_txn *txn;
+  frondb_tree *made, *opened;
   pthread_t threads[2];
   unsigned char key[4];
   frondb_buffer *buffer;
@@ -110,6 +111,25 @@ int main(int argc, char **argv) {
   OK(frondb_bulk_writer_finish(writers[0]));
   FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, cancel, bulk, NULL));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
+
+  /* A tree that comes with the load, and one that goes with a load that is given up. */
+  OK(frondb_db_bulk_load(db, 0, false, FRONDB_SYNC, &bulk));
+  FAILS(FRONDB_EXISTS, frondb_bulk_new_tree(bulk, "loaded", NULL, &made));
+  CHECK(made == NULL);
+  OK(frondb_bulk_new_tree(bulk, "given up", NULL, &made));
+  FAILS(FRONDB_NOT_FOUND, frondb_db_open_tree(db, "given up", &opened));
+  CHECK(frondb_tree_free(made) == FRONDB_OK && frondb_bulk_free(bulk) == FRONDB_OK);
+  FAILS(FRONDB_NOT_FOUND, frondb_db_open_tree(db, "given up", &opened));
+  OK(frondb_db_bulk_load(db, 0, false, FRONDB_SYNC, &bulk));
+  OK(frondb_bulk_new_tree(bulk, "new", NULL, &made));
+  OK(frondb_bulk_writer_new(bulk, &writers[0]));
+  OK(frondb_bulk_writer_put(writers[0], made, number_key(key, 1), frondb_text("x")));
+  OK(frondb_bulk_writer_finish(writers[0]));
+  OK(frondb_bulk_finish(bulk, NULL, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_bulk_new_tree(bulk, "late", NULL, &opened));
+  CHECK(frondb_bulk_free(bulk) == FRONDB_OK && frondb_tree_free(made) == FRONDB_OK);
+  OK(frondb_db_open_tree(db, "new", &opened));
+  CHECK(frondb_tree_free(opened) == FRONDB_OK);
 
   /* A snapshot behind all writers waits for them. */
   OK(frondb_db_begin(db, NULL, &txn));

@@ -1,4 +1,4 @@
-//! What is written to an overlay is read there and never below it.
+//! What is written to a copy-on-write device is read there and never below it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use frondb_core::prng::Prng;
 use frondb_device::trace::Detail;
 use frondb_device::{
-    Device, MemoryDevice, OpenOptions, OverlayDevice, PosixDevice, SharedDevice, TraceDevice,
+    CopyOnWriteDevice, Device, MemoryDevice, OpenOptions, PosixDevice, SharedDevice, TraceDevice,
 };
 
 fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// A random history on an overlay over some bytes equals the same on a device of its own.
+/// A random history on a copy-on-write device over some bytes equals the same on a device of its own.
 #[test]
 fn a_file_over_another_is_as_a_file_with_the_same_content() {
     for seed in 0..60 {
@@ -28,7 +28,7 @@ fn a_file_over_another_is_as_a_file_with_the_same_content() {
         below.open("f", OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
         let copy = below.crash(frondb_device::CrashMode::KeepAll);
         let traced = Arc::new(TraceDevice::new(below.clone(), Detail::Mutations));
-        let over = OverlayDevice::new(traced.clone());
+        let over = CopyOnWriteDevice::new(traced.clone());
         let files = [&over as &dyn Device, &copy].map(|d| d.open("f", OpenOptions::WRITE).unwrap());
         for _ in 0..40 {
             let (offset, len) = (prng.below(24_000), prng.below(9_000));
@@ -65,7 +65,7 @@ fn names_change_above_only() {
     }
     let inner = below.subdevice("dir").unwrap();
     inner.open("x", OpenOptions::CREATE).unwrap().write_at(0, b"x").unwrap();
-    let over = OverlayDevice::new(Arc::clone(&below));
+    let over = CopyOnWriteDevice::new(Arc::clone(&below));
     over.rename("a", "c").unwrap();
     over.remove("b").unwrap();
     over.open("new", OpenOptions::CREATE_NEW).unwrap();
@@ -82,7 +82,7 @@ fn names_change_above_only() {
 
 /// What is too much for the memory goes to a temporary file, and reads the same.
 #[test]
-fn a_large_overlay_is_as_a_small_one() {
+fn a_large_device_is_as_a_small_one() {
     let dir = a_directory();
     for seed in 0..4 {
         println!("seed {seed}");
@@ -96,7 +96,7 @@ fn a_large_overlay_is_as_a_small_one() {
         let names = below.list("").unwrap();
         let copy = MemoryDevice::new();
         copy.open(&name, OpenOptions::CREATE).unwrap().write_at(0, &content).unwrap();
-        let over = OverlayDevice::new(Arc::clone(&below));
+        let over = CopyOnWriteDevice::new(Arc::clone(&below));
         let files =
             [&over as &dyn Device, &copy].map(|d| d.open(&name, OpenOptions::WRITE).unwrap());
         for _ in 0..60 {
@@ -119,7 +119,7 @@ fn a_large_overlay_is_as_a_small_one() {
 }
 
 fn a_directory() -> std::path::PathBuf {
-    let dir = std::env::temp_dir().join(format!("frondb-overlay-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("frondb-copy-on-write-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     dir
 }

@@ -1,4 +1,4 @@
-//! A device whose writes stay in memory: what is below it is read and never changed.
+//! A device whose writes go to memory and a temporary file: what is below it is read and never changed.
 //!
 //! ```text
 //!   write --> pages in memory      read --> pages in memory, else the file below
@@ -28,9 +28,9 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// So many pages that were written stay in memory; the others go to a temporary file, if the device below has one.
 const MEMORY_PAGES: u64 = 256;
 
-/// A directory as the one below it, with changes that are kept in memory.
+/// A directory as the one below it, with changes that are kept beside it.
 #[derive(Debug)]
-pub struct OverlayDevice {
+pub struct CopyOnWriteDevice {
     below: Option<SharedDevice>,
     path: String,
     state: Mutex<State>,
@@ -42,7 +42,7 @@ struct State {
     /// Files that were opened, made, renamed or (`None`) removed.
     files: BTreeMap<String, Option<Arc<Content>>>,
     /// Directories, each a device of its own.
-    dirs: BTreeMap<String, Arc<OverlayDevice>>,
+    dirs: BTreeMap<String, Arc<CopyOnWriteDevice>>,
 }
 
 /// What a file holds.
@@ -111,12 +111,12 @@ impl Scratch {
 
 /// An open file.
 #[derive(Debug)]
-struct OverlayFile {
+struct CopyOnWriteFile {
     name: String,
     content: Arc<Content>,
 }
 
-impl OverlayDevice {
+impl CopyOnWriteDevice {
     /// Over `below`, of which nothing is changed.
     #[must_use]
     pub fn new(below: SharedDevice) -> Self {
@@ -176,7 +176,7 @@ impl OverlayDevice {
     }
 }
 
-impl Device for OverlayDevice {
+impl Device for CopyOnWriteDevice {
     fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile> {
         name::check(name)?;
         if let Some((dir, rest)) = self.route(name)? {
@@ -198,7 +198,7 @@ impl Device for OverlayDevice {
             }
             None => return Err(self.not_found("open", name)),
         };
-        Ok(Arc::new(OverlayFile { name: name.to_owned(), content }))
+        Ok(Arc::new(CopyOnWriteFile { name: name.to_owned(), content }))
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
@@ -255,7 +255,11 @@ impl Device for OverlayDevice {
         match (self.route(from)?, self.route(to)?) {
             (None, None) => {}
             (Some((a, from)), Some((b, to))) if Arc::ptr_eq(&a, &b) => return a.rename(from, to),
-            _ => return Err(Error::invalid("an overlay renames within one directory only")),
+            _ => {
+                return Err(Error::invalid(
+                    "a copy-on-write device renames within one directory only",
+                ));
+            }
         }
         let content = self.find(from)?.ok_or_else(|| self.not_found("rename", from))?;
         let mut state = self.state.lock();
@@ -353,7 +357,7 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, u
     })
 }
 
-impl File for OverlayFile {
+impl File for CopyOnWriteFile {
     fn name(&self) -> &str {
         &self.name
     }
@@ -459,7 +463,7 @@ impl File for OverlayFile {
     }
 }
 
-impl fmt::Display for OverlayDevice {
+impl fmt::Display for CopyOnWriteDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)
     }
