@@ -2740,6 +2740,23 @@ frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
 
 /**
+ * A new tree that exists from the commit of the load on, with all that is loaded into it, also if that is
+ * nothing. A load that fails, is freed or is killed leaves no tree. Until then only writers of this load take
+ * the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may be NULL for the defaults.
+ * Free the handle with frondb_tree_free().
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken meanwhile;
+ * FRONDB_INVALID for a bad name or option, an update function that is not registered, or a load that was
+ * finished; FRONDB_POISONED; FRONDB_CLOSED.
+ */
+frondb_error *frondb_bulk_new_tree(frondb_bulk *bulk,
+                                   const char *name,
+                                   frondb_tree_options *options,
+                                   frondb_tree **tree);
+
+/**
  * A writer of the load; all of them share its memory. Finish it with frondb_bulk_writer_finish().
  *
  * Threads: any for the load. The writer is for one thread at a time; a second one gets FRONDB_BUSY.

@@ -181,7 +181,8 @@ fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
 
 /// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.
 pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    // Tests wait for servers that start and stop: one worker more than processors keeps those busy.
+    let workers = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let mut command =
         Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")
             .arg("--max-save-core=0")
