@@ -44,7 +44,6 @@ fn memory(given: &[(&str, &str)]) -> Result {
         return library;
     }
     let mut server = sql("sql-memory")?.arg("--workload").arg("sql-memory");
-    server = server.arg("--engines").arg("frondb");
     for (name, value) in given {
         server = match *name {
             "DIR" => server.arg("--dir").arg(value),

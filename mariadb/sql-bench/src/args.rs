@@ -7,6 +7,7 @@ use frondb_bench::driver::size;
 use frondb_bench::measure::DiskLimit;
 
 use crate::contender::Contender;
+use crate::memory;
 
 /// Measures storage engines of a MariaDB server under the workloads of docs/benchmarks.md
 #[derive(Parser)]
@@ -15,13 +16,14 @@ pub(crate) struct Args {
     /// What to do
     #[arg(long, value_enum, default_value = "sql-iibench")]
     pub(crate) workload: Workload,
-    /// Engines, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "frondb,innodb,myrocks")]
-    pub(crate) engines: Vec<Contender>,
-    /// Rows (if not given: 5M, of sysbench and sql-memory 1M)
+    /// Engines, separated by commas (if not given: frondb,innodb,myrocks, of sql-memory frondb,innodb)
+    #[arg(long, value_enum, value_delimiter = ',')]
+    engines: Vec<Contender>,
+    /// Rows (if not given: 5M, of sysbench 1M, of sql-memory four times the memory)
     #[arg(long, value_parser = size::rows)]
     pub(crate) rows: Option<u64>,
-    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB, of sql-memory 200MiB)
+    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB, of sql-memory 200MiB, but
+    /// InnoDB's 8MiB)
     #[arg(long, value_parser = size::memory)]
     pub(crate) memory: Option<u64>,
     /// Where to write the report as JSON
@@ -88,10 +90,22 @@ pub(crate) enum Disk {
 }
 
 impl Args {
+    /// Who takes part.
+    pub(crate) fn engines(&self) -> Vec<Contender> {
+        if !self.engines.is_empty() {
+            return self.engines.clone();
+        }
+        match self.workload {
+            Workload::SqlMemory => vec![Contender::Frondb, Contender::Innodb],
+            _ => vec![Contender::Frondb, Contender::Innodb, Contender::Myrocks],
+        }
+    }
+
     /// Rows of the workload.
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
-            Workload::Sysbench | Workload::SqlMemory => 1_000_000,
+            Workload::Sysbench => 1_000_000,
+            Workload::SqlMemory => self.memory() * 4 / memory::ROW_BYTES,
             _ => 5_000_000,
         };
         self.rows.unwrap_or(usual)
@@ -105,6 +119,14 @@ impl Args {
             _ => 128 << 20,
         };
         self.memory.unwrap_or(usual)
+    }
+
+    /// Bytes of memory of this engine: of a control as little as it runs with.
+    pub(crate) fn memory_of(&self, contender: Contender) -> u64 {
+        match (self.workload, contender) {
+            (Workload::SqlMemory, Contender::Innodb) => memory::CONTROL_BYTES,
+            _ => self.memory(),
+        }
     }
 
     /// What the disk is held to.
@@ -128,10 +150,13 @@ mod tests {
         let line = "x --workload sql-iibench --engines frondb,innodb,myrocks --rows 5000000 \
                     --memory 128MiB --json out.json --disk cloud";
         let args = Args::parse_from(line.split_whitespace());
-        assert_eq!(args.engines.len(), 3);
+        assert_eq!(args.engines().len(), 3);
         assert_eq!((args.rows(), args.memory()), (5_000_000, 128 << 20));
         assert_eq!(args.disk_limit(), Some(DiskLimit::CLOUD));
         let args = Args::parse_from(["x", "--workload", "sysbench"]);
         assert_eq!((args.rows(), args.memory()), (1_000_000, 1 << 30));
+        let args = Args::parse_from(["x", "--workload", "sql-memory", "--memory", "16MiB"]);
+        assert_eq!(args.engines(), [Contender::Frondb, Contender::Innodb]);
+        assert_eq!((args.rows(), args.memory_of(Contender::Innodb)), (65_536, 8 << 20));
     }
 }

@@ -36,7 +36,7 @@ impl Host {
     pub(crate) fn start(contender: Contender, args: &Args) -> Result<Self> {
         let folder = std::path::absolute(args.dir.join(FOLDER).join(contender.name()))
             .map_err(Error::io("find the data directory"))?;
-        let options = contender.options(args.memory(), args.plugin.as_deref())?;
+        let options = contender.options(args.memory_of(contender), args.plugin.as_deref())?;
         let server = Server::start_fresh(&folder, options).map_err(Error::engine)?;
         let throttle = match args.disk_limit() {
             None => None,

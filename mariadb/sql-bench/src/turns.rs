@@ -18,9 +18,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     prepare_dir(&args.dir)?;
     host::clear(args)?;
-    let mut rounds: Vec<Vec<Vec<Measurement>>> = args.engines.iter().map(|_| Vec::new()).collect();
+    let engines = args.engines();
+    let mut rounds: Vec<Vec<Vec<Measurement>>> = engines.iter().map(|_| Vec::new()).collect();
     for round in 0..args.rounds {
-        for (contender, results) in args.engines.iter().zip(&mut rounds) {
+        for (contender, results) in engines.iter().zip(&mut rounds) {
             note(&format!("round {} of {}: {}", round + 1, args.rounds, contender.name()));
             results.push(measure(*contender, args));
             host::clear(args)?;
@@ -106,7 +107,7 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         args.seed,
         args.memory() >> 20
     ));
-    for contender in &args.engines {
+    for contender in args.engines() {
         text.push_str(&format!("  {}\n", contender.describe()));
     }
     let mut out = std::io::stdout();
@@ -148,6 +149,10 @@ fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
             Figure::plain("smallest key after the deletes", ms, "ms").at_most(20.0, Some(2.0))
         });
         return first.into_iter().collect();
+    }
+    if args.workload == Workload::SqlMemory {
+        let control = find(Contender::Innodb);
+        return control.map_or_else(Vec::new, |them| memory::held(args.memory(), ours, them));
     }
     let mut hold = |name: String, value: Option<f64>, at_most: bool, floor: f64, goal: f64| {
         let Some(value) = value else { return };

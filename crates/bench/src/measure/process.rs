@@ -80,6 +80,12 @@ impl Process {
         self.status_kilobytes("VmHWM:")
     }
 
+    /// Lets [`Process::resident_peak_bytes`] begin anew with what is resident now.
+    pub fn forget_peak(&self) -> Result<()> {
+        let path = format!("{}/clear_refs", self.folder);
+        fs::write(&path, "5").map_err(Error::io(format!("write {path}")))
+    }
+
     /// Bytes written so far. Call `disk::sync_file_system` before the last look.
     pub fn io(&self) -> Result<IoCounters> {
         let path = format!("{}/io", self.folder);
@@ -159,5 +165,7 @@ mod tests {
         let same = Process::of(std::process::id());
         assert!(same.resident_bytes().unwrap() > 0 && same.cpu_time().is_ok() && same.io().is_ok());
         assert!(Process::of(u32::MAX).io().is_err());
+        same.forget_peak().unwrap();
+        assert!(same.resident_peak_bytes().unwrap() > 0);
     }
 }
