@@ -163,11 +163,17 @@ impl Device for PosixDevice {
     fn scratch(&self) -> Result<Option<SharedFile>> {
         let dir = std::env::temp_dir();
         let made = Self::open(&dir).and_then(|device| {
-            let name = format!("frondb-{}-{}.tmp", std::process::id(), SCRATCH_FILES.next());
-            let file = device.open(&name, OpenOptions::CREATE_NEW)?;
-            // Gone with its last user, however the process ends.
-            device.remove(&name)?;
-            Ok(file)
+            loop {
+                let name = format!("frondb-{}-{}.tmp", std::process::id(), SCRATCH_FILES.next());
+                let file = match device.open(&name, OpenOptions::CREATE_NEW) {
+                    // Left by a process of the same number that was killed just here.
+                    Err(error) if error.kind() == ErrorKind::Exists => continue,
+                    opened => opened?,
+                };
+                // Gone with its last user, however the process ends.
+                device.remove(&name)?;
+                return Ok(file);
+            }
         });
         made.map(Some).map_err(|error| {
             error.context(format_args!(

@@ -143,3 +143,42 @@ mod tests {
         assert_eq!(budget.used(), 0);
     }
 }
+
+#[cfg(test)]
+#[cfg(shuttle)]
+mod schedules {
+    use super::*;
+    use shuttle::thread;
+
+    /// Small blocks, and one that only goes alone: in every schedule all arrive, and together they take no more
+    /// than there is room for. A wake that is lost leaves threads waiting for ever, which shuttle notices.
+    fn readers() {
+        let (budget, flights) = (Budget::new(1600), Arc::new(Flights::default()));
+        let threads: Vec<_> = [60, 50, 150, 40]
+            .into_iter()
+            .map(|bytes| {
+                let (budget, flights) = (Arc::clone(&budget), Arc::clone(&flights));
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let flight = flights.begin(&budget, bytes);
+                        let all = flights.state.lock().bytes;
+                        assert!(all <= 100 || all == bytes, "{all} bytes");
+                        thread::yield_now();
+                        drop(flight);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let state = flights.state.lock();
+        assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
+    }
+
+    #[test]
+    fn every_schedule_lets_all_arrive() {
+        shuttle::check_random(readers, 5_000);
+        shuttle::check_pct(readers, 5_000, 3);
+    }
+}
