@@ -123,14 +123,16 @@ pub struct Reread {
 }
 
 impl Reread {
-    /// The next record that begins below `end`; `None` if there is none.
+    /// The next record below `end`, where a record ended at the first reading; `None` once that is reached.
     ///
     /// # Errors
-    /// As [`Replay::next_record`].
+    /// As [`Replay::next_record`]; `Corruption` too if the records end before `end`.
     pub fn next_record(&mut self, end: Lsn) -> Result<Option<Record<'_>>> {
         if self.at >= end {
             return Ok(None);
         }
+        // What the first reading found and this one does not is lost, and no torn tail.
+        self.log.known_durable = self.log.known_durable.max(end);
         let Some(record) = self.log.next_record()? else { return Ok(None) };
         self.at = record.end;
         Ok(Some(record))

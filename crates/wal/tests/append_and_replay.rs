@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use frondb_core::clock::ManualClock;
 use frondb_core::{ErrorKind, Lsn};
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::{Device, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_wal::MARK_FILE;
 use frondb_wal::owner::OWNER_FILE;
 use frondb_wal::{SyncMode, Wal, WalOptions};
-use support::{DB, fresh, payload, recover, small};
+use support::{DB, fresh, open, payload, recover, small};
 
 fn memory() -> SharedDevice {
     Arc::new(MemoryDevice::new())
@@ -213,4 +213,42 @@ fn another_databases_log_and_bad_options_are_refused() {
     let options = WalOptions { segment_bytes: 1, ..small() };
     let bad = Wal::open(device, options, DB, Lsn(0), Lsn(0), support::clock());
     assert_eq!(bad.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// Rule 9: what was read once and cannot be read again is no torn tail, which would lose it in silence.
+#[test]
+fn a_second_reading_that_ends_early_is_damage() {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let wal = fresh(&device, &small()).unwrap();
+    for number in 0..5 {
+        let end = wal.append(&[&payload(number, 300)]).unwrap().end;
+        wal.write_to(end).unwrap();
+    }
+    drop(wal);
+    let mut replay = open(&device, &small(), Lsn(0), Lsn(0)).unwrap();
+    let mut again = replay.again();
+    let mut end = Lsn(0);
+    while let Some(record) = replay.next_record().unwrap() {
+        end = record.end;
+    }
+    let (wal, torn) = replay.finish().unwrap();
+    assert!(torn.is_none());
+    drop(wal);
+    let names = memory.list("").unwrap();
+    let name = names.iter().find(|name| name.ends_with(".wal")).unwrap();
+    let file = memory.open(name, OpenOptions::WRITE).unwrap();
+    let len = file.len().unwrap();
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    // Every record from the fourth on loses its bytes.
+    let from = bytes.windows(300).position(|window| window == &payload(3, 300)[..]).unwrap();
+    file.write_at(from as u64, &vec![0; len as usize - from]).unwrap();
+    for number in 0..3 {
+        let record = again.next_record(end).unwrap().unwrap();
+        assert_eq!(record.payload, payload(number, 300));
+    }
+    let error = again.next_record(end).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert_eq!(&error.place().unwrap().file, name);
 }
