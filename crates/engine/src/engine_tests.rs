@@ -515,6 +515,34 @@ fn what_is_logged_again_is_there_whole_and_once() {
     }
 }
 
+/// Rule 10: a memtable that was logged again may have lost the beginning of what was logged of it first, so
+/// a recovery with a smaller write buffer must not flush the rest before it comes to the new record.
+#[test]
+fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let (tree, other) = (create(&engine, "t"), create(&engine, "other"));
+    put(&engine, &tree, "first", Durability::Sync);
+    // The log is needed from here on, when the tree has been logged again.
+    put(&engine, &other, "other", Durability::Sync);
+    for number in 0..40 {
+        let mut batch = Batch::new();
+        batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
+        engine.write(&batch, Durability::Sync).unwrap();
+    }
+    let env = &engine.shared.env;
+    engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+    env.wal.sync().unwrap();
+    trim_log(env).unwrap();
+    let device = device.crash(CrashMode::LoseUnsynced);
+    drop(engine);
+
+    let options = EngineOptions { write_buffer_bytes: 64 << 10, ..EngineOptions::default() };
+    let engine = open_with(&device, options).unwrap();
+    assert!(has(&engine, "other", "other") && has(&engine, "t", "later 0"));
+    assert!(has(&engine, "t", "first"), "what only the new record has");
+}
+
 /// Rule 25: at most two spare segments of the log are kept under load, and none when idle.
 #[test]
 fn an_idle_engine_keeps_no_spare_segments() {

@@ -102,7 +102,7 @@ pub(crate) fn open(
     }
     let (wal, tail) = replay.finish()?;
     recovery.log_tail = tail.map(|tail| tail.to_string());
-    let surveyed = survey.finish(&mut damage)?;
+    let mut surveyed = survey.finish(&mut damage)?;
 
     let runs = state.trees.values().flat_map(|tree| tree.runs.values());
     let mut used: Vec<Extent> = runs.flat_map(|run| run.extents.iter().copied()).collect();
@@ -141,7 +141,7 @@ pub(crate) fn open(
     let last = state.seq.max(surveyed.last_seq);
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
     publish(&env, state, &mut damage)?;
-    let mut replay = Replay::new(&env, start, surveyed.undecided());
+    let mut replay = Replay::new(&env, start, &mut surveyed);
     surveyed.restore_prepared(&env, &mut damage)?;
     recovery.prepared = env.prepared.len() as u64;
     let mut progress = Progress { told: env.now(), records: 0, bytes: 0 };

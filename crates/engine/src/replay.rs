@@ -25,7 +25,7 @@ use crate::format::{
     Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
 };
 use crate::replay_room::Room;
-use crate::survey::{attachment, of_record};
+use crate::survey::{Surveyed, attachment, of_record};
 use crate::tree::{MemSlot, TreeCore};
 
 /// A prepared transaction that a later record decides.
@@ -58,17 +58,17 @@ pub(crate) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// REQUIRES: the trees of `env` are there, and nobody else uses them.
-    pub(crate) fn new(env: &'a Env, start: Lsn, undecided: BTreeSet<u64>) -> Self {
+    pub(crate) fn new(env: &'a Env, start: Lsn, surveyed: &mut Surveyed) -> Self {
         env.applied.store(start.get(), Ordering::Release);
         Self {
             env,
-            undecided,
+            undecided: surveyed.undecided(),
             prepared: BTreeMap::new(),
             current: None,
             at: (start, start),
             relogged: None,
             messages: 0,
-            room: Room::new(env),
+            room: Room::new(env, std::mem::take(&mut surveyed.relogs)),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Replay<'a> {
     pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
         (self.at, self.current) = ((start, end), None);
         decode_record(payload, self).map_err(|error| of_record(error, start))?;
-        self.room.make()
+        self.room.make(start)
     }
 
     /// All is taken; how many messages went into memtables.

@@ -5,10 +5,12 @@
 //! node: reading it would take more memory than the log did. A merge that fails (a damaged block, a full disk)
 //! is left to the workers, who know what to do; recovery goes on.
 
+use std::collections::BTreeMap;
+
 use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Error, ErrorKind, Result};
+use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_trunk::plan::{Planned, Summary, plan_node};
 
 use crate::attach;
@@ -25,17 +27,21 @@ pub(crate) struct Room<'a> {
     full: bool,
     /// Nothing more is merged: a merge has failed.
     unmerged: bool,
+    /// Trees of which a record is to come that logs all of their memtable again, and where it begins: what
+    /// there is of them before it may lack its beginning, and a flush would say that it is all (rule 10).
+    relogs: BTreeMap<TreeId, Lsn>,
 }
 
 impl<'a> Room<'a> {
-    pub(crate) fn new(env: &'a Env) -> Self {
-        Self { env, full: false, unmerged: false }
+    pub(crate) fn new(env: &'a Env, relogs: BTreeMap<TreeId, Lsn>) -> Self {
+        Self { env, full: false, unmerged: false, relogs }
     }
 
-    /// Flushes while the write buffer is full. REQUIRES: between two records (rule 8).
-    pub(crate) fn make(&mut self) -> Result<()> {
+    /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one taken (rule 8).
+    pub(crate) fn make(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.env.memory().write_buffer_bytes();
         while !self.full && memtable_bytes(self.env) >= buffer {
+            self.relogs.retain(|_, start| *start > taken);
             let before = memtable_bytes(self.env);
             match self.flush_largest(buffer / 2) {
                 Ok(()) => {}
@@ -58,8 +64,9 @@ impl<'a> Room<'a> {
         let in_memory = |tree: &Arc<TreeCore>| -> u64 {
             tree.version().memtables().map(|memtable| memtable.bytes()).sum()
         };
+        let whole = env.all_trees().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
         let mut trees: Vec<(u64, Arc<TreeCore>)> =
-            env.all_trees().into_iter().map(|tree| (in_memory(&tree), tree)).collect();
+            whole.map(|tree| (in_memory(&tree), tree)).collect();
         trees.sort_by_key(|(bytes, tree)| (std::cmp::Reverse(*bytes), tree.id));
         let (mut chosen, mut sum) = (Vec::new(), 0);
         for (size, tree) in trees {

@@ -52,6 +52,7 @@ pub(crate) struct Survey<'a> {
     prepared: BTreeMap<u64, Undecided>,
     /// Parts that records have committed.
     taken: BTreeSet<(u64, u32)>,
+    relogs: BTreeMap<TreeId, Lsn>,
     at: (Lsn, Lsn),
     last_seq: SeqNo,
     last_txn: u64,
@@ -63,6 +64,9 @@ pub(crate) struct Surveyed {
     prepared: BTreeMap<u64, Undecided>,
     /// Parts of transactions that are prepared.
     parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
+    /// Where the last record begins that logs all of a tree's memtable again. What is before it may lack the
+    /// beginning of the memtable, so that the tree must not be flushed until it is taken (rule 10).
+    pub(crate) relogs: BTreeMap<TreeId, Lsn>,
     /// The largest SeqNo.
     pub(crate) last_seq: SeqNo,
     /// The largest transaction id.
@@ -81,6 +85,7 @@ impl<'a> Survey<'a> {
             state,
             trees: BTreeMap::new(),
             taken: BTreeSet::new(),
+            relogs: BTreeMap::new(),
             at: (Lsn(0), Lsn(0)),
             last_seq: SeqNo::MIN,
             last_txn: 0,
@@ -128,6 +133,7 @@ impl<'a> Survey<'a> {
             trees: self.trees,
             prepared: self.prepared,
             parts,
+            relogs: self.relogs,
             last_seq: self.last_seq,
             last_txn: self.last_txn,
         })
@@ -193,7 +199,8 @@ fn check_parts(txn: u64, named: &[(TreeId, u64)], found: &[Arc<PendingPart>]) ->
 }
 
 impl RecordVisitor for Survey<'_> {
-    fn relog(&mut self, _: TreeId) -> Result<()> {
+    fn relog(&mut self, tree: TreeId) -> Result<()> {
+        self.relogs.insert(tree, self.at.0);
         Ok(())
     }
 
