@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn what_the_lock_file_of_the_fuzzers_lacks_is_found() {
         let manifest = "[dependencies]\nzstd.workspace = true\nsmallvec.workspace = true\n\
-                        mimalloc = { workspace = true, optional = true }\n\
+                        tikv-jemallocator = { workspace = true, optional = true }\n\
                         [dev-dependencies]\nproptest.workspace = true\n";
         let members = [member("a", manifest), member("b", manifest)];
         let lock = "[[package]]\nname = \"frondb-a\"\ndependencies = [\"zstd 0.13.3\"]\n";

@@ -18,10 +18,11 @@
 
 #![allow(non_camel_case_types, reason = "these are the names in C")]
 
-/// Connections that share one of glibc's arenas wait for each other at every allocation.
-#[cfg(feature = "mimalloc")]
+/// glibc makes connections that share an arena wait for each other, and a heap for each thread keeps memory
+/// for each connection. Configured in `.cargo/config.toml`.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 mod batch;
 mod buffer;

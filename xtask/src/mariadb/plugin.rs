@@ -23,7 +23,7 @@ pub(crate) fn build() -> Result {
 pub(crate) fn plugin() -> Result<PathBuf> {
     install()?;
     let source = source::get()?;
-    Cmd::new("cargo", "build --release --package frondb-capi --lib --features mimalloc").run()?;
+    Cmd::new("cargo", "build --release --package frondb-capi --lib --features jemalloc").run()?;
     let build = folder().join("build");
     let define = |name: &str, path: &Path| format!("-D{name}={}", path.display());
     Cmd::new("cmake", "-S")
