@@ -15,6 +15,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use frondb_core::mem::Array;
+
 use crate::format::PLANES_KEY_BYTES_MAX;
 use crate::planes::{NO_PLANE, PlaneMap, ROW_SLACK, Tile, eight_of, transpose};
 
@@ -206,8 +208,8 @@ impl Planes<'_> {
         &self,
         start: usize,
         end: usize,
-        prefixes: &mut Vec<u64>,
-        keys: &mut Vec<u8>,
+        prefixes: &mut Array<u64>,
+        keys: &mut Array<u8>,
     ) {
         let count = end - start;
         prefixes.resize(count, 0);
@@ -306,7 +308,7 @@ mod tests {
     }
 
     fn check(planes: &Planes<'_>, keys: &[Vec<u8>]) {
-        let (mut prefixes, mut rows, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut prefixes, mut rows, mut out) = (Array::new(), Array::new(), Vec::new());
         for (i, key) in keys.iter().enumerate() {
             planes.key_into(i, &mut out);
             assert_eq!(out, *key);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use frondb_core::chunk::Values;
-use frondb_core::mem::{Buf, Bytes};
+use frondb_core::mem::{Array, Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
@@ -213,18 +213,19 @@ fn kind_of(byte: u8) -> MessageKind {
 }
 
 /// Appends the SeqNos whose differences from `base` are stored in `WIDTH` bytes each.
-fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Vec<SeqNo>) {
-    seqs.extend(stored.as_chunks::<WIDTH>().0.iter().map(|bytes| {
+fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Array<SeqNo>) {
+    let stored = stored.as_chunks::<WIDTH>().0;
+    for (seq, bytes) in seqs.append(stored.len(), SeqNo(base)).iter_mut().zip(stored) {
         let mut word = [0; 8];
         word[..WIDTH].copy_from_slice(bytes);
-        SeqNo(base.wrapping_add(u64::from_le_bytes(word)))
-    }));
+        *seq = SeqNo(base.wrapping_add(u64::from_le_bytes(word)));
+    }
 }
 
 /// Replaces `ends` by those of `count` strings of `len` bytes, the first of which begins at `start`.
-fn push_ends(ends: &mut Vec<u32>, count: usize, start: u32, len: u32) {
+fn push_ends(ends: &mut Array<u32>, count: usize, start: u32, len: u32) {
     ends.clear();
-    ends.resize(count, start);
+    let ends = ends.append(count, start);
     if len > 0 {
         // Adding up, because SSE2 cannot multiply four numbers at a time.
         let mut end = start;
@@ -305,16 +306,17 @@ impl Inner {
         }
     }
 
-    fn fill_kinds(&self, entries: &Range<usize>, kinds: &mut Vec<MessageKind>) {
+    fn fill_kinds(&self, entries: &Range<usize>, kinds: &mut Array<MessageKind>) {
         let stored = self.kinds();
         if stored.is_empty() {
             kinds.resize(entries.len(), kind_of(self.header.kind));
         } else {
-            kinds.extend(stored[entries.clone()].iter().map(|&byte| kind_of(byte)));
+            let kinds = kinds.append(entries.len(), MessageKind::Put).iter_mut();
+            kinds.zip(&stored[entries.clone()]).for_each(|(kind, &byte)| *kind = kind_of(byte));
         }
     }
 
-    fn fill_seqs(&self, entries: &Range<usize>, run_seq: SeqNo, seqs: &mut Vec<SeqNo>) {
+    fn fill_seqs(&self, entries: &Range<usize>, run_seq: SeqNo, seqs: &mut Array<SeqNo>) {
         if self.header.seqs_stored == 0 {
             seqs.resize(entries.len(), run_seq);
             return;
@@ -342,10 +344,11 @@ impl Inner {
             push_ends(&mut chunk.value_ends, entries.len(), start as u32, self.header.value_len);
         } else {
             let mut end = start;
-            chunk.value_ends.extend(entries.clone().map(|i| {
+            let ends = chunk.value_ends.append(entries.len(), 0);
+            for (i, slot) in entries.clone().zip(ends) {
                 end += self.value_len(i);
-                end as u32
-            }));
+                *slot = end as u32;
+            }
         }
         if !self.values.is_empty() {
             chunk.values = Values::Shared(self.values.clone());

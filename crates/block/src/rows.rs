@@ -198,18 +198,19 @@ impl Rows<'_> {
         let mut at = restarts[row / self.interval].suffix_at as usize;
         out.clear();
         for row in row / self.interval * self.interval..=row {
-            at = self.build_over(row, at, out);
+            let (shared, suffix) = self.change(row, at);
+            out.truncate(shared);
+            out.extend_from_slice(suffix);
+            at += suffix.len();
         }
     }
 
-    /// Makes the key of the row before, in `key`, that of `row`, whose suffix begins at `at`;
-    /// returns where the next one begins.
+    /// What makes the key of the row before that of `row`, whose suffix begins at `at`: how much of it stays,
+    /// and what follows.
     #[inline]
-    fn build_over(&self, row: usize, at: usize, key: &mut Vec<u8>) -> usize {
+    fn change(&self, row: usize, at: usize) -> (usize, &[u8]) {
         let (shared, suffix_len) = self.lengths(row);
-        key.truncate(shared);
-        key.extend_from_slice(&self.suffixes[at..at + suffix_len]);
-        at + suffix_len
+        (shared, &self.suffixes[at..at + suffix_len])
     }
 
     /// Appends the keys of `entries`, their ends and their prefixes to an empty chunk.
@@ -220,11 +221,14 @@ impl Rows<'_> {
         let mut at = restarts[begin].suffix_at as usize;
         // Keys before `start` are built in place, each over the one before.
         for row in begin * self.interval..start {
-            at = self.build_over(row, at, keys);
+            let (shared, suffix) = self.change(row, at);
+            keys.truncate(shared);
+            keys.extend_from_slice(suffix);
+            at += suffix.len();
         }
         let mut previous = 0;
         for row in start..end {
-            let (shared, suffix_len) = self.lengths(row);
+            let (shared, suffix) = self.change(row, at);
             let key_at = if row == start {
                 keys.truncate(shared);
                 0
@@ -233,8 +237,8 @@ impl Rows<'_> {
                 keys.extend_from_within(previous..previous + shared);
                 key_at
             };
-            keys.extend_from_slice(&self.suffixes[at..at + suffix_len]);
-            at += suffix_len;
+            keys.extend_from_slice(suffix);
+            at += suffix.len();
             prefixes.push(key_prefix(&keys[key_at..]));
             key_ends.push(keys.len() as u32);
             previous = key_at;

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::mem::Bytes;
+use crate::mem::{Array, Bytes};
 use crate::{MessageKind, Result, SeqNo};
 
 /// Which way a scan runs.
@@ -26,7 +26,7 @@ pub enum Direction {
 #[derive(Clone, Debug)]
 pub enum Values {
     /// In the chunk itself.
-    Owned(Vec<u8>),
+    Owned(Array<u8>),
     /// In a decompressed block that the chunk keeps alive.
     Shared(Bytes),
 }
@@ -49,19 +49,19 @@ impl Values {
 pub struct Chunk {
     /// First eight bytes of each key, big-endian, padded with zeros: `prefix(a) < prefix(b)`
     /// implies `a < b`.
-    pub prefixes: Vec<u64>,
+    pub prefixes: Array<u64>,
     /// End of each key in `keys`; a key begins where the one before it ends.
-    pub key_ends: Vec<u32>,
+    pub key_ends: Array<u32>,
     /// The keys one after the other. May have slack bytes behind the last key.
-    pub keys: Vec<u8>,
+    pub keys: Array<u8>,
     /// Kind of each message.
-    pub kinds: Vec<MessageKind>,
+    pub kinds: Array<MessageKind>,
     /// SeqNo of each message.
-    pub seqs: Vec<SeqNo>,
+    pub seqs: Array<SeqNo>,
     /// Where the first value begins in `values`.
     pub values_start: u32,
     /// End of each value in `values`.
-    pub value_ends: Vec<u32>,
+    pub value_ends: Array<u32>,
     /// The value bytes.
     pub values: Values,
 }
@@ -77,14 +77,14 @@ impl Chunk {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            prefixes: Vec::new(),
-            key_ends: Vec::new(),
-            keys: Vec::new(),
-            kinds: Vec::new(),
-            seqs: Vec::new(),
+            prefixes: Array::new(),
+            key_ends: Array::new(),
+            keys: Array::new(),
+            kinds: Array::new(),
+            seqs: Array::new(),
             values_start: 0,
-            value_ends: Vec::new(),
-            values: Values::Owned(Vec::new()),
+            value_ends: Array::new(),
+            values: Values::Owned(Array::new()),
         }
     }
 
@@ -99,7 +99,7 @@ impl Chunk {
         self.value_ends.clear();
         match &mut self.values {
             Values::Owned(vec) => vec.clear(),
-            Values::Shared(_) => self.values = Values::Owned(Vec::new()),
+            Values::Shared(_) => self.values = Values::Owned(Array::new()),
         }
     }
 
@@ -107,23 +107,23 @@ impl Chunk {
     #[must_use]
     pub fn allocated(&self) -> usize {
         let values = match &self.values {
-            Values::Owned(vec) => vec.capacity(),
+            Values::Owned(bytes) => bytes.allocated(),
             Values::Shared(_) => 0,
         };
-        let ends = self.key_ends.capacity() + self.value_ends.capacity();
         values
-            + self.keys.capacity()
-            + self.prefixes.capacity() * size_of::<u64>()
-            + ends * size_of::<u32>()
-            + self.kinds.capacity() * size_of::<MessageKind>()
-            + self.seqs.capacity() * size_of::<SeqNo>()
+            + self.keys.allocated()
+            + self.prefixes.allocated()
+            + self.key_ends.allocated()
+            + self.value_ends.allocated()
+            + self.kinds.allocated()
+            + self.seqs.allocated()
     }
 
     /// Copies values that lie in a block, which the chunk then no longer keeps alive.
     pub fn own_values(&mut self) {
         let Values::Shared(bytes) = &self.values else { return };
         let end = self.value_ends.last().map_or(self.values_start, |end| *end);
-        let owned = bytes[self.values_start as usize..end as usize].to_vec();
+        let owned = Array::from(&bytes[self.values_start as usize..end as usize]);
         self.value_ends.iter_mut().for_each(|end| *end -= self.values_start);
         (self.values, self.values_start) = (Values::Owned(owned), 0);
     }

@@ -20,7 +20,7 @@
 //! | `slab.rs` | blocks of one size in one mapping |
 //! | `allocator.rs` | the process-wide allocator, its counters, and what goes back to the kernel |
 //! | `buf.rs` | [`Buf`] and [`Bytes`] |
-//! | `words.rs` | [`Words`]: a [`Buf`] of numbers |
+//! | `array.rs` | [`Array`]: a vector in such a block |
 //!
 //! Nothing here charges the memory budget: who holds a buffer knows which part it is for, and
 //! [`Buf::footprint`] says how many bytes to charge.
@@ -29,12 +29,12 @@
 //! instructions (or one system call) and never while another lock of this module is taken.
 
 mod allocator;
+mod array;
 mod buf;
 mod class;
 mod pages;
 mod slab;
-mod words;
 
 pub use allocator::{IdleMemory, Stats, stats, trim};
+pub use array::Array;
 pub use buf::{Buf, Bytes};
-pub use words::Words;

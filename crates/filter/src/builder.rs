@@ -6,7 +6,7 @@
 //!
 //! Segments, so that nothing is copied while it grows: a run of a leaf has millions of hashes.
 
-use frondb_core::mem::{Buf, Words};
+use frondb_core::mem::{Array, Buf};
 
 use crate::fuse::PARTITION_HASHES;
 use crate::kind::FilterKind;
@@ -20,7 +20,7 @@ const SEGMENT_HASHES: usize = 8 * 1024;
 pub struct FilterBuilder {
     kind: FilterKind,
     /// All full but the last.
-    segments: Vec<Words>,
+    segments: Vec<Array<u64>>,
     last: Option<u64>,
     partition_hashes: usize,
 }
@@ -55,7 +55,7 @@ impl FilterBuilder {
 
     #[cold]
     fn push_segment(&mut self, hash: u64) {
-        let mut segment = Words::with_capacity(SEGMENT_HASHES);
+        let mut segment = Array::with_capacity(SEGMENT_HASHES);
         segment.push(hash);
         self.segments.push(segment);
     }
@@ -88,9 +88,9 @@ impl FilterBuilder {
     /// The same behind `head` bytes that the caller fills in.
     #[must_use]
     pub fn finish_behind(self, head: usize) -> Buf {
-        let mut hashes = Words::with_capacity(self.len());
+        let mut hashes = Array::with_capacity(self.len());
         // Each goes as it was copied, so that they never take twice their memory.
-        self.segments.into_iter().for_each(|segment| hashes.extend(&segment));
+        self.segments.into_iter().for_each(|segment| hashes.extend_from_slice(&segment));
         match self.kind {
             FilterKind::None => Buf::zeroed(head),
             FilterKind::BlockedBloom => bloom::build(&hashes, head),

@@ -4,7 +4,7 @@
 //! fingerprint. The places are found by peeling (crate xorf); the query is written out here because
 //! its arithmetic is part of the format.
 
-use frondb_core::mem::{Buf, Words};
+use frondb_core::mem::{Array, Buf};
 use xorf::BinaryFuse8;
 
 use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES, u32_at, u64_at};
@@ -30,7 +30,7 @@ fn partition_of(hash: u64, bits: u8) -> usize {
 
 /// The filter of `hashes`, which it may reorder and deduplicate, in partitions of at most so many, about,
 /// behind `head` bytes; `None` if none was found, which needs an improbable chain of bad luck.
-pub(crate) fn build(hashes: &mut Words, partition_hashes: usize, head: usize) -> Option<Buf> {
+pub(crate) fn build(hashes: &mut Array<u64>, partition_hashes: usize, head: usize) -> Option<Buf> {
     let partitions = hashes.len().div_ceil(partition_hashes).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);
     // Sorting both groups the partitions and removes duplicates, which cannot be peeled.

@@ -4,6 +4,7 @@ use std::iter::once;
 use std::ops::{Bound, Range};
 
 use frondb_core::chunk::{Values, key_prefix};
+use frondb_core::mem::Array;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
@@ -388,9 +389,9 @@ fn fill(
     // Growing by doubling copies most of them twice.
     let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
     // And so would room for twice as many, when a large chunk needs a little more than the one before.
-    let reserve = |vec: &mut Vec<u8>, bytes: usize| match slots.len() * bytes.min(room) {
-        bytes if bytes < LARGE_BYTES => vec.reserve(bytes),
-        bytes => vec.reserve_exact(bytes + bytes / 8),
+    let reserve = |array: &mut Array<u8>, bytes: usize| match slots.len() * bytes.min(room) {
+        bytes if bytes < LARGE_BYTES => array.reserve(bytes),
+        bytes => array.reserve_exact(bytes + bytes / 8),
     };
     reserve(&mut chunk.keys, message.key.len());
     reserve(values, message.value.len().min(value_bytes));

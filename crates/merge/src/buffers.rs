@@ -5,6 +5,7 @@
 //! not each thread's: a thousand connections that idle hold none of them.
 
 use frondb_core::Chunk;
+use frondb_core::mem::Array;
 use frondb_core::pool::Shared;
 
 /// Bytes that are kept: a scan of a hundred rows needs some 20 KiB for each of its few sources.
@@ -21,7 +22,7 @@ const KEPT_MAX: usize = 128;
 pub(crate) struct Buffers {
     pub(crate) chunk: Chunk,
     /// Codes of the chunk's keys.
-    pub(crate) codes: Vec<u64>,
+    pub(crate) codes: Array<u64>,
     /// The last key of the chunk before, the base of the first code of the next.
     pub(crate) last_key: Vec<u8>,
 }
@@ -74,7 +75,7 @@ pub(crate) fn with_kept<R>(with: impl FnOnce(&mut Kept) -> R) -> R {
 
 impl Buffers {
     fn allocated(&self) -> usize {
-        self.chunk.allocated() + size_of::<u64>() * self.codes.capacity() + self.last_key.capacity()
+        self.chunk.allocated() + self.codes.allocated() + self.last_key.capacity()
     }
 }
 

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use frondb_core::chunk::Entries;
+use frondb_core::mem::Array;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 
 use crate::buffers::{Buffers, Kept, with_kept};
@@ -24,7 +25,7 @@ const ALONE_PAUSE: u32 = 64;
 struct Input {
     source: Box<dyn Source>,
     chunk: Chunk,
-    codes: Vec<u64>,
+    codes: Array<u64>,
     /// The entry it is at; `chunk.len()` or beyond when exhausted.
     at: usize,
     /// The last key of the chunk before, the base of the first code of the next.
@@ -129,7 +130,7 @@ pub struct Merger {
     direction: Direction,
     state: State,
     /// Codes of the inputs when a tournament begins.
-    codes: Vec<u64>,
+    codes: Array<u64>,
     /// SeqNo of the last entry handed out.
     last_seq: SeqNo,
     /// The source that failed when it was asked for what follows its entry, which was the last one
@@ -162,7 +163,7 @@ impl Merger {
             tree: None,
             direction,
             state: State::Fresh,
-            codes: Vec::new(),
+            codes: Array::new(),
             last_seq: SeqNo::MAX,
             failed: None,
             pause: 0,

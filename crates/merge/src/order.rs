@@ -26,6 +26,7 @@
 use std::cmp::Ordering;
 
 use frondb_core::Direction;
+use frondb_core::mem::Array;
 
 /// Bytes of a column: with 16 bits of column number they fill a u64.
 const COLUMN_BYTES: usize = 6;
@@ -123,7 +124,7 @@ pub(crate) fn code_all(
     ends: &[u32],
     base: Option<&[u8]>,
     direction: Direction,
-    codes: &mut Vec<u64>,
+    codes: &mut Array<u64>,
 ) {
     codes.clear();
     let count = ends.len();

@@ -17,21 +17,22 @@ use std::cmp::Ordering;
 
 use frondb_core::chunk::key_prefix;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
+use frondb_core::mem::Array;
 
 use crate::format::decode_index_entry;
 
 /// Decoded block index. Immutable.
 #[derive(Debug)]
 pub struct BlockIndex {
-    prefixes: Vec<u64>,
-    key_ends: Vec<u32>,
-    keys: Vec<u8>,
+    prefixes: Array<u64>,
+    key_ends: Array<u32>,
+    keys: Array<u8>,
     /// Logical offset of each block, and the end of the last.
-    offsets: Vec<u64>,
+    offsets: Array<u64>,
     /// Entries before each block, and all of them.
-    ranks: Vec<u64>,
+    ranks: Array<u64>,
     /// Blocks that begin with the last key of the block before, ascending.
-    continues: Vec<u32>,
+    continues: Array<u32>,
 }
 
 impl BlockIndex {
@@ -47,12 +48,12 @@ impl BlockIndex {
         }
         let n = count as usize;
         let mut index = Self {
-            prefixes: Vec::with_capacity(n),
-            key_ends: Vec::with_capacity(n),
-            keys: Vec::new(),
-            offsets: Vec::with_capacity(n + 1),
-            ranks: Vec::with_capacity(n + 1),
-            continues: Vec::new(),
+            prefixes: Array::with_capacity(n),
+            key_ends: Array::with_capacity(n),
+            keys: Array::new(),
+            offsets: Array::with_capacity(n + 1),
+            ranks: Array::with_capacity(n + 1),
+            continues: Array::new(),
         };
         let (mut offset, mut rank) = (0u64, 0u64);
         let mut separator = Vec::new();
@@ -82,7 +83,7 @@ impl BlockIndex {
         }
         index.offsets.push(offset);
         index.ranks.push(rank);
-        index.keys.shrink_to_fit();
+        index.keys = Array::from(&index.keys[..]);
         if offset == blocks_bytes && input.is_empty() && n > 0 { Ok(index) } else { Err(Truncated) }
     }
 
@@ -102,12 +103,12 @@ impl BlockIndex {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
-            + self.prefixes.capacity() * 8
-            + self.key_ends.capacity() * 4
-            + self.keys.capacity()
-            + self.offsets.capacity() * 8
-            + self.ranks.capacity() * 8
-            + self.continues.capacity() * 4
+            + self.prefixes.allocated()
+            + self.key_ends.allocated()
+            + self.keys.allocated()
+            + self.offsets.allocated()
+            + self.ranks.allocated()
+            + self.continues.allocated()
     }
 
     /// The separator of `block`.

@@ -371,7 +371,7 @@ impl Run {
     pub(crate) fn fill(&self, block: &Block, entries: Range<usize>, chunk: &mut Chunk) {
         block.fill(entries, self.meta.max_seq, chunk);
         if self.meta.seq_shift != 0 {
-            for seq in &mut chunk.seqs {
+            for seq in chunk.seqs.iter_mut() {
                 *seq = SeqNo(seq.get().wrapping_add(self.meta.seq_shift));
             }
         }

@@ -19,7 +19,7 @@ use frondb_block::{
 };
 use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::codec::Reader;
-use frondb_core::mem::Bytes;
+use frondb_core::mem::{Array, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo, Source};
@@ -188,7 +188,7 @@ pub(crate) fn decode(payload: &Bytes, number: SeqNo, chunk: &mut Chunk) -> Optio
     chunk.seqs.resize(count, number);
     chunk.keys.extend_from_slice(keys);
     let mut start = 0;
-    for &end in &chunk.key_ends {
+    for end in &chunk.key_ends {
         chunk.prefixes.push(key_prefix(&keys[start..end as usize]));
         start = end as usize;
     }
@@ -198,10 +198,11 @@ pub(crate) fn decode(payload: &Bytes, number: SeqNo, chunk: &mut Chunk) -> Optio
 }
 
 /// Ends as they were stored, moved by `start`; they ascend and the last is `end`.
-fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Vec<u32>) -> Option<()> {
+fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Option<()> {
     let (words, _) = stored.as_chunks::<4>();
     // What is too large wraps around and is below `start`, or above `end`.
-    ends.extend(words.iter().map(|word| u32::from_le_bytes(*word).wrapping_add(start)));
+    let moved = ends.append(words.len(), 0).iter_mut().zip(words);
+    moved.for_each(|(end, word)| *end = u32::from_le_bytes(*word).wrapping_add(start));
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
 }
 

@@ -157,7 +157,7 @@ impl<S: Source> Source for OwnSource<S> {
             }
         }
         if self.shift > 0 {
-            for seq in &mut chunk.seqs {
+            for seq in chunk.seqs.iter_mut() {
                 *seq = SeqNo(seq.get() + self.shift);
             }
         }

@@ -29,8 +29,8 @@ use super::slab::Slab;
 const IDLE_BYTES_MIN: usize = 4 << 20;
 /// Idle bytes kept are this part of the bytes in use, if that is more.
 const IDLE_DIVISOR: usize = 16;
-/// Alignment of blocks from the ordinary heap: a word, for those who read numbers.
-const HEAP_ALIGN: usize = 16;
+/// Blocks begin at a multiple of this, for those who read numbers.
+pub(super) const BLOCK_ALIGN: usize = 16;
 
 /// What the allocator holds, in bytes. Each counter is exact; read one after the other, they may
 /// be of different moments.
@@ -111,6 +111,12 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
+    /// No bytes at an aligned address.
+    pub(super) const fn empty() -> Self {
+        const { assert!(align_of::<u128>() == BLOCK_ALIGN) };
+        Self { start: NonNull::<u128>::dangling().cast(), bytes: 0, home: Home::Heap }
+    }
+
     /// At least `len` initialised bytes with unspecified contents. With `paged`, address and size
     /// are multiples of the page size.
     pub(super) fn alloc(len: usize, paged: bool) -> Self {
@@ -148,7 +154,7 @@ impl Block {
 
     fn alloc_heap(len: usize) -> Self {
         if len == 0 {
-            return Self { start: NonNull::dangling(), bytes: 0, home: Home::Heap };
+            return Self::empty();
         }
         let layout = heap_layout(len);
         // SAFETY: the layout is not empty.
@@ -264,7 +270,7 @@ impl Class {
 }
 
 fn heap_layout(len: usize) -> std::alloc::Layout {
-    let Ok(layout) = std::alloc::Layout::from_size_align(len, HEAP_ALIGN) else {
+    let Ok(layout) = std::alloc::Layout::from_size_align(len, BLOCK_ALIGN) else {
         unreachable!("a length below a kibibyte cannot overflow");
     };
     layout
