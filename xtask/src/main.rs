@@ -11,7 +11,10 @@
 //! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`pages`] | pages for operators, written from the source |
-//! | [`step`] | runs commands, measures them, sums up |
+//! | [`step`] | runs commands |
+//! | [`pool`] | runs several of them at once |
+//! | [`programs`] | the test programs that cargo has built |
+//! | [`summary`] | how long steps took, and what came of them |
 //! | [`install`] | installs what is missing, or says how |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`mariadb`] | the storage engine plugin and a private server |
@@ -27,11 +30,14 @@ mod install_c;
 mod layers;
 mod mariadb;
 mod pages;
+mod pool;
+mod programs;
 mod sanitize;
 mod shuttle;
 mod soak;
 mod step;
 mod suite;
+mod summary;
 mod tidy;
 mod workspace;
 

@@ -18,7 +18,7 @@ mod test;
 pub(crate) use mtr::{check_differences, command as mtr};
 pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};
-pub(crate) use test::{full as test_full, run as test, steps as test_steps};
+pub(crate) use test::{full as test_full, jobs as test_jobs, run as test};
 
 use std::path::PathBuf;
 

@@ -9,56 +9,64 @@
 //!   crates/space/src/group_sync.rs     -p frondb-space --lib -- group_sync::
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Result;
-use crate::step::{Cmd, Counts};
+use crate::pool::{self, Job};
+use crate::programs;
+use crate::step::Cmd;
+use crate::summary::Summary;
 use crate::workspace::{Member, members};
 
-/// Runs them; an error if one fails.
+/// Builds and runs them; an error if one fails.
 pub(crate) fn run() -> Result {
-    run_counted().1
+    let mut summary = Summary::default();
+    let mut jobs = Vec::new();
+    summary.step("build", || {
+        jobs = self::jobs()?;
+        Ok(())
+    });
+    pool::run(&mut summary, jobs);
+    summary.finish()
 }
 
-/// Runs them and counts.
-pub(crate) fn run_counted() -> (Counts, Result) {
-    let found = match scheduled() {
-        Ok(found) => found,
-        Err(e) => return (Counts::default(), Err(e)),
-    };
-    let (mut counts, mut result) = (Counts::default(), Ok(()));
+/// Builds them and makes a job of each program.
+pub(crate) fn jobs() -> Result<Vec<Job>> {
+    let found = scheduled()?;
+    let mut jobs = Vec::new();
     for scheduled in [found.targets, found.modules] {
-        if scheduled.packages.is_empty() {
-            continue;
+        if !scheduled.files.is_empty() {
+            jobs.extend(jobs_of(&scheduled)?);
         }
-        let (more, ran) = test(&scheduled);
-        counts.passed += more.passed;
-        counts.failed += more.failed;
-        let wanted = scheduled.files;
-        let ran = ran.and_then(|()| {
-            let enough = more.passed >= wanted;
-            let few = || format!("{wanted} files have shuttle tests, {} tests ran", more.passed);
-            enough.then_some(()).ok_or_else(few)
-        });
-        result = result.and(ran);
     }
-    (counts, result)
+    Ok(jobs)
 }
 
-fn test(scheduled: &Scheduled) -> (Counts, Result) {
-    let Scheduled { packages, selection, filters, .. } = scheduled;
+fn jobs_of(scheduled: &Scheduled) -> Result<Vec<Job>> {
+    let Scheduled { packages, selection, filters, files } = scheduled;
     let packages: Vec<String> = packages.iter().map(|package| format!("-p {package}")).collect();
     let selection: Vec<&str> = selection.iter().map(String::as_str).collect();
-    let args = ["test --quiet --no-fail-fast", &selection.join(" "), &packages.join(" ")].join(" ");
+    let args = ["test --quiet", &selection.join(" "), &packages.join(" ")].join(" ");
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     // Schedules, not arithmetic, take the time here: optimising the dependencies would cost a minute.
-    let command = Cmd::new("cargo", &args)
+    let build = Cmd::new("cargo", &args)
         .arg("--config")
         .arg("profile.dev.package.'*'.opt-level=1")
         .env("RUSTFLAGS", format!("{flags} --cfg shuttle").trim())
-        .target_folder("shuttle")
-        .arg("--");
-    filters.iter().fold(command, |command, filter| command.arg(filter)).run_tests()
+        .target_folder("shuttle");
+    let built = programs::build(build)?;
+    let jobs = files.iter().map(|(program, &wanted)| {
+        let is_it = |source: &str| {
+            source
+                .strip_prefix(program.as_str())
+                .is_some_and(|rest| [".rs", "/main.rs"].contains(&rest))
+        };
+        let built = built.iter().find(|built| is_it(&built.source));
+        let built = built.ok_or_else(|| format!("cargo has not built {program}"))?;
+        let command = filters.iter().fold(built.command("--quiet"), |it, filter| it.arg(filter));
+        Ok(Job::tests("shuttle", &format!("shuttle: {}", built.source), wanted, command))
+    });
+    jobs.collect()
 }
 
 /// Files with shuttle tests, as arguments of one `cargo test`.
@@ -67,7 +75,8 @@ struct Scheduled {
     packages: BTreeSet<String>,
     selection: BTreeSet<String>,
     filters: BTreeSet<String>,
-    files: u64,
+    /// How many of each program, by its source without `.rs` or `/main.rs`.
+    files: BTreeMap<String, u64>,
 }
 
 /// What a file with shuttle tests calls: shuttle itself, or the test kit's checkers with deep stacks.
@@ -82,12 +91,12 @@ struct Found {
 
 impl Found {
     /// Adds a file of a package by its path below the crate's folder.
-    fn add(&mut self, package: &str, path: &str) {
+    fn add(&mut self, folder: &str, package: &str, path: &str) {
         let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
-        let of = if let Some(target) = path.strip_prefix("tests/") {
+        let (of, program) = if let Some(target) = path.strip_prefix("tests/") {
             let target = target.split('/').next().unwrap_or(target);
             self.targets.selection.insert(format!("--test {target}"));
-            &mut self.targets
+            (&mut self.targets, format!("tests/{target}"))
         } else {
             // A file in a folder may be mounted under another name; the folder's cannot differ.
             let module = path.trim_start_matches("src/");
@@ -95,10 +104,10 @@ impl Found {
             let module = module.replace('/', "::");
             self.modules.selection.insert("--lib".to_owned());
             self.modules.filters.insert(format!("{module}::"));
-            &mut self.modules
+            (&mut self.modules, "src/lib".to_owned())
         };
         of.packages.insert(package.to_owned());
-        of.files += 1;
+        *of.files.entry(format!("crates/{folder}/{program}")).or_default() += 1;
     }
 }
 
@@ -112,7 +121,7 @@ fn scheduled() -> Result<Found> {
             let below = file.path.strip_prefix(&format!("crates/{folder}/"));
             if let Some(below) = below.filter(|_| CHECKERS.iter().any(|it| file.text.contains(it)))
             {
-                found.add(package, below);
+                found.add(folder, package, below);
             }
         }
     }
@@ -126,21 +135,25 @@ mod tests {
     #[test]
     fn files_become_arguments_that_run_them_and_nothing_else() {
         let mut found = Found::default();
-        found.add("frondb-wal", "tests/schedules.rs");
-        found.add("frondb-wal", "tests/races/main.rs");
-        found.add("frondb-core", "src/sync/scheduled.rs");
+        found.add("wal", "frondb-wal", "tests/schedules.rs");
+        found.add("wal", "frondb-wal", "tests/races/main.rs");
+        found.add("wal", "frondb-wal", "tests/races/more.rs");
+        found.add("core", "frondb-core", "src/sync/scheduled.rs");
         let set = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect();
+        let files = |items: &[(&str, u64)]| {
+            items.iter().map(|&(program, files)| (program.to_owned(), files)).collect()
+        };
         let targets = Scheduled {
             packages: set(&["frondb-wal"]),
             selection: set(&["--test schedules", "--test races"]),
             filters: BTreeSet::new(),
-            files: 2,
+            files: files(&[("crates/wal/tests/races", 2), ("crates/wal/tests/schedules", 1)]),
         };
         let modules = Scheduled {
             packages: set(&["frondb-core"]),
             selection: set(&["--lib"]),
             filters: set(&["sync::"]),
-            files: 1,
+            files: files(&[("crates/core/src/lib", 1)]),
         };
         assert_eq!(found, Found { targets, modules });
     }

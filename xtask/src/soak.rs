@@ -10,7 +10,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::step::{Cmd, Counts, Summary};
+use crate::step::Cmd;
+use crate::summary::{Counts, Summary};
 use crate::{Result, install, mariadb, variables};
 
 /// A random test of the simulator.

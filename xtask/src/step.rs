@@ -1,13 +1,11 @@
-//! Running commands: one [`Cmd`] at a time, its output passed through as it comes, and a
-//! [`Summary`] of steps with their times at the end.
+//! Running commands, with their output passed through as it comes, or kept.
 
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::Result;
+use crate::summary::Counts;
 use crate::workspace::{root, target_folder};
 
 /// A command with its arguments, run in the checkout's root.
@@ -103,84 +101,25 @@ impl Cmd {
             Err(e) => Err(format!("cannot wait for `{}`: {e}", self.shown)),
         }
     }
-}
 
-/// How many tests passed and failed.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Counts {
-    /// Tests that passed.
-    pub(crate) passed: u64,
-    /// Tests that failed.
-    pub(crate) failed: u64,
-}
-
-impl Counts {
-    /// Adds a line of a test harness such as `test result: ok. 3 passed; 0 failed; 0 ignored`.
-    fn add_line(&mut self, line: &str) {
-        let Some(result) = line.trim().strip_prefix("test result: ") else { return };
-        for part in result.split(['.', ';']) {
-            let mut words = part.split_whitespace();
-            let count = words.next().and_then(|word| word.parse::<u64>().ok());
-            match (count, words.next()) {
-                (Some(n), Some("passed")) => self.passed += n,
-                (Some(n), Some("failed")) => self.failed += n,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Steps that ran, how long each took, and whether it passed.
-#[derive(Default)]
-pub(crate) struct Summary {
-    steps: Vec<(String, Duration, Result)>,
-    counts: Counts,
-}
-
-impl Summary {
-    /// Runs a step. A failed one does not stop those after it: one run shows everything.
-    pub(crate) fn step(&mut self, name: &str, action: impl FnOnce() -> Result) {
-        self.tests(name, || (Counts::default(), action()));
-    }
-
-    /// Runs a step that counts tests.
-    pub(crate) fn tests(&mut self, name: &str, action: impl FnOnce() -> (Counts, Result)) {
-        eprintln!("== {name}");
-        let start = Instant::now();
-        let (counts, result) = action();
-        if let Err(message) = &result {
-            eprintln!("error: {name}: {message}");
-        }
-        self.counts.passed += counts.passed;
-        self.counts.failed += counts.failed;
-        self.steps.push((name.to_owned(), start.elapsed(), result));
-    }
-
-    /// Prints the closing table; an error names the failed steps.
-    pub(crate) fn finish(self) -> Result {
-        print!("{}", self.table());
-        let failed: Vec<&str> = self
-            .steps
-            .iter()
-            .filter(|(_, _, result)| result.is_err())
-            .map(|(name, _, _)| name.as_str())
-            .collect();
-        if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
-    }
-
-    fn table(&self) -> String {
-        let mut table = String::from("\n");
-        let mut total = Duration::ZERO;
-        for (name, time, result) in &self.steps {
-            let outcome = if result.is_ok() { "ok" } else { "FAILED" };
-            // Writing to a String cannot fail.
-            let _ = writeln!(table, "{name:<22} {:>7.1} s  {outcome}", time.as_secs_f64());
-            total += *time;
-        }
-        let Counts { passed, failed } = self.counts;
-        let _ = writeln!(table, "{:<22} {:>7.1} s", "total", total.as_secs_f64());
-        let _ = writeln!(table, "{passed} passed, {failed} failed");
-        table
+    /// Runs it and returns all that it prints, standard output and error as one, and whether it exits
+    /// with zero. Nothing is passed through.
+    pub(crate) fn run_kept(mut self) -> (String, Result) {
+        let mut output = Vec::new();
+        let status = std::io::pipe().and_then(|(mut reader, writer)| {
+            self.command.stdout(writer.try_clone()?).stderr(writer);
+            let mut child = self.command.spawn()?;
+            // What is left of the command holds the writing end, and would keep this waiting.
+            drop(self.command);
+            let read = reader.read_to_end(&mut output);
+            child.wait().and_then(|status| read.map(|_| status))
+        });
+        let result = match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("`{}` failed: {status}", self.shown)),
+            Err(e) => Err(format!("cannot run `{}`: {e}", self.shown)),
+        };
+        (String::from_utf8_lossy(&output).into_owned(), result)
     }
 }
 
@@ -189,22 +128,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn harness_lines_are_counted() {
-        let mut counts = Counts::default();
-        counts.add_line("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured");
-        counts.add_line("test result: FAILED. 3 passed; 2 failed; 0 ignored");
-        counts.add_line("test foo ... ok");
-        assert_eq!(counts, Counts { passed: 15, failed: 2 });
-    }
-
-    #[test]
-    fn a_failed_step_does_not_hide_the_next_one_and_fails_the_whole() {
-        let mut summary = Summary::default();
-        summary.step("first", || Err("no".to_owned()));
-        summary.tests("second", || (Counts { passed: 1, failed: 0 }, Ok(())));
-        let table = summary.table();
-        assert!(table.contains("first") && table.contains("FAILED"), "{table}");
-        assert!(table.ends_with("1 passed, 0 failed\n"), "{table}");
-        assert_eq!(summary.finish(), Err("failed: first".to_owned()));
+    fn output_and_errors_are_kept_in_their_order() {
+        let (output, result) = Cmd::new("sh", "-c").arg("echo a; echo b >&2; echo c").run_kept();
+        assert_eq!((&*output, result), ("a\nb\nc\n", Ok(())));
+        let (output, result) = Cmd::new("sh", "-c").arg("echo a; exit 3").run_kept();
+        assert_eq!(output, "a\n");
+        assert!(result.is_err_and(|message| message.contains("exit status: 3")));
+        assert!(Cmd::new("no-such-program", "").run_kept().1.is_err());
     }
 }

@@ -1,12 +1,15 @@
 //! `make test`: everything that must hold before a change lands, in one run and one summary.
 //!
 //! Cheap checks come first, so a slip shows in seconds; a failed step does not hide those after it.
-//! One build profile serves all of it: clippy shares build scripts with the tests, and shuttle, which
-//! needs other compiler flags, has its own folder below `target/` with only the crates it tests. What
-//! needs a MariaDB server comes last, with the plugin built as it is shipped.
+//! Then everything is built. One build profile serves all of it: clippy shares build scripts with the
+//! tests, and shuttle, which needs other compiler flags, has its own folder below `target/` with only
+//! the crates it tests; the plugin is built as it is shipped. At the end all test programs are run,
+//! several at once: what waits for a server leaves the processors to those that compute.
 
-use crate::step::{Cmd, Summary};
-use crate::{Result, install, layers, mariadb, report, shuttle, tidy};
+use crate::pool::{self, Job};
+use crate::step::Cmd;
+use crate::summary::Summary;
+use crate::{Result, install, layers, mariadb, programs, report, shuttle, tidy};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -18,13 +21,30 @@ pub(crate) fn run() -> Result {
     summary.step("tidy", || report("tidy", tidy::check()));
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
-    summary.tests("tests", || {
-        Cmd::new("cargo", "test --quiet --no-fail-fast --lib --bins --tests --examples").run_tests()
+    let mut jobs = Vec::new();
+    summary.step("build", || {
+        jobs = tests()?;
+        Ok(())
     });
-    summary.tests("documentation tests", || {
-        Cmd::new("cargo", "test --quiet --no-fail-fast --doc").run_tests()
+    summary.step("build for shuttle", || {
+        jobs.extend(shuttle::jobs()?);
+        Ok(())
     });
-    summary.tests("shuttle", shuttle::run_counted);
-    mariadb::test_steps(&mut summary);
+    summary.step("build of the plugin", || {
+        jobs.extend(mariadb::test_jobs()?);
+        Ok(())
+    });
+    pool::run(&mut summary, jobs);
     summary.finish()
+}
+
+/// Builds all tests and makes a job of each program.
+fn tests() -> Result<Vec<Job>> {
+    let built = programs::build(Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
+    let tests = built.iter().map(|it| Job::tests("tests", &it.source, 0, it.command("--quiet")));
+    let mut jobs: Vec<Job> = tests.collect();
+    let name = "documentation tests";
+    let command = Cmd::new("cargo", "test --quiet --no-fail-fast --doc");
+    jobs.push(Job::tests(name, name, 0, command).taking(20.0));
+    Ok(jobs)
 }

@@ -22,7 +22,7 @@ pub(super) use exceptions::Exceptions;
 pub(super) use outcome::Outcome;
 pub(super) use tree::Tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::plugin;
 use crate::install::{apt, on_path};
@@ -115,6 +115,12 @@ pub(super) fn tree() -> Result<Tree> {
     Tree::make(&installed()?)
 }
 
+/// The same with this one.
+pub(super) fn tree_with(plugin: &Path) -> Result<Tree> {
+    installed_suites()?;
+    Tree::make(plugin)
+}
+
 /// The same with FronDB for InnoDB in the text of suites that name it.
 fn substituted_tree() -> Result<Tree> {
     let mut paths: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
@@ -179,11 +185,26 @@ fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     Ok(run_in(&tree, run.loading(engine))?.only(how, AS_DEFAULT))
 }
 
-/// Runs mtr in the tree; failed tests are in the outcome, and an error is a run that did not happen.
+/// Runs mtr in the tree, its output passed through; failed tests are in the outcome, and an error is a run that did
+/// not happen.
 pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let result = in_tree(tree, run).run_lines(|line| outcome.add_line(line));
+    judge(tree, result, outcome)
+}
+
+/// The same, with what it prints.
+pub(super) fn run_kept(tree: &Tree, run: Run) -> (String, Result<Outcome>) {
+    let (output, result) = in_tree(tree, run).run_kept();
+    let mut outcome = Outcome::default();
+    output.lines().for_each(|line| outcome.add_line(line));
+    (output, judge(tree, result, outcome))
+}
+
+fn in_tree(tree: &Tree, run: Run) -> Cmd {
     // Tests wait for servers that start and stop: one worker more than processors keeps those busy.
     let workers = 1 + std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command =
+    let command =
         Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")
             .arg("--max-save-core=0")
             .arg("--max-save-datadir=0")
@@ -192,11 +213,10 @@ pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
             .arg(&format!("--suite-timeout={}", run.minutes.unwrap_or(RUN_MINUTES)))
             .arg(&format!("--suite={}", run.suites.join(",")))
             .dir(tree.suites());
-    for argument in run.arguments.iter().chain(&run.tests) {
-        command = command.arg(argument);
-    }
-    let mut outcome = Outcome::default();
-    let result = command.run_lines(|line| outcome.add_line(line));
+    run.arguments.iter().chain(&run.tests).fold(command, |command, argument| command.arg(argument))
+}
+
+fn judge(tree: &Tree, result: Result, outcome: Outcome) -> Result<Outcome> {
     match result {
         Ok(()) => tree.clean(),
         // It fails when a test did, which the outcome says better.

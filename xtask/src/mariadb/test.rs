@@ -1,10 +1,12 @@
 //! Everything that needs a server: `cargo xtask test-mariadb`, which `make test` includes, and
 //! `test-mariadb-full`.
 
-use super::mtr::{self, Exceptions, Run};
+use super::mtr::{self, Exceptions, Run, Tree};
 use super::plugin;
-use crate::Result;
-use crate::step::{Cmd, Counts, Summary};
+use crate::pool::{self, Job, Ran};
+use crate::step::Cmd;
+use crate::summary::{Counts, Summary};
+use crate::{Result, programs};
 
 /// The suite that MariaDB has for engines outside of its tree, with our overlay; and our own.
 const SUITES: [&str; 4] =
@@ -16,37 +18,39 @@ const CODEC_ROUNDS: &str = "1 100000";
 /// `cargo xtask test-mariadb`.
 pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
-    steps(&mut summary);
+    let mut jobs = Vec::new();
+    summary.step("build of the plugin", || {
+        jobs = self::jobs()?;
+        Ok(())
+    });
+    pool::run(&mut summary, jobs);
     summary.finish()
 }
 
-/// Builds the plugin and runs what every change must pass.
-pub(crate) fn steps(summary: &mut Summary) {
-    let mut built = None;
-    summary.step("plugin", || {
-        built = Some(plugin::plugin()?);
-        Ok(())
-    });
-    let Some(plugin) = built else { return };
-    summary.step("plugin: codecs", || {
-        let program = plugin::test("codecs")?;
-        Cmd::new(&program.display().to_string(), CODEC_ROUNDS).run()
-    });
-    summary.step("plugin: errors", || {
-        let program = plugin::test("errors")?;
-        Cmd::new(&program.display().to_string(), "").run()
-    });
-    summary.tests("plugin: servers", || {
+/// Builds the plugin and makes jobs of what every change must pass.
+pub(crate) fn jobs() -> Result<Vec<Job>> {
+    let plugin = plugin::plugin()?;
+    let mut jobs = Vec::new();
+    for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", "")] {
+        let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);
+        let name = format!("plugin: {name}");
+        jobs.push(Job::command(&name, &name, command).shown());
+    }
+    let package = Cmd::new("cargo", "test --quiet --package frondb-mariadb-harness --tests");
+    for program in programs::build(package)? {
+        let name = format!("server: {}", program.source);
         // Their output too: how often the random stream met each kind, type and collation.
-        let arguments = "test --quiet --no-fail-fast --package frondb-mariadb-harness -- --ignored --show-output";
-        Cmd::new("cargo", arguments).env("FRONDB_PLUGIN", &plugin.display().to_string()).run_tests()
-    });
-    summary.tests("plugin: mtr", || suites(Ok(Run::of(&SUITES))));
-    summary.tests("plugin: engines", || {
-        let exceptions = Exceptions::of(&STRICT);
-        let run = Run::of(&STRICT).substituting("frondb").within(STRICT_MINUTES);
-        suites(exceptions.and_then(|exceptions| run.without(&exceptions)))
-    });
+        let command = program.command("--quiet --ignored --show-output");
+        let command = command.env("FRONDB_PLUGIN", &plugin.display().to_string());
+        jobs.push(Job::tests("plugin: servers", &name, 0, command).taking(15.0).shown());
+    }
+    let tree = mtr::tree_with(&plugin)?;
+    jobs.push(suites("plugin: mtr", &tree, Run::of(&SUITES)).taking(60.0));
+    let exceptions = Exceptions::of(&STRICT)?;
+    let run =
+        Run::of(&STRICT).substituting("frondb").within(STRICT_MINUTES).without(&exceptions)?;
+    jobs.push(suites("plugin: engines", &tree, run).taking(80.0));
+    Ok(jobs)
 }
 
 /// Suites that take any engine as the default one. All of them must pass, but for a few that have a reason.
@@ -68,13 +72,16 @@ pub(crate) fn full() -> Result {
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
-/// Runs suites of which every test must pass.
-fn suites(run: Result<Run>) -> (Counts, Result) {
-    match run.and_then(|run| mtr::run_in(&mtr::tree()?, run)) {
-        Ok(outcome) => {
-            println!("{outcome}");
-            (outcome.counts(), outcome.demand_all())
-        }
-        Err(error) => (Counts::default(), Err(error)),
-    }
+/// Suites of which every test must pass. One tree has one folder for what its servers keep.
+fn suites(name: &str, tree: &Tree, run: Run) -> Job {
+    let tree = tree.clone();
+    let job = Job::new(name, name, move || {
+        let (output, outcome) = mtr::run_kept(&tree, run);
+        let outcome =
+            outcome.map(|outcome| (outcome.to_string(), outcome.counts(), outcome.demand_all()));
+        let (said, counts, result) =
+            outcome.unwrap_or_else(|error| (String::new(), Counts::default(), Err(error)));
+        Ran { output, said, counts, result }
+    });
+    job.alone_with("the tree of mtr")
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::Result;
-use crate::step::Counts;
+use crate::summary::Counts;
 
 /// Names of tests by how they ended.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -26,7 +26,7 @@ use crate::workspace::root;
 pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
 
 /// The tree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tree(PathBuf);
 
 impl Tree {

@@ -1,0 +1,105 @@
+//! Which job is started next: pure, from what waits and what runs.
+//!
+//! The longest goes first, so that none of them is alone at the end while the other processors have
+//! nothing to do. Jobs that would get into each other's way, in a folder or at a port, name the same
+//! resource and are never run at once; one that waits for a resource does not hold up those after it.
+
+/// What the schedule knows of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Entry {
+    /// Which one it is.
+    pub(super) job: usize,
+    /// How long it will take, as far as one can tell.
+    pub(super) seconds: f64,
+    /// What it must have for itself.
+    pub(super) alone: Option<&'static str>,
+}
+
+/// Jobs that wait and jobs that run.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    /// The longest first.
+    waiting: Vec<Entry>,
+    running: Vec<Entry>,
+    at_once: usize,
+}
+
+impl Schedule {
+    /// At most `at_once` of these run at once.
+    pub(super) fn new(mut jobs: Vec<Entry>, at_once: usize) -> Self {
+        // Equal ones stay in the order in which they came.
+        jobs.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        Self { waiting: jobs, running: Vec::new(), at_once: at_once.max(1) }
+    }
+
+    /// The job to start now; none if the places are taken, or what waits must not run beside what runs.
+    pub(super) fn next(&mut self) -> Option<usize> {
+        if self.running.len() >= self.at_once {
+            return None;
+        }
+        let is_held = |alone| self.running.iter().any(|running| running.alone == Some(alone));
+        let place = self.waiting.iter().position(|job| !job.alone.is_some_and(is_held))?;
+        let entry = self.waiting.remove(place);
+        self.running.push(entry);
+        Some(entry.job)
+    }
+
+    /// A job that was started has ended.
+    pub(super) fn ended(&mut self, job: usize) {
+        self.running.retain(|running| running.job != job);
+    }
+
+    /// Those that run, in the order in which they were started.
+    pub(super) fn running(&self) -> impl Iterator<Item = usize> {
+        self.running.iter().map(|entry| entry.job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(job: usize, seconds: f64, alone: Option<&'static str>) -> Entry {
+        Entry { job, seconds, alone }
+    }
+
+    /// Starts what can be started.
+    fn start(schedule: &mut Schedule) -> Vec<usize> {
+        std::iter::from_fn(|| schedule.next()).collect()
+    }
+
+    #[test]
+    fn the_longest_go_first_and_no_more_than_allowed_at_once() {
+        let jobs = [1.0, 9.0, 5.0, 5.0].into_iter().enumerate();
+        let jobs = jobs.map(|(job, seconds)| entry(job, seconds, None)).collect();
+        let mut schedule = Schedule::new(jobs, 2);
+        assert_eq!(start(&mut schedule), [1, 2]);
+        schedule.ended(2);
+        assert_eq!(start(&mut schedule), [3]);
+        assert_eq!(schedule.running().collect::<Vec<_>>(), [1, 3]);
+        schedule.ended(1);
+        schedule.ended(3);
+        assert_eq!(start(&mut schedule), [0]);
+        schedule.ended(0);
+        assert_eq!(schedule.next(), None);
+        assert_eq!(schedule.running().count(), 0);
+    }
+
+    #[test]
+    fn jobs_of_one_resource_run_one_after_the_other_and_hold_up_no_other() {
+        let tree = Some("tree");
+        let jobs = vec![entry(0, 9.0, tree), entry(1, 8.0, tree), entry(2, 1.0, Some("port"))];
+        let mut schedule = Schedule::new(jobs, 3);
+        assert_eq!(start(&mut schedule), [0, 2]);
+        schedule.ended(2);
+        assert_eq!(start(&mut schedule), [0; 0]);
+        schedule.ended(0);
+        assert_eq!(start(&mut schedule), [1]);
+    }
+
+    #[test]
+    fn there_is_always_a_place_for_one() {
+        let mut schedule = Schedule::new(vec![entry(0, 1.0, None), entry(1, 1.0, None)], 0);
+        assert_eq!(start(&mut schedule), [0]);
+    }
+}

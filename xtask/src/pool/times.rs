@@ -1,0 +1,87 @@
+//! How long each job took when it last ran, so that the longest can go first: a file below `target/`,
+//! one line a job, the longest at the top.
+//!
+//! ```text
+//!   31.4 frondb-simulator tests/crash.rs
+//! ```
+//!
+//! Nothing but the order of the jobs depends on it: without it, or with a wrong one, a run is correct
+//! and takes longer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::workspace::target_folder;
+
+/// Seconds by the names of jobs.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Times(BTreeMap<String, f64>);
+
+impl Times {
+    /// Those of the last runs; none if there is no such file.
+    pub(super) fn read() -> Self {
+        Self::parse(&fs::read_to_string(path()).unwrap_or_default())
+    }
+
+    /// Keeps them for the next run.
+    pub(super) fn write(&self) {
+        // The next run does without, if that fails.
+        let _ = fs::write(path(), self.text());
+    }
+
+    /// How long this job took.
+    pub(super) fn of(&self, job: &str) -> Option<f64> {
+        self.0.get(job).copied()
+    }
+
+    /// It took that long this time.
+    pub(super) fn set(&mut self, job: &str, seconds: f64) {
+        self.0.insert(job.to_owned(), seconds);
+    }
+
+    fn parse(text: &str) -> Self {
+        let pairs = text.lines().filter_map(|line| {
+            let (seconds, job) = line.trim().split_once(' ')?;
+            Some((job.to_owned(), seconds.parse().ok().filter(|s: &f64| s.is_finite())?))
+        });
+        Self(pairs.collect())
+    }
+
+    fn text(&self) -> String {
+        let mut sorted: Vec<_> = self.0.iter().collect();
+        sorted.sort_by(|a, b| b.1.total_cmp(a.1));
+        let mut text = String::new();
+        for (job, seconds) in sorted {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{seconds:6.1} {job}");
+        }
+        text
+    }
+}
+
+fn path() -> PathBuf {
+    target_folder().join("test-times")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_they_were_written_the_longest_first() {
+        let mut times = Times::default();
+        times.set("frondb-wal src/lib.rs", 0.5);
+        times.set("plugin: mtr", 61.0);
+        assert_eq!(times.text(), "  61.0 plugin: mtr\n   0.5 frondb-wal src/lib.rs\n");
+        assert_eq!(Times::parse(&times.text()), times);
+        assert_eq!(times.of("plugin: mtr"), Some(61.0));
+        assert_eq!(times.of("another"), None);
+    }
+
+    #[test]
+    fn what_is_no_time_is_left_out() {
+        assert_eq!(Times::parse("nan a\ninf b\nx c\n7\n\n  1 d"), Times::parse("1.0 d"));
+    }
+}

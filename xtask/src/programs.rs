@@ -1,0 +1,83 @@
+//! The test programs that cargo has built, to be run in another order than its own: one after the
+//! other, as `cargo test` runs them, they leave processors idle at the end of each.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::step::Cmd;
+use crate::workspace::root;
+
+/// A test program.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Program {
+    /// The file that it was built from, below the root.
+    pub(crate) source: String,
+    /// The folder of its crate.
+    pub(crate) folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Program {
+    /// Runs it as cargo does: in the folder of its crate.
+    pub(crate) fn command(&self, args: &str) -> Cmd {
+        Cmd::new(&self.file.display().to_string(), args)
+            .dir(self.folder.clone())
+            .env("CARGO_MANIFEST_DIR", &self.folder.display().to_string())
+    }
+}
+
+/// Builds the test programs that a `cargo test` command would run.
+pub(crate) fn build(command: Cmd) -> Result<Vec<Program>> {
+    let command = command.arg("--no-run").arg("--message-format=json-render-diagnostics");
+    let messages = command.output()?;
+    let programs: Vec<Program> =
+        messages.lines().filter_map(|line| program(line, root())).collect();
+    if programs.is_empty() {
+        Err("cargo has built no test program".to_owned())
+    } else {
+        Ok(programs)
+    }
+}
+
+/// The test program that a message of cargo is about.
+fn program(message: &str, root: &Path) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    // Libraries and programs are built besides, for the tests to use.
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return None;
+    }
+    let file = PathBuf::from(message["executable"].as_str()?);
+    let source = Path::new(message["target"]["src_path"].as_str()?);
+    let source = source.strip_prefix(root).unwrap_or(source).display().to_string();
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    Some(Program { source, folder, file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_among_what_cargo_built() {
+        let message = |reason: &str, test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"{reason}","manifest_path":"/root/crates/wal/Cargo.toml",
+                "target":{{"kind":["test"],"name":"races","src_path":"/root/crates/wal/tests/races.rs"}},
+                "profile":{{"test":{test}}},"executable":{executable}}}"#
+            )
+        };
+        let at = |message: String| program(&message, Path::new("/root"));
+        let found = Program {
+            source: "crates/wal/tests/races.rs".to_owned(),
+            folder: PathBuf::from("/root/crates/wal"),
+            file: PathBuf::from("/built/races-1"),
+        };
+        assert_eq!(at(message("compiler-artifact", true, "\"/built/races-1\"")), Some(found));
+        assert_eq!(at(message("compiler-artifact", false, "\"/built/wal\"")), None);
+        assert_eq!(at(message("compiler-artifact", true, "null")), None);
+        assert_eq!(at(message("build-finished", true, "\"/built/races-1\"")), None);
+        assert_eq!(at("no JSON".to_owned()), None);
+    }
+}
