@@ -150,9 +150,10 @@ impl Catalog {
         // No commit is between its check of the tree and its insert; no flush or merge appends an
         // edit of a tree that is no more.
         let (version, values) = committer.exclusive(|| {
+            prepared::check_no_writer(env, &tree)?;
+            prepared::keep_commits(env, &tree)?;
             let _gate = env.gate.read();
             let mut install = tree.install.lock();
-            prepared::check_no_writer(env, &tree)?;
             record(env, &[Edit::DropTree { tree: id }])?;
             env.pending.lock().drop_tree(id);
             tree.dropped.store(true, Ordering::Release);
@@ -263,6 +264,7 @@ pub(crate) fn tree_core(
         deletes_skipped: 0.into(),
         locks: env.locks.table(id),
         newest_commit: 0.into(),
+        prepared_end: 0.into(),
     }))
 }
 

@@ -14,6 +14,8 @@
 //! - The edit that ends a transaction the manifest has as prepared names the place of its record, which
 //!   recovery then skips as long as it finds it.
 //! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the prepare on.
+//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever the commit
+//!   asked for: else the transaction would come back without its tree.
 //!
 //! # Locks
 //! An entry's lock is taken before the commit lock and held through I/O: it keeps a commit, a rollback and
@@ -165,6 +167,15 @@ pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
         &**name
     );
     Err(Error::new(ErrorKind::Busy, message))
+}
+
+/// Makes the commits of prepared transactions that have written to a tree durable, before it goes.
+///
+/// # Errors
+/// As [`frondb_wal::Wal::sync_to`].
+pub(crate) fn keep_commits(env: &Env, tree: &TreeCore) -> Result<()> {
+    let end = Lsn(tree.prepared_end.load(Ordering::Acquire));
+    env.wal.sync_to(end).inspect_err(|error| env.poison_if_unknown(error))
 }
 
 /// The number of a prepared transaction.
@@ -372,6 +383,9 @@ pub(crate) fn commit(
             .inspect_err(|error| env.poison_if_unknown(error))?;
         let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
         let committed = enter(env, commit, first, (start, end), &mut writes.values)?;
+        for tree in committed.trees.iter().chain(&committed.attached) {
+            tree.prepared_end.store(end.get(), Ordering::Release);
+        }
         env.prepared.remove(xid);
         Ok::<_, Error>(committed)
     })?;

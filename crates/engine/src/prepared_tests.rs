@@ -179,6 +179,35 @@ fn names_and_trees_are_kept() {
     assert_eq!(engine.leaked_bytes(), 0);
 }
 
+/// A commit that nobody asked to make durable, and then the drop of a tree it wrote to, which is.
+#[test]
+fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
+    for (how, unpin) in UNPINS {
+        let device = MemoryDevice::new();
+        let engine = open(&device);
+        let [kept, gone] =
+            ["kept", "gone"].map(|name| engine.create_tree(name, TreeOptions::default()).unwrap());
+        prepare(&engine, "record", &[], &batch(&gone, &["k"])).unwrap();
+        prepare(&engine, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
+        unpin(&engine);
+        // Without the flush of the runs, which would make the log durable.
+        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        for xid in [&b"record"[..], b"runs"] {
+            commit(env, committer, xid, None).unwrap();
+        }
+        engine.drop_tree("gone").unwrap();
+        // Before the engine goes, which would do the same.
+        let device = device.crash(CrashMode::LoseUnsynced);
+        drop(engine);
+        let engine = open(&device);
+        assert_eq!(engine.prepared(), Vec::<Box<[u8]>>::new(), "{how}");
+        assert_eq!(value(&engine, "kept", "k").as_deref(), Some("record"), "{how}");
+        assert!(!engine.list_trees().contains(&"gone".into()), "{how}");
+        engine.checkpoint().unwrap();
+        assert_eq!(engine.leaked_bytes(), 0, "{how}");
+    }
+}
+
 /// Rule 23: a build is refused while anything that is prepared has written to its table, in the record
 /// or on disk, wherever that is kept and also after a restart; other tables can be built upon.
 #[test]

@@ -263,6 +263,9 @@ pub(crate) struct TreeCore {
     /// SeqNo of the newest commit with messages for it, since the engine was opened. Set before
     /// that becomes visible.
     pub(crate) newest_commit: AtomicU64,
+    /// Where the log has the last commit of a prepared transaction that has written to it, since the
+    /// engine was opened; 0 if there is none.
+    pub(crate) prepared_end: AtomicU64,
     /// Deletes the active memtable had when it was last looked through for a long stretch.
     pub(crate) stretch_looked: AtomicU64,
     /// Ranges of keys without an entry.

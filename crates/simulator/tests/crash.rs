@@ -124,7 +124,7 @@ fn crash_one(
                 matches!(crash.mode, CrashMode::Random(_)),
                 matches!(crash.mode, CrashMode::KeepAll),
             ];
-            if crash.point % 40 == seed && modes[(crash.point / 40 % 3) as usize] {
+            if crash.point % 40 == seed % 40 && modes[(crash.point / 40 % 3) as usize] {
                 let tried = crash_recovery(&crash.device, &checked, known, crash.point);
                 again.fetch_add(tried, Ordering::Relaxed);
             }
