@@ -45,6 +45,8 @@ pub struct Moment {
     pub state: State,
     /// Prepared transactions.
     pub prepared: Prepared,
+    /// What led to it has put nothing into a tree: a flush does not make it durable.
+    pub in_log_only: bool,
 }
 
 impl Default for Inner {
@@ -101,14 +103,11 @@ impl Known {
         }
     }
 
-    /// What has been committed so far is durable. A prepare behind the last commit need not be: it is
-    /// in the log only.
+    /// What has been committed so far is durable. Behind the last commit that wrote something, a prepare
+    /// and commits without writes need not be.
     pub fn commits_durable(&self) {
         let mut inner = self.inner();
-        let prepares = |at: usize| {
-            at > 0 && inner.moments[at].prepared.len() > inner.moments[at - 1].prepared.len()
-        };
-        let last = (0..inner.moments.len()).rev().find(|at| !prepares(*at));
+        let last = inner.moments.iter().rposition(|moment| !moment.in_log_only);
         inner.moments.drain(..last.unwrap_or_default());
     }
 

@@ -366,8 +366,9 @@ impl Simulation {
         let messages = messages.into_iter().filter(|m| self.trees.contains_key(&m.0));
         let messages: Vec<_> = messages.collect();
         let before = self.model.state.clone();
+        let writes = !messages.iter().all(|(_, message)| transactions::is_nothing(message));
         self.model.write(messages);
-        self.known.committing(self.moment());
+        self.known.committing(self.moment(writes));
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().write(&batch, durability) {
             if error.kind() == ErrorKind::NoSpace {

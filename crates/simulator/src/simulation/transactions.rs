@@ -50,7 +50,7 @@ fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
 }
 
 /// Whether a message has no effect, and is not written at all.
-fn is_nothing(message: &Message) -> bool {
+pub(super) fn is_nothing(message: &Message) -> bool {
     matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
 }
 
@@ -79,8 +79,10 @@ impl Simulation {
     }
 
     /// What there is if a commit that begins succeeds.
-    pub(super) fn moment(&self) -> Moment {
-        Moment { state: self.model.state.clone(), prepared: self.model.prepared.clone() }
+    /// `writes` says that what leads to it puts messages into trees.
+    pub(super) fn moment(&self, writes: bool) -> Moment {
+        let (state, prepared) = (self.model.state.clone(), self.model.prepared.clone());
+        Moment { state, prepared, in_log_only: !writes }
     }
 
     /// Carries out one operation of transactions.
@@ -323,7 +325,9 @@ impl Simulation {
             let writes = !held.messages.is_empty() && self.has_all_trees(&held);
             if writes {
                 self.model.write(&held.messages);
-                self.known.committing(self.moment());
+                self.known.committing(
+                    self.moment(!held.messages.iter().all(|(_, message)| is_nothing(message))),
+                );
             }
             let committed = held.transaction.commit_in_order();
             let sync = held.sync && self.setup.sync == frondb::SyncMode::Always;
@@ -376,7 +380,7 @@ impl Simulation {
         self.model.prepared.insert(number, std::sync::Arc::new(messages.collect()));
         let possible = self.has_all_trees(&held);
         if possible {
-            self.known.committing(self.moment());
+            self.known.committing(self.moment(false));
         }
         match held.transaction.prepare(&xid(number)) {
             Ok(()) => {
@@ -439,7 +443,8 @@ impl Simulation {
             apply(std::sync::Arc::make_mut(contents), *function, message);
         }
         self.model.prepared.remove(&number);
-        self.known.committing(self.moment());
+        self.known
+            .committing(self.moment(!messages.iter().all(|(_, _, message)| is_nothing(message))));
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().commit_prepared(&xid(number), durability) {
             if error.kind() == ErrorKind::NoSpace {
