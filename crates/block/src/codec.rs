@@ -10,9 +10,11 @@
 //! and an input that yields more, or less, is refused.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use frondb_core::pool::Pool;
+use frondb_core::pool::{Limited, Pool};
 use frondb_core::{Error, Result};
 use zstd::zstd_safe::CParameter;
 
@@ -160,9 +162,10 @@ struct Encoders {
     scratch: Vec<u8>,
 }
 
-/// Of the process, not of each thread: a context is in use for some microseconds, so there are hardly more
-/// in use than processors, and a thousand connections that read hold none.
-static DECODERS: Pool<Box<Decoders>> = Pool::new(8);
+/// Of the process, not of each thread: a thousand connections that read hold none. A context is in use for some
+/// microseconds, in which nothing else is waited for, so readers wait for one rather than make more of them
+/// than work at once. With one for whoever finds none, each of 16 threads left holes of 96 KiB in its arena.
+static DECODERS: Limited<Decoders> = Limited::new();
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 
 /// Gives back the memory of contexts that nobody uses.
@@ -262,39 +265,44 @@ impl Encoders {
 }
 
 impl Decoders {
-    /// Decompresses exactly `out.len()` bytes.
-    fn decompress(&mut self, codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), String> {
-        let n = match codec {
-            CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
-            CODEC_ZSTD => {
-                let decoder = match &mut self.zstd_decoder {
-                    Some(decoder) => decoder,
-                    slot => {
-                        slot.insert(zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?)
-                    }
-                };
-                decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())?
-            }
-            CODEC_ZLIB => {
-                let decoder = match &mut self.zlib_decoder {
-                    Some(decoder) => {
-                        decoder.reset(true);
-                        decoder
-                    }
-                    slot => slot.insert(flate2::Decompress::new(true)),
-                };
-                let status = decoder
-                    .decompress(bytes, out, flate2::FlushDecompress::Finish)
-                    .map_err(|e| e.to_string())?;
-                if status != flate2::Status::StreamEnd {
-                    return Err("the stream does not end where it should".into());
-                }
-                decoder.total_out() as usize
-            }
-            CODEC_LZMA => lzma_decompress(bytes, out)?,
-            _ => return Err(format!("unknown codec byte {codec}")),
+    /// Decompresses into `out`, and says how many bytes.
+    fn zstd(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+        let decoder = match &mut self.zstd_decoder {
+            Some(decoder) => decoder,
+            slot => slot.insert(zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?),
         };
-        if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
+        decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())
+    }
+
+    /// The same.
+    fn zlib(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+        let decoder = match &mut self.zlib_decoder {
+            Some(decoder) => {
+                decoder.reset(true);
+                decoder
+            }
+            slot => slot.insert(flate2::Decompress::new(true)),
+        };
+        let status = decoder
+            .decompress(bytes, out, flate2::FlushDecompress::Finish)
+            .map_err(|e| e.to_string())?;
+        if status != flate2::Status::StreamEnd {
+            return Err("the stream does not end where it should".into());
+        }
+        Ok(decoder.total_out() as usize)
+    }
+}
+
+/// How many threads may decompress at once with contexts: more than processors, as some are not running.
+fn decoders_most() -> usize {
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => {
+            let most = 2 * std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+            KNOWN.store(most, Ordering::Relaxed);
+            most
+        }
+        most => most,
     }
 }
 
@@ -384,10 +392,14 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
         out.copy_from_slice(bytes);
         return Ok(());
     }
-    let mut decoders = DECODERS.take().unwrap_or_default();
-    let result = decoders.decompress(codec, bytes, out);
-    DECODERS.put(decoders);
-    result
+    let n = match codec {
+        CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
+        CODEC_ZSTD => DECODERS.with(decoders_most(), |decoders| decoders.zstd(bytes, out))?,
+        CODEC_ZLIB => DECODERS.with(decoders_most(), |decoders| decoders.zlib(bytes, out))?,
+        CODEC_LZMA => lzma_decompress(bytes, out)?,
+        _ => return Err(format!("unknown codec byte {codec}")),
+    };
+    if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
 }
 
 #[cfg(test)]

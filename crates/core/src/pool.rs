@@ -4,10 +4,12 @@
 //! Invariant: a pool holds at most as many as it was made for. Threads: any; the lock is held for a push or
 //! a pop, and whoever finds it taken goes without: makes one, or drops one.
 //!
+//! A [`Limited`] pool makes no more objects than that: whoever finds all of them in use waits for one.
+//!
 //! The lock is parking_lot's own and not that of `sync`: it is no scheduling point worth exploring, and
 //! shuttle's locks cannot live in a static.
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 /// Spare objects. For a static.
 pub struct Pool<T> {
@@ -46,6 +48,69 @@ impl<T> Pool<T> {
     }
 }
 
+/// Objects of which there are at most so many, for a static. Who works with one must wait for nothing, so
+/// that whoever waits for it waits no longer than that work takes.
+pub struct Limited<T> {
+    held: Mutex<Held<T>>,
+    put_back: Condvar,
+}
+
+struct Held<T> {
+    spare: Vec<T>,
+    /// Objects in use.
+    in_use: usize,
+}
+
+impl<T: Default> Limited<T> {
+    /// An empty pool.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { held: Mutex::new(Held { spare: Vec::new(), in_use: 0 }), put_back: Condvar::new() }
+    }
+
+    /// What `work` makes of an object: of one that nobody uses, or of a new one if fewer than `most` exist.
+    pub fn with<R>(&self, most: usize, work: impl FnOnce(&mut T) -> R) -> R {
+        let object = {
+            let mut held = self.held.lock();
+            while held.spare.is_empty() && held.in_use >= most.max(1) {
+                self.put_back.wait(&mut held);
+            }
+            held.in_use += 1;
+            held.spare.pop()
+        };
+        let mut lent = Lent { pool: self, object };
+        work(lent.object.get_or_insert_with(T::default))
+    }
+
+    /// Drops all that nobody uses.
+    pub fn clear(&self) {
+        let spare = std::mem::take(&mut self.held.lock().spare);
+        drop(spare);
+    }
+}
+
+impl<T: Default> Default for Limited<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An object in use. It goes back even if the work panics: another thread may wait for it.
+struct Lent<'a, T> {
+    pool: &'a Limited<T>,
+    object: Option<T>,
+}
+
+impl<T> Drop for Lent<'_, T> {
+    fn drop(&mut self) {
+        let mut held = self.pool.held.lock();
+        held.in_use -= 1;
+        held.spare.extend(self.object.take());
+        drop(held);
+        self.pool.put_back.notify_one();
+    }
+}
+
 /// A value that all threads share, for a static: whoever finds it in use goes without.
 pub struct Shared<T>(Mutex<T>);
 
@@ -65,6 +130,8 @@ impl<T> Shared<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -76,5 +143,40 @@ mod tests {
         POOL.put(4);
         POOL.clear();
         assert_eq!(POOL.take(), None);
+    }
+
+    #[test]
+    fn no_more_are_made_than_may_be_and_each_has_one_user() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        struct Counted(usize);
+        impl Default for Counted {
+            fn default() -> Self {
+                MADE.fetch_add(1, Ordering::Relaxed);
+                Self(0)
+            }
+        }
+        let pool = Limited::<Counted>::new();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..1000).for_each(|_| pool.with(3, |counted| counted.0 += 1)));
+            }
+        });
+        assert!((1..=3).contains(&MADE.load(Ordering::Relaxed)));
+        let held = pool.held.lock();
+        assert_eq!(held.in_use, 0);
+        assert_eq!(held.spare.iter().map(|counted| counted.0).sum::<usize>(), 8000);
+        drop(held);
+        pool.clear();
+        assert!(pool.held.lock().spare.is_empty());
+    }
+
+    #[test]
+    fn an_object_comes_back_from_work_that_panics() {
+        let pool = Limited::<u32>::new();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.with(1, |_| panic!("the work"));
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(pool.with(1, |object| *object), 0);
     }
 }
