@@ -66,9 +66,14 @@ impl Source for BaseCursor {
         };
         // What has something left is before all views that are not opened.
         let Some(next) = self.views.last() else { return self.skip_in_current(key) };
+        // A view's bounds may be those of its node, beyond the keys of its run and over those of the views
+        // beside it: what is open ends where the keys of the next one begin.
+        let meta = next.run.meta();
         let reaches_next = match self.direction {
-            Direction::Forward => *next.lo <= *key,
-            Direction::Backward => next.hi.as_ref().is_some_and(|hi| *key <= **hi),
+            Direction::Forward => (&*next.lo).max(&*meta.first_key) <= key,
+            Direction::Backward => {
+                *key <= *meta.last_key && next.hi.as_ref().is_none_or(|hi| *key <= **hi)
+            }
         };
         if !reaches_next {
             return self.skip_in_current(key);
@@ -86,5 +91,73 @@ impl Source for BaseCursor {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frondb_block::Codec;
+    use frondb_cache::{Cache, CacheOptions};
+    use frondb_core::budget::Budget;
+    use frondb_core::sync::Arc;
+    use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
+    use frondb_device::MemoryDevice;
+    use frondb_filter::FilterKind;
+    use frondb_run::{Output, Run, RunEnv, RunOptions, RunWriter};
+    use frondb_space::{Class, Space, SpaceOptions};
+
+    use super::*;
+
+    fn env() -> Arc<RunEnv> {
+        let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
+        let space = Space::open(Arc::new(MemoryDevice::new()), options, []).unwrap();
+        let budget = Budget::new(64 << 20);
+        RunEnv::new(space, Cache::new(Arc::clone(&budget), CacheOptions::default()), budget)
+    }
+
+    fn key(letter: char, number: usize) -> Vec<u8> {
+        format!("{letter}{number:03}").into_bytes()
+    }
+
+    /// A run with a hundred keys that begin with `letter`, seen through a view with its node's bounds.
+    fn view(env: &Arc<RunEnv>, letter: char) -> View {
+        let options = RunOptions {
+            codec: Codec::None,
+            block_bytes: 256,
+            filter: FilterKind::BlockedBloom,
+            filter_prefix: None,
+            writes: 1,
+        };
+        let mut output = Output::new(Arc::clone(&env.space), Class::Merge, 0, false);
+        let mut writer = RunWriter::new(RunId(u64::from(letter)), TreeId(1), options, false);
+        for number in 0..100 {
+            let (key, kind) = (key(letter, number), MessageKind::Put);
+            writer.add(&mut output, &key, SeqNo(1), kind, b"").unwrap();
+        }
+        let meta = writer.finish(&mut output).unwrap().unwrap();
+        output.finish().unwrap();
+        View::whole(Run::new(meta, None, Arc::clone(env)), Arc::from([]), None)
+    }
+
+    #[test]
+    fn a_skip_stays_in_a_run_whose_neighbour_has_bounds_beyond_its_keys() {
+        let env = env();
+        let views = || vec![view(&env, 'a'), view(&env, 'b')];
+        let mut chunk = Chunk::new();
+
+        let mut backward = BaseCursor::new(views(), Direction::Backward, ReadMode::Scan);
+        assert!(backward.next_chunk(&mut chunk).unwrap());
+        backward.skip(&key('b', 20)).unwrap();
+        assert!(backward.next_chunk(&mut chunk).unwrap());
+        assert_eq!(chunk.key(chunk.len() - 1), key('b', 19));
+
+        let mut forward = BaseCursor::new(views(), Direction::Forward, ReadMode::Scan);
+        assert!(forward.next_chunk(&mut chunk).unwrap());
+        forward.skip(&key('a', 80)).unwrap();
+        assert!(forward.next_chunk(&mut chunk).unwrap());
+        assert_eq!(chunk.key(0), key('a', 80));
+        forward.skip(&key('b', 7)).unwrap();
+        assert!(forward.next_chunk(&mut chunk).unwrap());
+        assert_eq!(chunk.key(0), key('b', 7));
     }
 }
