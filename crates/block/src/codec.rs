@@ -10,9 +10,7 @@
 //! and an input that yields more, or less, is refused.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use frondb_core::pool::{Limited, Pool};
 use frondb_core::{Error, Result};
@@ -293,19 +291,6 @@ impl Decoders {
     }
 }
 
-/// How many threads may decompress at once with contexts: more than processors, as some are not running.
-fn decoders_most() -> usize {
-    static KNOWN: AtomicUsize = AtomicUsize::new(0);
-    match KNOWN.load(Ordering::Relaxed) {
-        0 => {
-            let most = 2 * std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-            KNOWN.store(most, Ordering::Relaxed);
-            most
-        }
-        most => most,
-    }
-}
-
 /// Shortest match zstd's level 1 looks for, bytes; its own choice is 5 for blocks up to 16 KiB. What
 /// asks for level 1 asks for speed, and short matches cost the decoder more than their bytes are
 /// worth (decision 0035).
@@ -394,8 +379,8 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
     }
     let n = match codec {
         CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
-        CODEC_ZSTD => DECODERS.with(decoders_most(), |decoders| decoders.zstd(bytes, out))?,
-        CODEC_ZLIB => DECODERS.with(decoders_most(), |decoders| decoders.zlib(bytes, out))?,
+        CODEC_ZSTD => DECODERS.with(|decoders| decoders.zstd(bytes, out))?,
+        CODEC_ZLIB => DECODERS.with(|decoders| decoders.zlib(bytes, out))?,
         CODEC_LZMA => lzma_decompress(bytes, out)?,
         _ => return Err(format!("unknown codec byte {codec}")),
     };

@@ -9,6 +9,8 @@
 //! The lock is parking_lot's own and not that of `sync`: it is no scheduling point worth exploring, and
 //! shuttle's locks cannot live in a static.
 
+use std::num::NonZeroUsize;
+
 use parking_lot::{Condvar, Mutex};
 
 /// Spare objects. For a static.
@@ -48,7 +50,8 @@ impl<T> Pool<T> {
     }
 }
 
-/// Objects of which there are at most so many, for a static. Who works with one must wait for nothing, so
+/// Objects of which there are at most two for each processor, for a static: some threads that have one are not
+/// running. Who works with one must wait for nothing, so
 /// that whoever waits for it waits no longer than that work takes.
 pub struct Limited<T> {
     held: Mutex<Held<T>>,
@@ -56,6 +59,8 @@ pub struct Limited<T> {
 }
 
 struct Held<T> {
+    /// How many objects there may be; 0 before the first one is asked for.
+    most: usize,
     spare: Vec<T>,
     /// Objects in use.
     in_use: usize,
@@ -65,14 +70,20 @@ impl<T: Default> Limited<T> {
     /// An empty pool.
     #[must_use]
     pub const fn new() -> Self {
-        Self { held: Mutex::new(Held { spare: Vec::new(), in_use: 0 }), put_back: Condvar::new() }
+        Self {
+            held: Mutex::new(Held { most: 0, spare: Vec::new(), in_use: 0 }),
+            put_back: Condvar::new(),
+        }
     }
 
-    /// What `work` makes of an object: of one that nobody uses, or of a new one if fewer than `most` exist.
-    pub fn with<R>(&self, most: usize, work: impl FnOnce(&mut T) -> R) -> R {
+    /// What `work` makes of an object: of one that nobody uses, or of a new one if there may be more.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let object = {
             let mut held = self.held.lock();
-            while held.spare.is_empty() && held.in_use >= most.max(1) {
+            if held.most == 0 {
+                held.most = 2 * std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+            }
+            while held.spare.is_empty() && held.in_use >= held.most {
                 self.put_back.wait(&mut held);
             }
             held.in_use += 1;
@@ -156,9 +167,10 @@ mod tests {
             }
         }
         let pool = Limited::<Counted>::new();
+        pool.held.lock().most = 3;
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..1000).for_each(|_| pool.with(3, |counted| counted.0 += 1)));
+                scope.spawn(|| (0..1000).for_each(|_| pool.with(|counted| counted.0 += 1)));
             }
         });
         assert!((1..=3).contains(&MADE.load(Ordering::Relaxed)));
@@ -173,10 +185,11 @@ mod tests {
     #[test]
     fn an_object_comes_back_from_work_that_panics() {
         let pool = Limited::<u32>::new();
+        pool.held.lock().most = 1;
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            pool.with(1, |_| panic!("the work"));
+            pool.with(|_| panic!("the work"));
         }));
         assert!(panicked.is_err());
-        assert_eq!(pool.with(1, |object| *object), 0);
+        assert_eq!(pool.with(|object| *object), 0);
     }
 }
