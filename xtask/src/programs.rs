@@ -63,15 +63,15 @@ mod tests {
     fn test_programs_are_found_among_what_cargo_built() {
         let message = |reason: &str, test: bool, executable: &str| {
             format!(
-                r#"{{"reason":"{reason}","manifest_path":"/root/crates/wal/Cargo.toml",
-                "target":{{"kind":["test"],"name":"races","src_path":"/root/crates/wal/tests/races.rs"}},
+                r#"{{"reason":"{reason}","manifest_path":"/project/crates/wal/Cargo.toml",
+                "target":{{"kind":["test"],"name":"races","src_path":"/project/crates/wal/tests/races.rs"}},
                 "profile":{{"test":{test}}},"executable":{executable}}}"#
             )
         };
-        let at = |message: String| program(&message, Path::new("/root"));
+        let at = |message: String| program(&message, Path::new("/project"));
         let found = Program {
             source: "crates/wal/tests/races.rs".to_owned(),
-            folder: PathBuf::from("/root/crates/wal"),
+            folder: PathBuf::from("/project/crates/wal"),
             file: PathBuf::from("/built/races-1"),
         };
         assert_eq!(at(message("compiler-artifact", true, "\"/built/races-1\"")), Some(found));

@@ -16,6 +16,9 @@ use super::allocator::{BLOCK_ALIGN, Block};
 const FIRST_BYTES: usize = 64;
 
 /// A growable array of plain values, as a [`Vec`] of them but from the memory of blocks.
+///
+/// As with a vector, what would need more bytes than there are addresses panics; lengths that come from a file are
+/// checked against its size before. One thread writes; any number may read.
 pub struct Array<T> {
     block: Block,
     /// The elements lie at the beginning of the block.
