@@ -20,8 +20,32 @@ constexpr uint BINARY_CHARSET = 63;
 /** Behind a group of weights: how what follows compares to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
+/** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: all letters that
+    have none, as those of Greek and Cyrillic, weigh the same there. */
+bool is_weighed_otherwise(CHARSET_INFO *cs) {
+  return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
+}
+
+/** The weights by which the server compares texts of big5. A code of two bytes begins with 0xA1 or more, above all
+    letters of one byte, so that bytes compare as the server's weights do. */
+void append_big5_weights(CHARSET_INFO *cs, std::string_view text, std::string *to) {
+  const char *end = text.data() + text.size();
+  for (const char *at = text.data(); at < end;) {
+    if (my_ismbchar(cs, at, end)) {
+      to->append(at, 2);
+      at += 2;
+    } else {
+      to->push_back(char(cs->sort_order[uchar(*at++)]));
+    }
+  }
+}
+
 /** Appends all weights of a text, at the levels that the flags say (all if they say none). */
 void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
+  if (is_weighed_otherwise(cs)) {
+    append_big5_weights(cs, text, to);
+    return;
+  }
   constexpr uint ALL_WEIGHTS = UINT_MAX32;
   constexpr size_t WEIGHT_BYTES_MAX = 4;
   size_t at = to->size();

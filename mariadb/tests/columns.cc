@@ -239,13 +239,11 @@ void Columns::fill_field(uint i, uchar *at, uchar *record) {
   }
 }
 
-/** Whether texts with this letter compare as their weights do, in a CHAR or elsewhere. */
-bool is_comparable(CHARSET_INFO *cs, my_wc_t letter, bool is_char) {
+/** Whether texts with this letter compare in a CHAR as they do elsewhere. */
+bool is_comparable(my_wc_t letter, bool is_char) {
   // CHAR(n) compares by n characters. What weighs nothing takes the place of a space there, as in no other text and in
   // no comparison of SQL.
-  if (is_char && (letter < ' ' || letter == 0x301)) return false;
-  // The weights of strnxfrm() are all one for what has no strokes, those of strnncollsp() are not.
-  return letter < 0x80 || strncmp(cs->cs_name.str, "big5", 4) != 0;
+  return !is_char || (letter >= ' ' && letter != 0x301);
 }
 
 std::string Columns::text(CHARSET_INFO *cs, uint chars, bool is_char) {
@@ -258,7 +256,7 @@ std::string Columns::text(CHARSET_INFO *cs, uint chars, bool is_char) {
       made.push_back(char(random_.chance(1, 2) ? letter : letter % 3 - 1));
       continue;
     }
-    int length = is_comparable(cs, letter, is_char) ? cs->cset->wc_mb(cs, letter, bytes, bytes + sizeof bytes) : 0;
+    int length = is_comparable(letter, is_char) ? cs->cset->wc_mb(cs, letter, bytes, bytes + sizeof bytes) : 0;
     // A letter that the character set does not have.
     if (length <= 0) length = cs->cset->wc_mb(cs, 'a' + letter % 3, bytes, bytes + sizeof bytes);
     made.append(reinterpret_cast<char *>(bytes), size_t(length));

@@ -58,6 +58,12 @@ impl Shape {
         !self.primary.is_empty()
     }
 
+    /// Whether two rows can be refused for what they have in this column.
+    pub(super) fn is_unique(&self, column: &str) -> bool {
+        let of = |key: &Key| key.columns.split(", ").any(|part| part == column);
+        self.keys.iter().any(|key| key.definition.starts_with("UNIQUE") && of(key))
+    }
+
     pub(super) fn create(&self, engine: &str, knows_clustering: bool) -> String {
         let mut keys = String::new();
         for key in &self.keys {

@@ -105,7 +105,11 @@ fn write(random: &mut Prng, shape: &Shape) -> String {
         10..13 => format!("DELETE FROM t WHERE {which}"),
         _ => {
             let sets = ["v = v + 1", "g = g + 1", "g = 2", "s = 'ab'", "g = NULL", "v = 7, g = 0"];
-            format!("UPDATE t SET {} WHERE {which}", one(random, &sets))
+            let set = one(random, &sets);
+            // A unique key with `v` in it: what is highest must go up first.
+            let order =
+                if set == "v = v + 1" && shape.is_unique("v") { " ORDER BY v DESC" } else { "" };
+            format!("UPDATE t SET {set} WHERE {which}{order}")
         }
     }
 }
