@@ -103,12 +103,14 @@ void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
   for (const Slot &slot : record.form.layout)
     if (covered.count(slot.field)) index->covered.push_back(slot.field);
   if (record.form.layout.empty()) index->covered.assign(covered.begin(), covered.end());
-  if (table->part_info) describe_generated(table, key, index);
+  describe_generated(table, key, index);
 }
 
 void Share::describe_generated(const TABLE *table, const KEY *key, Index *index) {
   index->fills_generated = false;
   index->computed.clear();
+  // Without partitions others than clustering keys are read alone only for fields that entries have.
+  if (!table->part_info && !index->is_clustering) return;
   std::set<uint> held(index->codec.decodable().begin(), index->codec.decodable().end());
   // A row has no generated fields that are not stored.
   if (!index->is_clustering) held.insert(index->covered.begin(), index->covered.end());
@@ -116,7 +118,7 @@ void Share::describe_generated(const TABLE *table, const KEY *key, Index *index)
     const KEY_PART_INFO &part = key->key_part[i];
     uint number = part.fieldnr - 1;
     if (table->field[number]->stored_in_db()) continue;
-    if (held.count(number)) index->fills_generated = true;
+    if (held.count(number)) index->fills_generated = table->part_info != nullptr;
     else index->computed.push_back({number, part.length});
   }
 }

@@ -58,7 +58,8 @@ struct Index {
   /** Of a table whose partitions are merged in its order: an entry has generated fields of the key that no row
       has, which the server does not compute in the records that it merges. */
   bool fills_generated = false;
-  /** Of such a table: a generated field of the key that no entry has whole, and the bytes that the key has of it. */
+  /** Of such a table, or of a clustering key: a generated field of the key that no entry has whole, and the bytes
+      that the key has of it. */
   struct Computed {
     uint field;
     uint length;
@@ -298,6 +299,7 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   bool decode_entry(frondb_slice key, frondb_slice primary, std::string_view covered, uchar *record);
   int check_entry();
+  bool computes_fields(uint tree) const;
   void compute_fields(uchar *record);
   /** Somebody may ask for the key of the row shown: a position that no field has, or what is unlocked. */
   bool needs_key() const { return share_->has_hidden_key || row_lock_ != FRONDB_LOCK_NONE; }

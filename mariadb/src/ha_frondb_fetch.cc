@@ -36,6 +36,8 @@ int ha_frondb::damaged() const {
 void ha_frondb::want_fields(uint tree) {
   // As InnoDB does. Whoever locks rows may write them.
   bool is_all = row_lock_ != FRONDB_LOCK_NONE || is_sql_handler_;
+  // What they are computed from nobody asks for.
+  is_all = is_all || computes_fields(tree);
   const MY_BITMAP *read = table->read_set, *written = table->write_set;
   uint words = no_words_in_map(read);
   bool is_same = wanted_tree_ == tree && wanted_all_ == is_all && wanted_filter_ == pushed_rowid_filter &&
@@ -55,8 +57,6 @@ void ha_frondb::plan_fields(bool is_all) {
   wanted_ = {};
   // It sums up all that is stored, and does not ask for generated columns that are.
   is_all = is_all || thd_sql_command(ha_thd()) == SQLCOM_CHECKSUM;
-  // What they are computed from nobody asks for.
-  is_all = is_all || !share_->indexes[wanted_tree_].computed.empty();
   const KEY *primary = share_->has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
   if (!is_all) {
     for (uint i = 0; i < table->s->fields; i++) {
@@ -272,7 +272,7 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   if (checks)
     if (int error = check_entry()) return error;
   int error = is_enough ? 0 : read_row(record);
-  if (!error && !index.computed.empty()) compute_fields(record);
+  if (!error && computes_fields(cursor_tree_)) compute_fields(record);
   // An entry whose row is gone is no row, and no end of what is read.
   return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
@@ -309,6 +309,12 @@ int ha_frondb::check_entry() {
   }
 }
 
+/** Whether entries of a tree are shown with fields that no entry has. In a table without partitions the server
+    computes them, but for who reads by an index alone. */
+bool ha_frondb::computes_fields(uint tree) const {
+  return !share_->indexes[tree].computed.empty() && (table->part_info || key_read_);
+}
+
 /** The fields of the index that are in no entry and no row, in the record of a row that is whole but for such. The
     server computes them in its own record only, and not for who reads by an index alone: where it merges partitions
     it would compare those of some other row. */
@@ -322,7 +328,7 @@ void ha_frondb::compute_fields(uchar *record) {
     Field *field = table->field[computed[i].field];
     // What it warns of it has warned of when the row was written.
     table->update_virtual_field(field, true);
-    if (!(field->flags & BLOB_FLAG) || field->is_real_null()) continue;
+    if (!table->part_info || !(field->flags & BLOB_FLAG) || field->is_real_null()) continue;
     // The field keeps the bytes for its own next one, and other partitions use it too.
     auto blob = static_cast<Field_blob *>(field);
     size_t length = std::min<size_t>(blob->get_length(), computed[i].length);
