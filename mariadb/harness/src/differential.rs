@@ -64,6 +64,8 @@ pub struct Counts {
     collations: BTreeMap<String, u64>,
     /// Errors that both sides met, by number.
     errors: BTreeMap<u16, u64>,
+    /// Questions to which InnoDB gave two answers, and we its second one.
+    contradictions: u64,
 }
 
 impl Counts {
@@ -113,6 +115,7 @@ impl Counts {
             "{} collations, each in {least} statements or more",
             self.collations.len()
         );
+        let _ = writeln!(text, "{} answers of InnoDB that depend on its plan", self.contradictions);
         text
     }
 }
@@ -139,6 +142,7 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
         let mut log = Vec::new();
         source.forget();
         let met = round_of(&mut pair, &mut source, &mut counts, &mut log, round)?;
+        counts.contradictions += pair.contradictions;
         // Its transactions would keep those of the replays waiting.
         drop(pair);
         if let Some(what) = met {
