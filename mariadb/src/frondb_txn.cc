@@ -7,6 +7,7 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include <mutex>
 #include <new>
 
 #include "frondb_crash.h"
@@ -38,6 +39,23 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 }
 
 }  // namespace
+
+/** So many more connections, or fewer. What the server and its threads hold for them counts in the engine's memory. */
+void Connection::count(int more) {
+  // Of 215 KiB that were measured, without what may be beside the engine's memory.
+  constexpr uint64_t BYTES = 128 << 10;
+  // The engine is told at each so many: two MiB.
+  constexpr uint64_t STEP = 16;
+  static std::mutex counting;
+  static uint64_t connections = 0, told = 0;
+  std::lock_guard<std::mutex> guard(counting);
+  connections += uint64_t(int64_t(more));
+  uint64_t steps = connections / STEP;
+  if (steps == told) return;
+  told = steps;
+  // A closed engine refuses, and needs to make no room.
+  if (db()) Error ignored = frondb_db_set_outside_memory_bytes(db(), steps * STEP * BYTES);
+}
 
 Connection *Connection::find(MYSQL_THD thd) {
   return static_cast<Connection *>(thd_get_ha_data(thd, hton()));

@@ -36,12 +36,15 @@ class Load;
     waits (commit_ordered()); but cancel() comes from any. */
 class Connection {
  public:
-  explicit Connection(MYSQL_THD thd) : session_(thd) {}
+  explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
   /** The connection's, made if it has none; null if there is no memory. */
   static Connection *of(MYSQL_THD thd);
   /** The connection's, or null. */
   static Connection *find(MYSQL_THD thd);
-  ~Connection() { end(); }
+  ~Connection() {
+    end();
+    count(-1);
+  }
 
   /** A statement begins to use a table: begins a transaction if there is none, and the statement
       if this is its first table. `locks`: it may lock rows; `writes`: it may write. 0 or an HA_ERR_
@@ -94,6 +97,8 @@ class Connection {
   int replace(uint64_t savepoint);
 
  private:
+  static void count(int more);
+
   /** What a transaction is begun with. */
   struct Settings {
     frondb_isolation isolation = FRONDB_REPEATABLE_READ;

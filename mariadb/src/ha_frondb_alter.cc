@@ -100,24 +100,31 @@ bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_
   return !is_added(info, name) && index_of_name(table, old_name(info, name)) == table->s->primary_key;
 }
 
-/** An index of generated fields that are not stored would need their values of all rows. */
-bool can_build(const TABLE *altered, const Alter_inplace_info *info) {
+/** The generated fields that are not stored and that an index is added for. */
+std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inplace_info *info) {
+  std::vector<const Field *> all;
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
     if (!is_added(info, key.name.str)) continue;
-    for (uint i = 0; i < key.user_defined_key_parts; i++)
-      if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return false;
+    for (uint i = 0; i < key.user_defined_key_parts; i++) {
+      const Field *field = altered->field[key.key_part[i].fieldnr - 1];
+      if (!field->stored_in_db()) all.push_back(field);
+    }
   }
-  return true;
+  return all;
 }
 
-/** Whether the rows are those that there are, byte by byte: nothing converts a column, and no expression is computed
-    whose values are not stored already. */
+/** An index of generated fields that are not stored would need their values of all rows. */
+bool can_build(const TABLE *altered, const Alter_inplace_info *info) { return added_virtual(altered, info).empty(); }
+
+/** Whether the rows are those that there are, byte by byte: nothing converts a column, and no date is computed that
+    is not stored already. */
 bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ~KEEPS_VALUES) return false;
   // Rows that lose their key are written as new ones.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
-  if (!can_build(altered, info)) return false;
+  for (const Field *field : added_virtual(altered, info))
+    if (field->cmp_type() == TIME_RESULT) return false;
   List_iterator_fast<Create_field> columns(info->alter_info->create_list);
   for (Field **at = altered->field; *at; at++) {
     const Create_field *column = columns++;

@@ -159,7 +159,18 @@ int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
   // The cursor of a search for this prefix ends where it does. A unique key has no second row, and the server would
   // compare the key with a part that no entry has.
   if (exact_end_.empty() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
-  if (exact_end_.empty()) return handler::index_next_same(record, key, length);
+  // Nothing is behind NULL in a descending part: there the cursor has no end, and needs none.
+  bool is_same = !exact_end_.empty();
+  if (!is_same) {
+    int error = guarded([&] {
+      hi_.clear();
+      encode_image(active_index, key, length, &hi_);
+      is_same = !prefix_end(&hi_);
+      return 0;
+    });
+    if (error) return error;
+  }
+  if (!is_same) return handler::index_next_same(record, key, length);
   return guarded([&] { return step(true, record); });
 }
 

@@ -1344,6 +1344,17 @@ frondb_error *frondb_db_set_memory_bytes(frondb_db *db,
                                          uint64_t bytes);
 
 /**
+ * Says how much memory the program holds for the database's sake, bytes, as a server does for its
+ * connections; 0 at the start. It counts as the database's own in memory_used, up to an eighth of
+ * the memory (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_set_outside_memory_bytes(frondb_db *db, uint64_t bytes);
+
+/**
  * What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
  *
  * Threads: any.

@@ -298,6 +298,21 @@ pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> 
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
 }
 
+/// Says how much memory the program holds for the database's sake, bytes, as a server does for its
+/// connections; 0 at the start. It counts as the database's own in memory_used, up to an eighth of
+/// the memory (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_outside_memory_bytes(
+    db: *mut frondb_db,
+    bytes: u64,
+) -> *mut frondb_error {
+    call(|| handle::shared::<Db>(db)?.set_outside_memory_bytes(bytes))
+}
+
 /// What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
 ///
 /// Threads: any.

@@ -758,6 +758,23 @@ fn the_allocator_is_charged_ahead() {
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
 
+/// Rule 24: so is what the program holds for the engine's sake, as far as the engine can spare it.
+#[test]
+fn what_the_program_holds_beside_is_charged_up_to_a_share() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let budget = &engine.shared.env.budget;
+    let alone = budget.used_by(Part::Other);
+    engine.set_outside_memory_bytes(1000).unwrap();
+    assert_eq!(budget.used_by(Part::Other), alone + 1000);
+    engine.set_outside_memory_bytes(u64::MAX).unwrap();
+    assert_eq!(budget.used_by(Part::Other), alone + budget.total() / 8);
+    // What it said still counts when the memory is another.
+    engine.set_memory_bytes(2 * budget.total()).unwrap();
+    let most = budget.used_by(Part::Other);
+    engine.set_outside_memory_bytes(0).unwrap();
+    assert_eq!(most - budget.used_by(Part::Other), budget.total() / 8);
+}
+
 /// Rule 24: memtables and jobs charge their memory for as long as they take it.
 #[test]
 fn a_memtable_and_its_flush_charge_their_memory() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frondb_core::budget::{Budget, Reservation};
+use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::mem::IdleMemory;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +17,7 @@ use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
 use crate::hook::Hook;
+use crate::memory::Beside;
 use crate::options::EngineOptions;
 use crate::pending::PendingState;
 use crate::pins::Cursors;
@@ -108,8 +109,8 @@ pub struct Env {
     /// Counters.
     pub(crate) counters: Counters,
     health: Health,
-    /// What the allocator adds to what the parts charge. Held while the memory is changed.
-    pub(crate) allocator: Mutex<Reservation>,
+    /// What the process takes beside what the parts charge. Held while the memory is changed.
+    pub(crate) beside: Mutex<Beside>,
     /// How much the block allocator may keep idle.
     pub(crate) idle: Mutex<IdleMemory>,
 }
@@ -125,7 +126,7 @@ struct Health {
 
 /// The parts an [`Env`] is made of.
 pub(crate) struct EnvParts {
-    pub(crate) allocator: Reservation,
+    pub(crate) beside: Beside,
     pub(crate) device: SharedDevice,
     pub(crate) log_device: SharedDevice,
     pub(crate) clock: SharedClock,
@@ -193,7 +194,7 @@ impl Env {
             last_commit: AtomicU64::new(0),
             counters: Counters::default(),
             health: Health::default(),
-            allocator: Mutex::new(parts.allocator),
+            beside: Mutex::new(parts.beside),
             idle: Mutex::new(IdleMemory::allow(memory.idle_bytes())),
         }
     }

@@ -13,7 +13,7 @@
 //! Invariant: what is charged above the total passes without anybody's doing: no part that is
 //! refused memory waits for another that waits for it (the budget never refuses).
 
-use frondb_core::budget::Part;
+use frondb_core::budget::{Part, Reservation};
 use frondb_core::mem::IdleMemory;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, Result};
@@ -138,6 +138,30 @@ impl Memory {
         let bytes = (7 << 20) + self.total / 16;
         if self.is_little() { bytes } else { bytes.min(self.total / 8) }
     }
+
+    /// How much of what the program holds beside the engine is charged: the engine is to be left with what it
+    /// needs, however many connections there are.
+    fn outside_bytes_max(self) -> u64 {
+        if self.is_little() { self.total / 16 } else { self.total / 8 }
+    }
+}
+
+/// What the process takes beside what the parts charge, charged ahead.
+pub(crate) struct Beside {
+    charged: Reservation,
+    /// What the program holds for the engine's sake, as it says.
+    outside: u64,
+}
+
+impl Beside {
+    pub(crate) fn new(charged: Reservation) -> Self {
+        Self { charged, outside: 0 }
+    }
+
+    fn fit(&mut self, memory: Memory) {
+        let outside = self.outside.min(memory.outside_bytes_max());
+        self.charged.resize(memory.allocator_bytes() + outside);
+    }
 }
 
 impl Env {
@@ -161,11 +185,11 @@ impl Engine {
         let memory = env.options.memory_of(bytes);
         memory.check()?;
         {
-            let mut allocator = env.allocator.lock();
+            let mut beside = env.beside.lock();
             env.locks.set_bytes_max(memory.lock_bytes());
             env.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
             env.budget.set_total(bytes);
-            allocator.resize(memory.allocator_bytes());
+            beside.fit(memory);
             *env.idle.lock() = IdleMemory::allow(memory.idle_bytes());
             shared.work.set_merges_max(memory.merges_max());
         }
@@ -177,6 +201,21 @@ impl Engine {
         // Blocks that the cache gave up are idle now, not the system's yet.
         frondb_core::mem::trim();
         env.check_health()
+    }
+
+    /// Says how much memory the program holds for the engine's sake, as a server does for its connections. It is
+    /// charged as the engine's own, up to an eighth of the memory (a sixteenth of less than 64 MiB): the cache
+    /// makes room.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
+        let _call = self.begin_call()?;
+        let env = &self.shared().env;
+        let mut beside = env.beside.lock();
+        beside.outside = bytes;
+        beside.fit(env.memory());
+        Ok(())
     }
 
     /// What each part has charged, and the most it ever had: name, bytes, bytes.

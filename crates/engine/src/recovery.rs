@@ -35,6 +35,7 @@ use crate::catalog::tree_core;
 use crate::engine::LOG_DIR;
 use crate::env::{Env, EnvParts, Ids};
 use crate::format::{Edit, decode_edit};
+use crate::memory::Beside;
 use crate::options::{EngineOptions, TreeOptions};
 use crate::pending::{PendingState, PreparedInManifest};
 use crate::replay::Replay;
@@ -119,13 +120,13 @@ pub(crate) fn open(
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget));
-    let allocator = budget.reserve(Part::Other, options.memory().allocator_bytes());
+    let beside = Beside::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
     let log_from = start;
     // What nobody commits any more is forgotten by the next snapshot of the manifest.
     let pending = std::mem::take(&mut state.pending);
     state.ids.txn = state.ids.txn.max(surveyed.last_txn);
     let parts = EnvParts {
-        allocator,
+        beside,
         device,
         log_device,
         clock,

@@ -360,6 +360,16 @@ impl Db {
         self.engine.set_memory_bytes(bytes)
     }
 
+    /// Says how much memory the program holds for the database's sake, as a server does for its connections;
+    /// 0 at the start. It counts as the database's own in [`Stats::memory_used`], up to an eighth of the memory
+    /// (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often, from any thread.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
+        self.engine.set_outside_memory_bytes(bytes)
+    }
+
     /// What each part of the engine has of the memory, and the most it ever had: name, bytes, bytes. For
     /// measuring; the names may change.
     #[doc(hidden)]

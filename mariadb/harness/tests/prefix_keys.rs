@@ -28,20 +28,36 @@ const TYPES: [&str; 13] = [
     "LONGBLOB",
 ];
 
-/// Keys of a table, the first of which is of no text. The texts of a table differ within six characters.
-const KEYS: [&str; 2] = [
-    "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
-    "KEY ka (a), UNIQUE KEY k6 (c(6)), UNIQUE KEY kca (c(2), a), KEY kd (c(4) DESC)",
+/// Keys of a table, the first of which is of no text, and their names. The texts of a table differ within six
+/// characters.
+const KEYS: [(&str, &[&str]); 3] = [
+    (
+        "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
+        &["k2", "k6", "kca", "kac"],
+    ),
+    (
+        "KEY ka (a), UNIQUE KEY k6 (c(6)), UNIQUE KEY kca (c(2), a), KEY kd (c(4) DESC)",
+        &["k6", "kca", "kd"],
+    ),
+    // NULL is last in these.
+    (
+        "KEY ka (a), KEY k6 (c(6) DESC, a DESC), UNIQUE KEY ku (c(6) DESC, id DESC), KEY kac (a DESC, c(3) DESC)",
+        &["k6", "ku", "kac"],
+    ),
 ];
+/// Whether the keys refuse rows that are alike.
+const ARE_UNIQUE: [bool; 3] = [false, true, false];
 
 /// Conditions on a text and a number, as unions and as intersections of their ranges.
-const CONDITIONS: [&str; 12] = [
+const CONDITIONS: [&str; 14] = [
     "c IN ('a', 'b') OR a IN (-7, -8)",
     "c IN ('105', 'c', '17') OR a IN (3, 9)",
     "c < '11' OR c > '96' OR a = 50",
     "c BETWEEN '12' AND '13x' OR c BETWEEN '150' AND '152' OR a BETWEEN 90 AND 95",
     "c LIKE '15%' OR c LIKE '17%' OR a < 0",
     "c IS NULL OR c = '33' OR a > 195",
+    "c IS NULL OR a IN (-7, -8)",
+    "a IS NULL OR c IN ('a', 'b')",
     "c > '2longer' AND c <= '31longer' OR a > 180",
     "c IN ('101longer than the key', '77longer than the key') OR a IN (5, 6)",
     "c IN ('12', '13', '14') AND a IN (12, 13, 15)",
@@ -59,12 +75,13 @@ const WAYS: [(&str, &[&str]); 3] = [
 
 /// Fills a table of either engine.
 fn fill(client: &mut Client, table: &str, unique: bool) {
-    let others = if unique { "(-3, 'c')" } else { "(-3, 'a'), (-7, 'a'), (5, NULL), (6, '101')" };
+    let others = if unique { "(-3, 'c')" } else { "(-3, 'a'), (-7, 'a'), (6, '101')" };
+    let nulls = "(5, NULL), (16, NULL), (105, NULL), (NULL, NULL), (NULL, '300'), (NULL, '301')";
     // Every other text goes on behind its key.
     let texts = "IF(seq % 2, concat(seq, 'longer than the key'), seq)";
     client
         .run([
-            format!("INSERT INTO {table} (a, c) VALUES (-1, 'a'), (-2, 'b'), {others}"),
+            format!("INSERT INTO {table} (a, c) VALUES (-1, 'a'), (-2, 'b'), {others}, {nulls}"),
             format!("INSERT INTO {table} (a, c) SELECT seq, left({texts}, 20) FROM seq_1_to_200"),
         ])
         .unwrap();
@@ -137,13 +154,11 @@ fn every_type_and_plan_finds_the_rows_that_innodb_finds() {
     let (mut queries, mut found, mut wrong) = (0, 0, Vec::new());
     let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
     for ty in TYPES {
-        for (unique, keys) in [false, true].into_iter().zip(KEYS) {
+        for (unique, (keys, names)) in ARE_UNIQUE.into_iter().zip(KEYS) {
             make(&mut client, &format!("c {ty}"), keys, "", unique);
             for (switches, wanted) in WAYS {
                 client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
-                let texts: &[&str] =
-                    if unique { &["k6", "kca", "kd"] } else { &["k2", "k6", "kca", "kac"] };
-                for key in texts {
+                for key in names {
                     for condition in CONDITIONS {
                         let sql = format!(
                             "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
@@ -173,7 +188,7 @@ fn every_type_and_plan_finds_the_rows_that_innodb_finds() {
 fn statements_that_change_rows_find_them_too() {
     let (mut server, mut client) = server("prefix-keys-changed");
     client.query("SET optimizer_switch = 'index_merge_sort_intersection=on'").unwrap();
-    for (unique, keys) in [false, true].into_iter().zip(KEYS) {
+    for (unique, (keys, _)) in ARE_UNIQUE.into_iter().zip(KEYS) {
         for condition in CONDITIONS {
             for statement in [
                 "DELETE FROM {t}",

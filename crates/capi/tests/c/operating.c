@@ -90,6 +90,12 @@ static void limits(const char *path) {
   CHECK(figure(db, "memory_total") == 32 << 20);
   OK(frondb_db_set_memory_bytes(db, 16 << 20));
   CHECK(figure(db, "memory_total") == 16 << 20);
+  uint64_t alone = figure(db, "memory_used");
+  OK(frondb_db_set_outside_memory_bytes(db, 300000));
+  CHECK(figure(db, "memory_used") == alone + 300000);
+  OK(frondb_db_set_outside_memory_bytes(db, UINT64_MAX));
+  CHECK(figure(db, "memory_used") == alone + (1 << 20));
+  OK(frondb_db_set_outside_memory_bytes(db, 0));
   OK(frondb_db_set_memory_bytes(db, 0));
   CHECK(figure(db, "memory_total") >= 16 << 20 && figure(db, "memory_total") != 16 << 20);
   /* A checkpoint comes by itself soon after the period; the test's own limit ends it if not. */
