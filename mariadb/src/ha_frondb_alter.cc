@@ -35,12 +35,14 @@ constexpr alter_table_operations OF_DROPPED_INDEX =
     ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations OF_ADDED_INDEX =
     ALTER_ADD_INDEX | ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
+constexpr alter_table_operations OF_VIRTUAL_COLUMNS =
+    ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_VIRTUAL_COLUMN | ALTER_VIRTUAL_COLUMN_ORDER;
 /** What leaves all values that are stored as they are: InnoDB needs no copy for it. */
 constexpr alter_table_operations KEEPS_VALUES =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | ALTER_RECREATE | ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX |
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
     ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
-    ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO;
+    ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO | OF_VIRTUAL_COLUMNS;
 
 /** What an ALTER of one table, or partition, has under way. Freed by the server. */
 class Alteration : public inplace_alter_handler_ctx {
@@ -121,6 +123,8 @@ bool can_build(const TABLE *altered, const Alter_inplace_info *info) { return ad
     is not stored already. */
 bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ~KEEPS_VALUES) return false;
+  // A copy that is asked for besides a generated column is a copy to InnoDB, too.
+  if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
   // Rows that lose their key are written as new ones.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
   for (const Field *field : added_virtual(altered, info))
