@@ -132,8 +132,8 @@ impl Memory {
 
     /// What the process takes beyond what the parts charge: the program's pages, the allocator's rounding and
     /// retained pages, contexts of codecs, stacks, the log's buffers. Measured at 18 MiB of 128 MiB under
-    /// iiBench's reads, and at 8 MiB of 16 MiB, 10 with 16 threads that read, 11 of 32 with 64; charged ahead, so that the memory
-    /// option is the whole truth (rule 24).
+    /// iiBench's reads, at 8 MiB of 16 MiB, 10 with 16 threads that read, and at 11 of 32 MiB with 64; charged
+    /// ahead, so that the memory option is the whole truth (rule 24).
     pub(crate) fn allocator_bytes(self) -> u64 {
         let base = 7 << 20;
         match self.is_little() {
