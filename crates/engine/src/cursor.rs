@@ -30,7 +30,7 @@ use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
 use crate::blob::read_value;
 use crate::engine::Shared;
-use crate::pins::Pins;
+use crate::pins::{PinnedSource, Pins};
 use crate::plans::replan;
 use crate::read::{Snapshot, Values};
 use crate::stats::Counters;
@@ -87,7 +87,7 @@ struct Entry {
 
 /// The merge over one leaf's range.
 struct Walk {
-    merge: VisibleMerge,
+    merge: VisibleMerge<PinnedSource>,
     direction: Direction,
     leaf: Arc<Node>,
     lo: Key,
@@ -162,12 +162,12 @@ impl Cursor {
     }
 
     /// Key of the entry it is at; empty if it is at none.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
         match &self.walk {
             Some(walk) if self.valid => walk.merge.key(),
-            _ => self.parked().map_or(b"", |entry| &entry.key),
+            _ => self.parked_entry().0,
         }
     }
 
@@ -178,22 +178,34 @@ impl Cursor {
     /// `Corruption` or a device error of a large value; `Closed`.
     #[inline]
     pub fn value(&self) -> Result<&[u8]> {
-        let (kind, value) = match (self.walk.as_ref().filter(|_| self.valid), self.parked()) {
-            (Some(walk), _) => (walk.merge.kind(), walk.merge.value()),
-            (None, Some(entry)) => (entry.kind, &*entry.value),
-            (None, None) => return Ok(b""),
+        let (kind, value) = match &self.walk {
+            Some(walk) if self.valid => (walk.merge.kind(), walk.merge.value()),
+            _ => {
+                let (_, kind, value) = self.parked_entry();
+                (kind, value)
+            }
         };
-        if kind != MessageKind::PutRef {
-            return Ok(value);
-        }
+        if kind == MessageKind::PutRef { self.large_value(value) } else { Ok(value) }
+    }
+
+    /// The value that `reference` stands for; read when it is asked for first.
+    #[inline(never)]
+    fn large_value(&self, reference: &[u8]) -> Result<&[u8]> {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
         let env = &self.shared.env;
-        let value = read_value(&env.runs.space, value);
+        let value = read_value(&env.runs.space, reference);
         env.check_open()?;
         let value = value?;
         Ok(self.value.get_or_init(|| value))
+    }
+
+    /// The entry that a cursor without a walk is at; an empty one if it is at none.
+    #[cold]
+    fn parked_entry(&self) -> (&[u8], MessageKind, &[u8]) {
+        let parked = self.parked.as_deref().filter(|_| self.valid);
+        parked.map_or((b"", MessageKind::Put, b""), |entry| (&entry.key, entry.kind, &entry.value))
     }
 
     /// Goes to the first entry with a key not below `key`. Returns whether there is one.
@@ -282,7 +294,7 @@ impl Cursor {
     }
 
     /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
     pub fn next(&mut self) -> Result<bool> {
         self.value = OnceLock::new();
@@ -414,10 +426,6 @@ impl Cursor {
             return moved;
         }
         self.fail(moved)
-    }
-
-    fn parked(&self) -> Option<&Entry> {
-        self.parked.as_deref().filter(|_| self.valid)
     }
 
     /// There are so many cursors that not even a chunk for each of its sources has room: keeps the entry it

@@ -325,6 +325,7 @@ impl Env {
         !self.health.closed.swap(true, Ordering::AcqRel)
     }
 
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.health.closed.load(Ordering::Acquire)
     }

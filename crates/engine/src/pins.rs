@@ -144,14 +144,13 @@ impl Pins {
         self: &Arc<Self>,
         cursors: &Cursors,
         mut sources: Vec<Box<dyn Source>>,
-    ) -> Vec<Box<dyn Source>> {
+    ) -> Vec<PinnedSource> {
         let crowd = cursors.crowd(self.budget.total());
         if let Some(crowd) = &crowd {
             sources.iter_mut().for_each(|source| source.keep_small(crowd.messages));
         }
-        let pinned = (0..sources.len())
-            .map(|at| Box::new(PinnedSource { pins: Arc::clone(self), at }) as Box<dyn Source>);
-        let pinned = pinned.collect();
+        let pinned = |at| PinnedSource { pins: Arc::clone(self), at };
+        let pinned = (0..sources.len()).map(pinned).collect();
         let mut held = self.held.lock();
         debug_assert!(
             held.sources.is_empty(),
@@ -275,7 +274,7 @@ impl Held {
 }
 
 /// A source of a walk, as the walk has it.
-struct PinnedSource {
+pub(crate) struct PinnedSource {
     pins: Arc<Pins>,
     at: usize,
 }

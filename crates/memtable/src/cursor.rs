@@ -363,8 +363,8 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     n
 }
 
-/// Copies the messages of the first slots that `snapshot` may see, no more than a chunk should
-/// have; returns how many slots it went over.
+/// Copies the messages of the first slots that `snapshot` may see into an empty chunk, no more than a chunk
+/// should have; returns how many slots it went over.
 fn fill(
     chunk: &mut Chunk,
     slots: &[Slot],
@@ -373,13 +373,9 @@ fn fill(
     with_values: bool,
 ) -> usize {
     let slots = &slots[..slots.len().min(CHUNK_MESSAGES_MAX)];
-    let Values::Owned(values) = &mut chunk.values else { return 0 };
-    chunk.prefixes.reserve(slots.len());
-    chunk.key_ends.reserve(slots.len());
-    chunk.kinds.reserve(slots.len());
-    chunk.seqs.reserve(slots.len());
-    chunk.value_ends.reserve(slots.len());
     let Some(&first) = slots.first() else { return 0 };
+    let Chunk { prefixes, key_ends, keys, kinds, seqs, value_ends, values, .. } = chunk;
+    let Values::Owned(values) = values else { return 0 };
     // Messages are much alike.
     let lines = if with_values { chunks.lines(first) } else { 1 };
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
@@ -393,8 +389,15 @@ fn fill(
         bytes if bytes < LARGE_BYTES => array.reserve(bytes),
         bytes => array.reserve_exact(bytes + bytes / 8),
     };
-    reserve(&mut chunk.keys, message.key.len());
+    reserve(keys, message.key.len());
     reserve(values, message.value.len().min(value_bytes));
+    // Room for all at once, because appending each would look five times whether there is some.
+    prefixes.resize(slots.len(), 0);
+    key_ends.resize(slots.len(), 0);
+    kinds.resize(slots.len(), message.kind);
+    seqs.resize(slots.len(), message.seq);
+    value_ends.resize(slots.len(), 0);
+    let (mut count, mut passed) = (0, slots.len());
     for (i, &slot) in slots.iter().enumerate() {
         if let Some(&ahead) = slots.get(i + PREFETCH_SLOTS) {
             chunks.prefetch(ahead, lines);
@@ -404,17 +407,24 @@ fn fill(
             continue;
         }
         let value = &message.value[..message.value.len().min(value_bytes)];
-        let bytes = chunk.keys.len() + values.len() + message.key.len() + value.len();
-        if bytes > CHUNK_BYTES && !chunk.prefixes.is_empty() {
-            return i;
+        let bytes = keys.len() + values.len() + message.key.len() + value.len();
+        if bytes > CHUNK_BYTES && count > 0 {
+            passed = i;
+            break;
         }
-        chunk.prefixes.push(key_prefix(message.key));
-        chunk.keys.extend_from_slice(message.key);
-        chunk.key_ends.push(chunk.keys.len() as u32);
+        keys.extend_from_slice(message.key);
         values.extend_from_slice(value);
-        chunk.value_ends.push(values.len() as u32);
-        chunk.kinds.push(message.kind);
-        chunk.seqs.push(message.seq);
+        prefixes[count] = key_prefix(message.key);
+        key_ends[count] = keys.len() as u32;
+        kinds[count] = message.kind;
+        seqs[count] = message.seq;
+        value_ends[count] = values.len() as u32;
+        count += 1;
     }
-    slots.len()
+    prefixes.truncate(count);
+    key_ends.truncate(count);
+    kinds.truncate(count);
+    seqs.truncate(count);
+    value_ends.truncate(count);
+    passed
 }

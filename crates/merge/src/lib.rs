@@ -13,8 +13,8 @@
 //! Everything here is for one thread at a time; sources are `Send`, so a merge may move between
 //! threads at its caller's steps. Sources come positioned and bounded by their caller.
 
-mod buffers;
 mod fold;
+mod input;
 pub mod kernel_bench;
 mod lookup;
 mod loser_tree;
@@ -23,6 +23,7 @@ mod order;
 mod stats;
 mod update;
 mod visible;
+mod workspace;
 
 pub use fold::{FoldMerge, FoldOptions};
 pub use lookup::Lookup;

@@ -10,7 +10,7 @@
 //! Who wins is decided by codes (`order.rs`); a tie asks the caller, who looks at keys.
 
 /// A source that lost, or the winner, with its code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Player {
     pub(crate) code: u64,
     pub(crate) source: u32,
@@ -25,8 +25,8 @@ pub(crate) struct Verdict {
     pub(crate) loser_code: u64,
 }
 
-/// The tree of losers over at least one source.
-#[derive(Debug)]
+/// The tree of losers; of nobody before the first matches.
+#[derive(Debug, Default)]
 pub(crate) struct LoserTree {
     /// Node 0 is unused.
     losers: Vec<Player>,
@@ -37,17 +37,13 @@ pub(crate) struct LoserTree {
 
 impl LoserTree {
     /// Plays all matches among sources with the given codes, relative to no base.
-    pub(crate) fn new(codes: &[u64], tie: impl FnMut(u32, u32) -> Verdict) -> Self {
-        let (n, nobody) = (codes.len(), Player { code: 0, source: 0 });
-        let mut tree =
-            Self { losers: vec![nobody; n], winner: nobody, winners: vec![nobody; 2 * n] };
-        tree.play_all(codes, tie);
-        tree
-    }
-
-    /// Plays all matches anew, among as many sources as before.
     pub(crate) fn play_all(&mut self, codes: &[u64], mut tie: impl FnMut(u32, u32) -> Verdict) {
         let n = codes.len();
+        if n == 0 {
+            return;
+        }
+        self.losers.resize(n, Player::default());
+        self.winners.resize(2 * n, Player::default());
         // Bottom up: leaves are the nodes n..2n.
         for (i, &code) in codes.iter().enumerate() {
             self.winners[n + i] = Player { code, source: i as u32 };

@@ -5,15 +5,12 @@
 //! source are computed in one loop when it arrives. Then an entry costs a step in its chunk and
 //! log2(sources) comparisons of integers in the loser tree.
 
-use std::cmp::Ordering;
-
 use frondb_core::chunk::Entries;
-use frondb_core::mem::Array;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 
-use crate::buffers::{Buffers, Kept, with_kept};
-use crate::loser_tree::{LoserTree, Verdict};
-use crate::order::{self, END, EQUAL};
+use crate::input::{Input, break_tie};
+use crate::order::{END, EQUAL};
+use crate::workspace::Workspace;
 
 /// Fewer entries of one source in a row do not pay for looking.
 const ALONE_MIN: usize = 4;
@@ -21,116 +18,13 @@ const ALONE_MIN: usize = 4;
 /// How many times nobody looks then.
 const ALONE_PAUSE: u32 = 64;
 
-/// One source with the chunk it is in.
-struct Input {
-    source: Box<dyn Source>,
-    chunk: Chunk,
-    codes: Array<u64>,
-    /// The entry it is at; `chunk.len()` or beyond when exhausted.
-    at: usize,
-    /// The last key of the chunk before, the base of the first code of the next.
-    last_key: Vec<u8>,
-}
-
-impl Input {
-    fn new(source: Box<dyn Source>, kept: &mut Kept) -> Self {
-        let Buffers { chunk, codes, last_key } = kept.take();
-        Self { source, chunk, codes, at: 0, last_key }
-    }
-
-    /// Gives back what others can use, and returns the source, to be dropped.
-    fn end(self, kept: &mut Kept) -> Box<dyn Source> {
-        let Self { source, chunk, codes, last_key, .. } = self;
-        kept.keep(Buffers { chunk, codes, last_key });
-        source
-    }
-
-    /// Takes the next chunk. The code of its first entry is relative to the last key of the chunk
-    /// before, unless it is the first.
-    fn refill(&mut self, direction: Direction, first: bool) -> Result<bool> {
-        if !first {
-            let last = match direction {
-                Direction::Forward => self.chunk.len().checked_sub(1),
-                Direction::Backward => (!self.chunk.is_empty()).then_some(0),
-            };
-            self.last_key.clear();
-            if let Some(last) = last {
-                self.last_key.extend_from_slice(self.chunk.key(last));
-            }
-        }
-        if !self.source.next_chunk(&mut self.chunk)? || self.chunk.is_empty() {
-            self.chunk.clear();
-            self.at = 0;
-            return Ok(false);
-        }
-        let base = (!first).then_some(&self.last_key[..]);
-        let Chunk { keys, key_ends, .. } = &self.chunk;
-        order::code_all(keys, key_ends, base, direction, &mut self.codes);
-        self.at = match direction {
-            Direction::Forward => 0,
-            Direction::Backward => self.chunk.len() - 1,
-        };
-        Ok(true)
-    }
-
-    /// Moves to the next entry and returns its code; [`END`] if there is none.
-    #[inline(always)]
-    fn advance(&mut self, direction: Direction) -> Result<u64> {
-        let next = match direction {
-            Direction::Forward => self.at + 1,
-            Direction::Backward => self.at.wrapping_sub(1),
-        };
-        if let Some(&code) = self.codes.get(next) {
-            self.at = next;
-            return Ok(code);
-        }
-        self.advance_chunk(direction)
-    }
-
-    /// Moves to the first entry that does not lie before `key`; see [`Merger::skip`]. Returns its code,
-    /// relative to no base.
-    fn skip(&mut self, key: &[u8], direction: Direction) -> Result<u64> {
-        // Exhausted before.
-        let mut has_more = !self.codes.is_empty();
-        while has_more {
-            let left = match direction {
-                Direction::Forward => self.at..self.chunk.len(),
-                Direction::Backward => 0..self.at + 1,
-            };
-            let (len, below) = (left.len(), self.chunk.count_below(left, key, direction));
-            match direction {
-                Direction::Forward if below < len => self.at += below,
-                Direction::Backward if below > 0 => self.at = below - 1,
-                _ => {
-                    self.source.skip(key)?;
-                    has_more = self.refill(direction, true)?;
-                    continue;
-                }
-            }
-            return Ok(order::first_code(self.chunk.key(self.at), direction));
-        }
-        self.codes.clear();
-        Ok(END)
-    }
-
-    #[inline(never)]
-    fn advance_chunk(&mut self, direction: Direction) -> Result<u64> {
-        if !self.refill(direction, false)? {
-            self.codes.clear();
-            return Ok(END);
-        }
-        Ok(self.codes[self.at])
-    }
-}
-
 /// Merges sorted sources; index 0 is the newest. For one thread at a time.
-pub struct Merger {
-    inputs: Vec<Input>,
-    tree: Option<LoserTree>,
+pub struct Merger<S: Source = Box<dyn Source>> {
+    sources: Vec<S>,
+    /// The first of its inputs are those of the sources.
+    work: Workspace,
     direction: Direction,
     state: State,
-    /// Codes of the inputs when a tournament begins.
-    codes: Array<u64>,
     /// SeqNo of the last entry handed out.
     last_seq: SeqNo,
     /// The source that failed when it was asked for what follows its entry, which was the last one
@@ -152,18 +46,15 @@ enum State {
     Ended,
 }
 
-impl Merger {
+impl<S: Source> Merger<S> {
     /// A merge of `sources`, newest first, all of which run in `direction`. Reads nothing yet.
     #[must_use]
-    pub fn new(sources: Vec<Box<dyn Source>>, direction: Direction) -> Self {
-        let inputs =
-            with_kept(|kept| sources.into_iter().map(|source| Input::new(source, kept)).collect());
+    pub fn new(sources: Vec<S>, direction: Direction) -> Self {
         Self {
-            inputs,
-            tree: None,
+            work: Workspace::take(sources.len()),
+            sources,
             direction,
             state: State::Fresh,
-            codes: Array::new(),
             last_seq: SeqNo::MAX,
             failed: None,
             pause: 0,
@@ -174,22 +65,13 @@ impl Merger {
     ///
     /// # Errors
     /// What a source returned, once; the merge has then ended.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         loop {
-            let moved = match self.state {
-                State::Running => self.step(),
-                State::Placed => {
-                    self.state = State::Running;
-                    Ok(!self.at_end())
-                }
-                State::Fresh => self.start(),
-                State::Ended => return Ok(false),
-            };
+            let moved = if self.state == State::Running { self.step() } else { self.begin() };
             if !matches!(moved, Ok(true)) {
                 self.state = State::Ended;
-                self.tree = None;
                 return moved;
             }
             let seq = self.seq();
@@ -202,6 +84,19 @@ impl Merger {
         }
     }
 
+    /// The first entry of all, or the first behind a skip.
+    #[cold]
+    fn begin(&mut self) -> Result<bool> {
+        match self.state {
+            State::Fresh => self.start(),
+            State::Ended => Ok(false),
+            State::Placed | State::Running => {
+                self.state = State::Running;
+                Ok(!self.at_end())
+            }
+        }
+    }
+
     /// Passes over what lies before `key`: forward the keys below it, backward those from it on. The
     /// next entry is then the first of the others. Looks for it from where each input is, so that a
     /// short way is cheap.
@@ -209,29 +104,21 @@ impl Merger {
     /// # Errors
     /// What a source returned, once; the merge has then ended.
     pub fn skip(&mut self, key: &[u8]) -> Result<()> {
-        match self.state {
+        let skipped = match self.state {
             State::Ended => return Ok(()),
-            State::Running | State::Placed => {}
-            State::Fresh => {
-                self.start()?;
-            }
-        }
-        let skipped = self.skip_inputs(key);
+            State::Running | State::Placed => self.skip_inputs(key),
+            State::Fresh => self.start().and_then(|_| self.skip_inputs(key)),
+        };
         if skipped.is_err() {
             self.state = State::Ended;
-            self.tree = None;
         }
         skipped
     }
 
     fn skip_inputs(&mut self, key: &[u8]) -> Result<()> {
-        self.codes.clear();
-        for input in &mut self.inputs {
-            self.codes.push(input.skip(key, self.direction)?);
-        }
-        if let Some(tree) = &mut self.tree {
-            let (inputs, direction) = (&self.inputs, self.direction);
-            tree.play_all(&self.codes, |a, b| break_tie(inputs, direction, a, b));
+        let direction = self.direction;
+        self.play(|input, source| input.skip(source, key, direction))?;
+        if self.state == State::Running {
             self.state = State::Placed;
             // None of its key was handed out.
             self.last_seq = SeqNo::MAX;
@@ -248,17 +135,16 @@ impl Merger {
         bytes: usize,
         is_wanted: impl Fn(&Chunk, usize) -> bool,
     ) -> usize {
-        let Some(tree) = self.tree.as_ref().filter(|_| self.direction == Direction::Forward) else {
+        if self.direction != Direction::Forward {
             return 0;
-        };
-        let winner = tree.winner().source as usize;
-        let Input { chunk, codes, at, .. } = &self.inputs[winner];
+        }
+        let winner = self.winner();
+        let Input { chunk, codes, at, .. } = &self.work.inputs[winner];
         let start = at + 1;
         let mut end = chunk.len().min(start.saturating_add(max));
-        for (i, other) in self.inputs.iter().enumerate() {
-            if i != winner && !other.codes.is_empty() && start < end {
-                let key = other.chunk.key(other.at);
-                end = start + chunk.count_below(start..end, key, Direction::Forward);
+        for (i, other) in self.inputs().iter().enumerate() {
+            if i != winner && !other.is_exhausted() && start < end {
+                end = start + chunk.count_below(start..end, other.key(), Direction::Forward);
             }
         }
         let fits = |&end: &u32, ends: &[u32]| (end - ends[start - 1]) as usize <= bytes;
@@ -276,7 +162,7 @@ impl Merger {
         bytes: usize,
         is_wanted: impl Fn(&Chunk, usize) -> bool,
     ) -> Entries<'_> {
-        let is_alone = self.inputs.iter().filter(|input| !input.codes.is_empty()).count() == 1;
+        let is_alone = self.inputs().iter().filter(|input| !input.is_exhausted()).count() == 1;
         if self.state != State::Running || !is_alone && !self.may_be_alone() {
             return Entries::default();
         }
@@ -284,20 +170,16 @@ impl Merger {
         if !is_alone {
             self.note_alone(count);
         }
-        let Some(tree) = self.tree.as_mut().filter(|_| count > 0) else {
+        if count == 0 {
             return Entries::default();
-        };
-        let winner = tree.winner().source as usize;
-        self.inputs[winner].at += count;
+        }
+        let (winner, direction) = (self.winner(), self.direction);
+        self.work.inputs[winner].at += count;
         // The codes of the others are relative to an entry that is passed.
-        self.codes.clear();
-        self.codes.extend(self.inputs.iter().map(|input| match input.codes.is_empty() {
-            true => END,
-            false => order::first_code(input.chunk.key(input.at), self.direction),
-        }));
-        let (inputs, direction) = (&self.inputs, self.direction);
-        tree.play_all(&self.codes, |a, b| break_tie(inputs, direction, a, b));
-        let Input { chunk, at, .. } = &self.inputs[winner];
+        if self.play(|input, _| Ok(input.first_code(direction))).is_err() {
+            return Entries::default();
+        }
+        let Input { chunk, at, .. } = &self.work.inputs[winner];
         self.last_seq = chunk.seqs[*at];
         Entries::new(chunk, at + 1 - count..at + 1)
     }
@@ -315,59 +197,80 @@ impl Merger {
     }
 
     /// Fills all inputs and plays the first tournament.
-    #[cold]
     fn start(&mut self) -> Result<bool> {
-        self.codes.clear();
-        for input in &mut self.inputs {
-            let filled = input.refill(self.direction, true)?;
-            self.codes.push(if filled { input.codes[input.at] } else { END });
-            if !filled {
-                input.codes.clear();
-            }
-        }
-        if self.codes.is_empty() {
+        let direction = self.direction;
+        self.play(|input, source| input.start(source, direction))?;
+        if self.sources.is_empty() {
             return Ok(false);
         }
-        let (inputs, direction) = (&self.inputs, self.direction);
-        let tree = LoserTree::new(&self.codes, |a, b| break_tie(inputs, direction, a, b));
-        self.tree = Some(tree);
         self.state = State::Running;
         Ok(!self.at_end())
     }
 
+    /// Has each input come to an entry, of which `code` returns the code relative to no base, and plays a
+    /// tournament among them.
+    fn play(&mut self, code: impl Fn(&mut Input, &mut S) -> Result<u64>) -> Result<()> {
+        let Workspace { inputs, codes, tree } = &mut self.work;
+        codes.clear();
+        for (input, source) in inputs.iter_mut().zip(&mut self.sources) {
+            codes.push(code(input, source)?);
+        }
+        let direction = self.direction;
+        tree.play_all(codes, |a, b| break_tie(inputs, direction, a, b));
+        Ok(())
+    }
+
     #[inline(always)]
     fn step(&mut self) -> Result<bool> {
-        let Some(tree) = &mut self.tree else { return Ok(false) };
+        let winner = self.winner();
+        let Workspace { inputs, tree, .. } = &mut self.work;
         let direction = self.direction;
-        let winner = tree.winner().source as usize;
-        let code = match self.inputs[winner].advance(direction) {
+        let code = match inputs[winner].advance(&mut self.sources[winner], direction) {
             Ok(code) => code,
             Err(error) => {
                 self.failed = Some(winner);
                 return Err(error);
             }
         };
-        let inputs = &self.inputs;
         tree.replace(code, |a, b| break_tie(inputs, direction, a, b));
         Ok(!self.at_end())
     }
 
+    /// Whether all sources are exhausted, after a tournament.
     #[inline(always)]
     fn at_end(&self) -> bool {
-        let Some(tree) = &self.tree else { return true };
-        let winner = tree.winner();
-        winner.code == END && self.inputs[winner.source as usize].codes.is_empty()
+        let winner = self.work.tree.winner();
+        winner.code == END && self.work.inputs[winner.source as usize].is_exhausted()
+    }
+
+    /// The source that is ahead, after a tournament.
+    #[inline(always)]
+    fn winner(&self) -> usize {
+        self.work.tree.winner().source as usize
+    }
+
+    /// The inputs of its sources.
+    fn inputs(&self) -> &[Input] {
+        &self.work.inputs[..self.sources.len()]
+    }
+
+    /// Whether the winner is an entry that may be looked at.
+    #[inline(always)]
+    fn is_at_entry(&self) -> bool {
+        matches!(self.state, State::Running | State::Placed)
     }
 
     #[inline(always)]
     fn current(&self) -> Option<(&Chunk, usize)> {
-        let tree = self.tree.as_ref()?;
-        let input = &self.inputs[tree.winner().source as usize];
+        if !self.is_at_entry() {
+            return None;
+        }
+        let input = &self.work.inputs[self.winner()];
         Some((&input.chunk, input.at))
     }
 
     /// Key of the entry; empty before the first and after the last.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.current().map_or(&[], |(chunk, at)| chunk.key(at))
@@ -381,21 +284,21 @@ impl Merger {
     }
 
     /// SeqNo of the entry.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn seq(&self) -> SeqNo {
         self.current().map_or(SeqNo(0), |(chunk, at)| chunk.seqs[at])
     }
 
     /// Kind of the entry.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn kind(&self) -> MessageKind {
         self.current().map_or(MessageKind::Put, |(chunk, at)| chunk.kinds[at])
     }
 
     /// Value of the entry.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
@@ -404,50 +307,19 @@ impl Merger {
     /// Of a merge that failed, the key of the last entry that it handed out.
     #[must_use]
     pub fn last_key(&self) -> Option<&[u8]> {
-        self.failed.map(|failed| &*self.inputs[failed].last_key)
+        self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
     /// Whether the entry has the key of the entry before it.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn same_key(&self) -> bool {
-        self.tree.as_ref().is_some_and(|tree| tree.winner().code == EQUAL)
+        self.is_at_entry() && self.work.tree.winner().code == EQUAL
     }
 }
 
-impl Drop for Merger {
+impl<S: Source> Drop for Merger<S> {
     fn drop(&mut self) {
-        let inputs = std::mem::take(&mut self.inputs);
-        // The first input's are the next to be taken: memtables copy values, runs do not. Sources go
-        // after that: they may hold the last reference to much.
-        let sources = with_kept(|kept| {
-            inputs.into_iter().rev().map(|input| input.end(kept)).collect::<Vec<_>>()
-        });
-        drop(sources);
+        std::mem::take(&mut self.work).give_back();
     }
-}
-
-/// Decides between two sources with equal codes by their keys, SeqNos and ages.
-#[inline(never)]
-fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> Verdict {
-    let (first, second) = (&inputs[a as usize], &inputs[b as usize]);
-    // An exhausted source comes last whatever its code.
-    match (first.codes.is_empty(), second.codes.is_empty()) {
-        (false, false) => {}
-        (first_ended, _) => return Verdict { first_wins: !first_ended, loser_code: END },
-    }
-    let (first_key, second_key) = (first.chunk.key(first.at), second.chunk.key(second.at));
-    let by_key = order::compare(first_key, second_key, direction);
-    let (first_seq, second_seq) = (first.chunk.seqs[first.at], second.chunk.seqs[second.at]);
-    let by_seq = match direction {
-        Direction::Forward => second_seq.cmp(&first_seq),
-        Direction::Backward => first_seq.cmp(&second_seq),
-    };
-    let first_wins = by_key.then(by_seq).then(a.cmp(&b)) == Ordering::Less;
-    let loser_code = if first_wins {
-        order::code(first_key, second_key, direction)
-    } else {
-        order::code(second_key, first_key, direction)
-    };
-    Verdict { first_wins, loser_code }
 }

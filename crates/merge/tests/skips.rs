@@ -6,7 +6,7 @@ mod history;
 
 use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
-use frondb_merge::{Found, VisibleMerge};
+use frondb_merge::{Found, Merger, VisibleMerge};
 use history::{History, deal, reader};
 
 /// A source that takes the hint, for some skips.
@@ -200,5 +200,17 @@ fn the_error_of_a_source_that_skips_is_returned_once() {
         assert!(!merge.next().unwrap());
         merge.skip(far).unwrap();
         assert!(!merge.next().unwrap());
+    }
+}
+
+#[test]
+fn a_merge_whose_first_move_is_a_skip_that_fails_has_ended() {
+    let mut prng = Prng::new(53);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let messages = History::random(&mut prng, 20).messages;
+        let source = history::ListSource::new(messages, direction, &mut prng).failing_at(1000);
+        let mut merge = Merger::new(vec![source], direction);
+        merge.skip(b"key").unwrap_err();
+        assert!(!merge.next().unwrap() && merge.key().is_empty());
     }
 }

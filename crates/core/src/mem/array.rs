@@ -131,9 +131,12 @@ impl<T: Copy> Array<T> {
     pub fn resize(&mut self, len: usize, element: T) {
         if let Some(more) = len.checked_sub(self.len) {
             self.reserve(more);
+            // Not looked up for each element: what is written might be the address itself, for all that the
+            // compiler knows of bytes.
+            let start = self.start();
             for i in self.len..len {
                 // SAFETY: there is room for `len` elements.
-                unsafe { self.start().add(i).write(element) };
+                unsafe { start.add(i).write(element) };
             }
         }
         self.len = len;
