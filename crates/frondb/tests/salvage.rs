@@ -5,10 +5,12 @@
 use std::path::Path;
 
 use frondb::{
-    Batch, Db, Durability, Error, ErrorKind, Options, Result, SalvageReport, TreeOptions,
+    Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, Result, SalvageReport,
+    TreeOptions,
 };
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{Device, MemoryDevice, OpenOptions, PosixDevice};
 use frondb_testkit::TempDir;
@@ -236,4 +238,56 @@ fn a_log_directory_that_is_missing_is_named() {
     let error = Db::open(temp.path(), options).unwrap_err().to_string();
     let wal = temp.path().join("wal").display().to_string();
     assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
+}
+
+/// When a data file ends early, salvage saves the rows before the end, also of the run that is cut.
+#[test]
+fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
+    const ROWS: u32 = 60_000;
+    let temp = TempDir::new("salvage-cut-data");
+    let from = temp.path().join("from");
+    // Nothing compresses it, so that rows and bytes are the same part.
+    let value = |row: u32| {
+        let mut value = [0; 64];
+        Prng::new(row.into()).fill(&mut value);
+        value
+    };
+    let db = Db::open(&from, options()).unwrap();
+    let load = db.bulk_load(BulkOptions::default()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut writer = load.writer();
+    (0..ROWS).for_each(|row| writer.put(&tree, &row.to_be_bytes(), &value(row)).unwrap());
+    writer.finish().unwrap();
+    load.finish(&mut |_| true).unwrap();
+    db.close().unwrap();
+    let device = PosixDevice::open(&from).unwrap();
+    let file = device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64;
+    for sixteenths in 1..=4 {
+        let missing = used / 16 * sixteenths;
+        file.set_len(used - missing).unwrap();
+        let to = temp.path().join(format!("to-{sixteenths}"));
+        let report = salvage(&from, &to, false).unwrap();
+        let saved = report.trees[0].rows;
+        assert!(!report.is_whole() && report.cut.is_empty());
+        // The missing bytes hold no more rows than that; a few blocks are cut.
+        let most = missing / 64 + 1000;
+        let lost = u64::from(ROWS) - saved;
+        assert!(lost <= most, "{lost} rows are lost with {missing} bytes");
+        let db = Db::open(&to, options().create(false)).unwrap();
+        let mut cursor = db.open_tree("t").unwrap().cursor().unwrap();
+        let mut rows = 0;
+        while cursor.next().unwrap() {
+            let row = u32::from_be_bytes(cursor.key().try_into().unwrap());
+            assert_eq!(cursor.value().unwrap(), value(row));
+            let is_lost = |range: &frondb::DamagedRange| {
+                *range.lo <= *cursor.key() && range.hi.as_deref().is_none_or(|hi| cursor.key() < hi)
+            };
+            assert!(!report.trees[0].lost.iter().any(is_lost));
+            rows += 1;
+        }
+        assert_eq!(rows, saved);
+    }
 }

@@ -46,45 +46,76 @@ impl BlockIndex {
         if count != blocks || u64::from(count) > payload.len() as u64 {
             return Err(Truncated);
         }
-        let n = count as usize;
-        let mut index = Self {
-            prefixes: Array::with_capacity(n),
-            key_ends: Array::with_capacity(n),
-            keys: Array::new(),
-            offsets: Array::with_capacity(n + 1),
-            ranks: Array::with_capacity(n + 1),
-            continues: Array::new(),
-        };
-        let (mut offset, mut rank) = (0u64, 0u64);
+        let mut index = Self::with_capacity(count as usize);
         let mut separator = Vec::new();
-        for block in 0..count {
+        for _ in 0..count {
             let (bytes, continues, entries) = decode_index_entry(&mut input, &mut separator)?;
-            let ordered = match block.checked_sub(1) {
-                None => separator.is_empty() && !continues,
-                Some(before) => match index.separator(before as usize).cmp(&separator) {
-                    Ordering::Less => true,
-                    Ordering::Equal => continues,
-                    Ordering::Greater => false,
-                },
-            };
-            if !ordered || bytes == 0 || entries == 0 {
+            if entries == 0 {
                 return Err(Truncated);
             }
-            index.prefixes.push(key_prefix(&separator));
-            index.keys.extend_from_slice(&separator);
-            index.key_ends.push(u32::try_from(index.keys.len()).map_err(|_| Truncated)?);
-            index.offsets.push(offset);
-            index.ranks.push(rank);
-            if continues {
-                index.continues.push(block);
-            }
-            offset = offset.checked_add(bytes).ok_or(Truncated)?;
-            rank = rank.checked_add(entries).ok_or(Truncated)?;
+            index.push(&separator, bytes, continues, entries)?;
         }
-        index.offsets.push(offset);
-        index.ranks.push(rank);
         index.keys = Array::from(&index.keys[..]);
-        if offset == blocks_bytes && input.is_empty() && n > 0 { Ok(index) } else { Err(Truncated) }
+        let is_whole = index.bytes() == blocks_bytes && input.is_empty() && count > 0;
+        if is_whole { Ok(index) } else { Err(Truncated) }
+    }
+
+    /// An index of no blocks with room for so many.
+    pub(crate) fn with_capacity(blocks: usize) -> Self {
+        let mut index = Self {
+            prefixes: Array::with_capacity(blocks),
+            key_ends: Array::with_capacity(blocks),
+            keys: Array::new(),
+            offsets: Array::with_capacity(blocks + 1),
+            ranks: Array::with_capacity(blocks + 1),
+            continues: Array::new(),
+        };
+        index.offsets.push(0);
+        index.ranks.push(0);
+        index
+    }
+
+    /// Appends a block.
+    ///
+    /// # Errors
+    /// [`Truncated`] if it has no bytes, or if its separator contradicts the one before; that of the first
+    /// block is empty.
+    pub(crate) fn push(
+        &mut self,
+        separator: &[u8],
+        bytes: u64,
+        continues: bool,
+        entries: u64,
+    ) -> Result<(), Truncated> {
+        let ordered = match self.len().checked_sub(1) {
+            None => separator.is_empty() && !continues,
+            Some(before) => match self.separator(before).cmp(separator) {
+                Ordering::Less => true,
+                Ordering::Equal => continues,
+                Ordering::Greater => false,
+            },
+        };
+        if !ordered || bytes == 0 {
+            return Err(Truncated);
+        }
+        let block = u32::try_from(self.len()).map_err(|_| Truncated)?;
+        let key_end = u32::try_from(self.keys.len() + separator.len()).map_err(|_| Truncated)?;
+        let offset = self.bytes().checked_add(bytes).ok_or(Truncated)?;
+        let rank = self.ranks[self.len()].checked_add(entries).ok_or(Truncated)?;
+        self.prefixes.push(key_prefix(separator));
+        self.keys.extend_from_slice(separator);
+        self.key_ends.push(key_end);
+        self.offsets.push(offset);
+        self.ranks.push(rank);
+        if continues {
+            self.continues.push(block);
+        }
+        Ok(())
+    }
+
+    /// Bytes of all blocks.
+    fn bytes(&self) -> u64 {
+        self.offsets[self.len()]
     }
 
     /// Number of blocks.

@@ -24,6 +24,7 @@ mod loads;
 mod output;
 mod read;
 mod reader;
+mod rebuild;
 mod spool;
 mod verify;
 mod writer;

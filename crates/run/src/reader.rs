@@ -1,5 +1,6 @@
 //! A run as readers hold it: point lookups, and the shared parts its cursors use.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use frondb_block::{Block, BlockKind, Place, decode_frame};
@@ -7,9 +8,9 @@ use frondb_cache::{Cache, CacheKey, Priority};
 use frondb_core::budget::{Budget, Part};
 use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
-use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, RunId, SeqNo};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
@@ -88,6 +89,8 @@ pub struct RunEnv {
     pub(crate) window_bytes: AtomicU64,
     /// With little memory, bytes of the blocks that readers' walks hold.
     pub(crate) held_bytes: AtomicU64,
+    /// Block indexes that a salvage rebuilt, by run.
+    pub(crate) rebuilt: Mutex<BTreeMap<RunId, Arc<BlockIndex>>>,
     /// Counters.
     pub stats: RunStats,
 }
@@ -105,6 +108,7 @@ impl RunEnv {
             flights: Flights::default(),
             window_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
+            rebuilt: Mutex::default(),
             stats: RunStats::default(),
         })
     }
@@ -265,7 +269,22 @@ impl Run {
         )
     }
 
+    /// The block index, rebuilt from the blocks if it cannot be read; later calls of [`index`](Self::index)
+    /// return the rebuilt one.
+    pub(crate) fn index_or_rebuilt(&self) -> Result<Arc<BlockIndex>> {
+        let error = match self.index() {
+            Ok(index) => return Ok(index),
+            Err(error) => error,
+        };
+        let index = self.rebuild_index().ok_or(error)?;
+        self.env.rebuilt.lock().insert(self.meta.id, Arc::clone(&index));
+        Ok(index)
+    }
+
     fn read_index(&self) -> Result<(Cached, u64)> {
+        if let Some(index) = self.env.rebuilt.lock().get(&self.meta.id) {
+            return Ok((Cached::Index(Arc::clone(index)), index.memory_bytes() as u64));
+        }
         let offset = self.meta.blocks_bytes;
         let span = self.read(offset, self.meta.index_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Index)?;

@@ -63,7 +63,8 @@ pub struct DamagedPart {
 
 impl Run {
     /// Reads every block past the cache and gives the parts that are not what was written. Hands every
-    /// reference to a large value in the others to `visit`, with its key. Filters are not looked at.
+    /// reference to a large value in the others to `visit`, with its key. Filters are not looked at. A block
+    /// index that cannot be read is rebuilt, and serves all later reads of the run.
     pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
         let meta = self.meta();
         let whole = |error| {
@@ -73,7 +74,7 @@ impl Run {
                 error,
             }]
         };
-        let index = match self.index() {
+        let index = match self.index_or_rebuilt() {
             Ok(index) => index,
             Err(error) => return whole(error),
         };

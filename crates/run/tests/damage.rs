@@ -3,6 +3,7 @@
 
 mod support;
 
+use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind};
 use frondb_device::{Device, OpenOptions, SharedFile};
@@ -146,4 +147,85 @@ fn verify_compares_with_what_the_manifest_counts() {
     wrong(|meta| meta.min_seq.0 += 1);
     wrong(|meta| meta.first_key = Box::from([0]));
     wrong(|meta| meta.last_key = Box::from([9]));
+}
+
+/// A run whose index cannot be read loses the ranges of its damaged blocks and no others.
+#[test]
+fn without_its_index_a_run_gives_what_its_blocks_have() {
+    let damaged = Damaged::new();
+    let Damaged { run, entries, .. } = &damaged;
+    let index = run.index().unwrap();
+    let right: Vec<_> = (0..index.len()).map(|block| index.extent(block)).collect();
+    let end = run.meta().blocks_bytes;
+    damaged.flip(end + 9);
+    assert_eq!(run.index().unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(run.damaged_parts(&mut |_, _| {}).len(), 0);
+    let rebuilt = run.index().unwrap();
+    assert_eq!((0..rebuilt.len()).map(|block| rebuilt.extent(block)).collect::<Vec<_>>(), right);
+    for mode in [ReadMode::Scan, ReadMode::Merge] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let all = scan(run, direction, mode, None, None).unwrap();
+            assert_eq!(all.len(), entries.len());
+        }
+    }
+    // Payload, header and length of a block in the middle; the first block; the last one.
+    let (middle, last) = (right.len() / 2, right.len() - 1);
+    let in_middle = [9, 17, 18, 60].map(|at| (middle, at));
+    for (block, at) in in_middle.into_iter().chain([(0, 9), (0, 40), (last, 17), (last, 30)]) {
+        let damaged = Damaged::new();
+        let run = &damaged.run;
+        damaged.flip(end + 9);
+        damaged.flip(right[block].0 + at);
+        let parts = run.damaged_parts(&mut |_, _| {});
+        let [part] = &parts[..] else { panic!("{block}, {at}: {parts:?}") };
+        damaged.assert_place(&part.error, right[block].0, "data block");
+        let (first, behind) = (index.rank(block) as usize, index.rank(block + 1) as usize);
+        // The neighbours' keys at its edges may have other versions in it.
+        let is_lost = |i: usize| {
+            entries[i].key >= part.lo && part.hi.as_ref().is_none_or(|hi| entries[i].key <= *hi)
+        };
+        for i in 0..entries.len() {
+            let is_near = i + 1 == first || i == behind;
+            assert!(
+                is_lost(i) == (first..behind).contains(&i) || is_near,
+                "{block}, {at}: entry {i}"
+            );
+        }
+        let above = &entries[(behind + 1).min(entries.len() - 1)].key;
+        for mode in [ReadMode::Scan, ReadMode::Merge] {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let below = scan(run, direction, mode, None, Some(&part.lo)).unwrap();
+                assert_eq!(below.len(), first.saturating_sub(1), "{block}, {at}");
+                if behind < entries.len() {
+                    let rest = scan(run, direction, mode, Some(above), None).unwrap();
+                    assert_eq!(rest.len(), entries.len() - behind - 1, "{block}, {at}");
+                }
+            }
+        }
+    }
+}
+
+/// When a file ends in the middle of a run, the blocks before the end can be read.
+#[test]
+fn of_a_run_that_is_cut_the_blocks_before_the_cut_are_read() {
+    let damaged = Damaged::new();
+    let Damaged { run, entries, .. } = &damaged;
+    let index = run.index().unwrap();
+    // What is read are whole pages.
+    let cut = (run.meta().blocks_bytes / 2).next_multiple_of(PAGE_BYTES as u64);
+    let is_behind = |block: &usize| index.extent(*block).0 + index.extent(*block).1 as u64 > cut;
+    let block = (0..index.len()).find(is_behind).unwrap();
+    assert!(block > 5 && block + 5 < index.len());
+    damaged.file.set_len(run.meta().extents[0].offset() + cut).unwrap();
+    damaged.fixture.env.cache.clear();
+    let parts = run.damaged_parts(&mut |_, _| {});
+    let first = index.rank(block) as usize;
+    assert!(!parts.is_empty());
+    assert_eq!(parts[0].lo, entries[first - 1].key);
+    assert!(
+        parts.iter().all(|part| part.hi.is_none() || part.hi >= Some(entries[first].key.clone()))
+    );
+    assert_eq!(parts.last().unwrap().hi.as_deref(), Some(&*run.meta().last_key));
+    let below = scan(run, Direction::Forward, ReadMode::Scan, None, Some(&parts[0].lo)).unwrap();
+    assert_eq!(below, &entries[..first - 1]);
 }
