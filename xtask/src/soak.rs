@@ -31,6 +31,7 @@ const TESTS: &[Test] = &[
     Test::new("model", "FRONDB_FIRST_SEED", "FRONDB_TIMES", 1),
     Test::new("crash", "FRONDB_FIRST_SEED", "FRONDB_CRASH_SEEDS", 4),
     Test::new("flips", "FRONDB_SEED", "FRONDB_FLIPS", 250),
+    Test::new("salvage", "FRONDB_SEED", "FRONDB_FLIPS", 4),
     Test::new("kill", "FRONDB_SEED", "FRONDB_KILL_ROUNDS", 20),
     Test::new("bank", "FRONDB_SEED", "FRONDB_TRANSFERS", 250),
     Test::new("list_append", "FRONDB_SEED", "FRONDB_TRANSACTIONS", 1600),

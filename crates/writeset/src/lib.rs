@@ -14,6 +14,7 @@
 //!
 //! The crate knows nothing of locks, logs and trunks.
 
+mod arena;
 pub mod op;
 mod own;
 mod savepoint;

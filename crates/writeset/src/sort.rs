@@ -4,7 +4,10 @@
 use std::cmp::Reverse;
 
 use frondb_core::chunk::key_prefix;
+use frondb_core::mem::Array;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
+
+use crate::arena::Arena;
 
 /// So many entries are brought into the processor's cache at once.
 const TOUCHED: usize = 16;
@@ -19,9 +22,8 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Puts of one tree, in the order they came. For one thread at a time.
 #[derive(Default)]
 pub struct SortBuffer {
-    /// Keys and values, one after the other.
-    arena: Vec<u8>,
-    slots: Vec<Slot>,
+    arena: Arena,
+    slots: Array<Slot>,
 }
 
 /// What sorting left out: all but the last of entries that have one key.
@@ -56,20 +58,13 @@ impl SortBuffer {
     /// Adds a put. Key and value keep the engine's limits; a large value is given as what refers to
     /// it. The caller empties the buffer before it holds 4 GiB.
     pub fn put(&mut self, key: &[u8], value: &[u8], by_reference: bool) {
-        let more = key.len() + value.len();
-        if self.arena.capacity() - self.arena.len() < more {
+        if self.slots.is_full() {
             // By a quarter and not by half: what is not filled is memory all the same.
-            self.arena.reserve_exact((self.arena.capacity() / 4).max(more));
+            self.slots.reserve_exact((self.slots.len() / 4).max(64));
         }
-        if self.slots.len() == self.slots.capacity() {
-            self.slots.reserve_exact((self.slots.capacity() / 4).max(64));
-        }
-        let at = self.arena.len() as u32;
-        self.arena.extend_from_slice(key);
-        self.arena.extend_from_slice(value);
         self.slots.push(Slot {
             prefix: key_prefix(key),
-            at,
+            at: self.arena.push(key, value),
             key: key.len() as u16,
             by_reference,
             value: value.len() as u32,
@@ -79,19 +74,19 @@ impl SortBuffer {
     /// Bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        (self.arena.capacity() + self.slots.capacity() * size_of::<Slot>()) as u64
+        (self.arena.memory_bytes() + self.slots.allocated()) as u64
     }
 
     /// Bytes of memory that entries take; what is left of it is for more of them.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
-        (self.arena.len() + self.slots.len() * size_of::<Slot>()) as u64
+        (self.arena.used_bytes() + self.slots.len() * size_of::<Slot>()) as u64
     }
 
     /// Bytes of keys and values.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
-        self.arena.len() as u64
+        self.arena.bytes() as u64
     }
 
     /// Entries, those given twice too.
@@ -115,25 +110,27 @@ impl SortBuffer {
     /// Sorts by key, and leaves out all but the last of one that was given twice.
     pub fn sort(&mut self) -> LeftOut {
         let arena = &self.arena;
-        let key = |slot: &Slot| &arena[slot.at as usize..slot.at as usize + usize::from(slot.key)];
+        let key = |slot: &Slot| arena.get(slot.at, usize::from(slot.key));
         self.slots.sort_unstable_by(|a, b| {
             let by_key = a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b)));
             by_key.then_with(|| Reverse(a.at).cmp(&Reverse(b.at)))
         });
-        let before = self.slots.len();
         let mut left_out = LeftOut::default();
-        self.slots.dedup_by(|slot, kept| {
-            let is_same = slot.prefix == kept.prefix && key(slot) == key(kept);
-            if is_same && left_out.first.is_none() {
-                left_out.first = Some(key(slot).into());
+        let mut kept = self.slots.len().min(1);
+        for i in 1..self.slots.len() {
+            let (slot, last) = (self.slots[i], self.slots[kept - 1]);
+            if slot.prefix != last.prefix || key(&slot) != key(&last) {
+                self.slots[kept] = slot;
+                kept += 1;
+                continue;
             }
-            if is_same && slot.by_reference {
-                let value = slot.at as usize + usize::from(slot.key);
-                left_out.references.push(arena[value..value + slot.value as usize].into());
+            left_out.entries += 1;
+            left_out.first.get_or_insert_with(|| key(&slot).into());
+            if slot.by_reference {
+                left_out.references.push(value_of(arena, &slot).into());
             }
-            is_same
-        });
-        left_out.entries = (before - self.slots.len()) as u64;
+        }
+        self.slots.truncate(kept);
         left_out
     }
 
@@ -162,17 +159,17 @@ impl SortBuffer {
         for slot in slots {
             let bytes = (usize::from(slot.key) + slot.value as usize).min(TOUCHED_BYTES_MAX);
             for at in [0, CACHE_LINE_BYTES, bytes.saturating_sub(1)] {
-                sum ^= self.arena.get(slot.at as usize + at).copied().unwrap_or(0);
+                sum ^= self.arena.byte(slot.at, at).unwrap_or(0);
             }
         }
         std::hint::black_box(sum);
     }
 
     fn entry(&self, slot: &Slot) -> (&[u8], MessageKind, &[u8]) {
-        let value = slot.at as usize + usize::from(slot.key);
-        let end = value + slot.value as usize;
         let kind = if slot.by_reference { MessageKind::PutRef } else { MessageKind::Put };
-        (&self.arena[slot.at as usize..value], kind, &self.arena[value..end])
+        let key = usize::from(slot.key);
+        let (key, value) = self.arena.get(slot.at, key + slot.value as usize).split_at(key);
+        (key, kind, value)
     }
 
     /// The entries, which were sorted, as a source of puts with this number.
@@ -198,6 +195,12 @@ impl SortBuffer {
         }
         next
     }
+}
+
+/// The value of an entry.
+fn value_of<'a>(arena: &'a Arena, slot: &Slot) -> &'a [u8] {
+    let key = usize::from(slot.key);
+    &arena.get(slot.at, key + slot.value as usize)[key..]
 }
 
 /// A walk over a sorted buffer.
