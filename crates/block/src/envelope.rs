@@ -212,18 +212,6 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
-/// Whether `header` may begin the frame of a data block: a cheap test for a search. Nothing is verified.
-/// `false` if the header is cut short.
-#[must_use]
-pub fn may_be_data_frame(header: &[u8]) -> bool {
-    let Some(header) = header.first_chunk::<FRAME_HEADER_BYTES>() else { return false };
-    let raw_len = frame_raw_len(header);
-    header[8..10] == [VERSION, BlockKind::Data as u8]
-        && header[10] <= CODEC_BYTE_MAX
-        && header[11..16] == [0; 5]
-        && raw_len.is_some_and(|len| (1..=BLOCK_RAW_BYTES_MAX).contains(&len))
-}
-
 /// How many bytes the frame that begins with `header` decompresses to; nothing is verified. `None` if the
 /// header is cut short.
 #[must_use]
@@ -246,10 +234,6 @@ mod tests {
         assert_eq!(frame_len(&frame), Some(frame.len()));
         assert_eq!(frame_raw_len(&frame), Some(raw.len()));
         assert_eq!(frame_raw_len(&frame[..FRAME_HEADER_BYTES - 1]), None);
-        assert!(!may_be_data_frame(&frame));
-        let mut data = Vec::new();
-        encode_frame(BlockKind::Data, Codec::Zstd(1), &raw, &mut data).unwrap();
-        assert!(may_be_data_frame(&data) && !may_be_data_frame(&data[..FRAME_HEADER_BYTES - 1]));
         assert_eq!(&*decode_frame(&frame, BlockKind::Index, &PLACE).unwrap(), &raw[..]);
         for bit in 0..frame.len() * 8 {
             frame[bit / 8] ^= 1 << (bit % 8);

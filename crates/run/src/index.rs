@@ -11,6 +11,9 @@
 //! above the last key of the block before. So keys of block `i` are in
 //! `[separator(i), separator(i + 1))`, its end included if block `i + 1` continues.
 //!
+//! An index that a salvage rebuilt may end with blocks that cannot be decoded and begin with any key from their
+//! separator on ([`crate::rebuild`]).
+//!
 //! Arrays, searched by 8-byte prefixes first. Immutable, so any thread may search it.
 
 use std::cmp::Ordering;
@@ -124,7 +127,7 @@ impl BlockIndex {
         self.prefixes.len()
     }
 
-    /// Never: a run has a block.
+    /// Only while it is built: a run has a block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()

@@ -1,6 +1,6 @@
 //! The keys and values of a sort buffer, in pieces of one size.
 //!
-//! The arena grows by a piece at a time, so it never moves, and it is made of the process's own blocks
+//! The arena grows by a piece at a time, and a full piece never moves. Pieces are the engine's own blocks
 //! ([`frondb_core::mem`]). One vector that grew by a quarter left copies of itself in malloc's keeping: a
 //! load with 50 MiB for sorting was seen to hold 150 MiB more for a second.
 //!
@@ -28,9 +28,11 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Adds a pair and returns its place.
+    /// Adds a pair and returns its place, which is above that of every pair before.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> u32 {
-        let more = key.len() + value.len();
+        // An empty pair takes a byte, or the next pair would have its place.
+        let pad = usize::from(key.is_empty() && value.is_empty());
+        let more = key.len() + value.len() + pad;
         let has_room = |piece: &Array<u8>| PIECE_BYTES - piece.len() >= more;
         if !self.last().is_some_and(has_room) {
             self.begin_piece();
@@ -40,7 +42,8 @@ impl Arena {
         let offset = piece.len();
         piece.extend_from_slice(key);
         piece.extend_from_slice(value);
-        self.bytes += more;
+        piece.extend_from_slice(&[0][..pad]);
+        self.bytes += more - pad;
         (number << PIECE_BITS | offset) as u32
     }
 
@@ -126,6 +129,18 @@ mod tests {
             assert_eq!((arena.bytes(), arena.used_bytes()), (0, 0));
             assert_eq!(arena.memory_bytes(), memory);
         }
+    }
+
+    #[test]
+    fn an_empty_pair_has_a_place_of_its_own_also_behind_a_full_piece() {
+        let mut arena = Arena::default();
+        let pair = [7; 16];
+        let before: Vec<u32> = (0..PIECE_BYTES / 16).map(|_| arena.push(&pair, b"")).collect();
+        let (first, second) = (arena.push(b"", b""), arena.push(b"", b""));
+        let next = arena.push(b"", b"x");
+        assert!(before.last() < Some(&first) && first < second && second < next);
+        assert_eq!((arena.get(first, 0), arena.get(next, 1)), (&[][..], &b"x"[..]));
+        assert_eq!(arena.bytes(), PIECE_BYTES + 1);
     }
 
     #[test]

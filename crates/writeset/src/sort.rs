@@ -251,4 +251,21 @@ mod tests {
         assert!(chunk.seqs.iter().all(|&seq| seq == SeqNo(7)));
         assert!(source.next_chunk(&mut chunk).is_ok_and(|more| !more));
     }
+
+    #[test]
+    fn the_last_value_of_the_empty_key_counts() {
+        let mut buffer = SortBuffer::new();
+        for value in ["", "x", ""] {
+            buffer.put(b"", value.as_bytes(), false);
+        }
+        buffer.put(b"", b"last", false);
+        assert_eq!(buffer.sort().entries, 3);
+        let mut values = Vec::new();
+        let visit = |_: &[u8], _, value: &[u8]| {
+            values.push(value.to_vec());
+            Ok(())
+        };
+        buffer.for_each(visit).unwrap();
+        assert_eq!(values, [b"last"]);
+    }
 }
