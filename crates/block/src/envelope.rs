@@ -212,6 +212,17 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
+/// Whether `header` may begin the frame of a data block: a cheap test for a search. Nothing is verified.
+/// `false` if the header is cut short.
+#[must_use]
+pub fn may_be_data_frame(header: &[u8]) -> bool {
+    header.first_chunk::<FRAME_HEADER_BYTES>().is_some_and(|header| {
+        header[8..10] == [VERSION, BlockKind::Data as u8]
+            && header[10] <= CODEC_BYTE_MAX
+            && header[11..16] == [0; 5]
+    })
+}
+
 /// How many bytes the frame that begins with `header` decompresses to; nothing is verified. `None` if the
 /// header is cut short.
 #[must_use]
@@ -234,6 +245,10 @@ mod tests {
         assert_eq!(frame_len(&frame), Some(frame.len()));
         assert_eq!(frame_raw_len(&frame), Some(raw.len()));
         assert_eq!(frame_raw_len(&frame[..FRAME_HEADER_BYTES - 1]), None);
+        assert!(!may_be_data_frame(&frame));
+        let mut data = Vec::new();
+        encode_frame(BlockKind::Data, Codec::Zstd(1), &raw, &mut data).unwrap();
+        assert!(may_be_data_frame(&data) && !may_be_data_frame(&data[..FRAME_HEADER_BYTES - 1]));
         assert_eq!(&*decode_frame(&frame, BlockKind::Index, &PLACE).unwrap(), &raw[..]);
         for bit in 0..frame.len() * 8 {
             frame[bit / 8] ^= 1 << (bit % 8);

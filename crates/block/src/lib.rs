@@ -33,7 +33,7 @@ pub use builder::{BlockBuilder, BlockOptions, DEFAULT_RESTART_INTERVAL};
 pub use codec::Codec;
 pub use envelope::{
     Place, decode_frame, encode_frame, encode_frame_with, frame_checksum, frame_len, frame_raw_len,
-    seal_frame,
+    may_be_data_frame, seal_frame,
 };
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
 pub use reader::Block;

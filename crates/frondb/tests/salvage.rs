@@ -272,8 +272,8 @@ fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
         let report = salvage(&from, &to, false).unwrap();
         let saved = report.trees[0].rows;
         assert!(!report.is_whole() && report.cut.is_empty());
-        // The missing bytes hold no more rows than that; a few blocks are cut.
-        let most = missing / 64 + 1000;
+        // The missing bytes hold no more rows than that; a few blocks are cut or lie beside the cut.
+        let most = missing / 64 + 2000;
         let lost = u64::from(ROWS) - saved;
         assert!(lost <= most, "{lost} rows are lost with {missing} bytes");
         let db = Db::open(&to, options().create(false)).unwrap();

@@ -277,6 +277,8 @@ impl Run {
             Err(error) => error,
         };
         let index = self.rebuild_index().ok_or(error)?;
+        // The rebuilt one may count blocks in another way.
+        self.env.cache.remove_run(self.meta.id, self.meta.blocks);
         self.env.rebuilt.lock().insert(self.meta.id, Arc::clone(&index));
         Ok(index)
     }

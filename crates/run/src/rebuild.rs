@@ -2,10 +2,15 @@
 //! or the index is damaged, the blocks are still there.
 //!
 //! Blocks follow each other without padding, and each frame states its length, so a walk from the first
-//! block finds them all. It ends at the first block that cannot be decoded, unless pages are *missing* there:
-//! pages of zeros, as a salvage reads behind the end of a file, or pages that the device cannot read. Then the
-//! walk continues at the first frame behind them; the extents of a run may lie in any order in a file. The bytes
-//! between are a *gap*; the index lists it as blocks that cannot be decoded:
+//! block finds them all. Nothing in a frame names its run, and salvage must not guess: space is reused, so there
+//! may be sound blocks of an earlier run, and a value may look like a block. An index is rebuilt in two cases:
+//!
+//! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the manifest
+//!    counts, of each kind and in bytes, from its first key to its last.
+//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads behind the end of a file, or the device
+//!    cannot read them. Then pages of the blocks may be missing too, anywhere, because extents lie in any
+//!    order. The walk continues at the first frame behind missing pages, and ends at other damage. The bytes
+//!    between are a *gap*; the index lists it as blocks that cannot be decoded:
 //!
 //! ```text
 //!  blocks      | [a .. f] | gap  | [m .. p] | gap, to the end
@@ -13,21 +18,21 @@
 //! ```
 //!
 //! A gap may hold any key from the last one before it to the first one behind it, both included, because
-//! versions of one key may lie in two blocks.
+//! versions of one key may lie in two blocks. The block before a gap and the one behind it count as part of it:
+//! if one of them were at the wrong place, no neighbour would show it.
 //!
-//! Nothing in a frame names its run, so the walk must not guess. It does not look for frames behind bytes that
-//! are merely wrong: the pages there may hold blocks of an earlier run, and a value may look like a frame. Two
-//! findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts do not belong to
-//! the run, and frames behind missing pages that lead neither to more missing pages nor to the end of the
+//! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts do not belong
+//! to the run, and frames behind missing pages that lead neither to more missing pages nor to the end of the
 //! blocks.
 
-use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len};
+use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
+use frondb_core::Chunk;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
-use frondb_core::{Chunk, SeqNo};
 
 use crate::index::BlockIndex;
 use crate::reader::Run;
+use crate::verify::Found;
 
 /// Longest part of a gap that the index lists as one block, bytes: a reader of a gap holds all of it in memory.
 const GAP_BYTES_MAX: u64 = 1 << 20;
@@ -39,45 +44,70 @@ const MESSAGE_BYTES_MAX: u64 = 24;
 struct Rebuilding<'a> {
     run: &'a Run,
     index: BlockIndex,
-    /// Key and SeqNo of the last message.
-    last: Option<(Vec<u8>, SeqNo)>,
-    entries: u64,
-    /// The index ends with a gap. The block behind it counts as one that continues, so that a lookup of its
-    /// first key reads the gap too, and fails.
-    is_gap: bool,
+    found: Found,
+    /// The last block, which is not in the index yet.
+    last: Option<Placed>,
+    /// Last key in the index.
+    last_key: Vec<u8>,
+    /// Bytes of a gap at the end, which is not in the index yet.
+    gap_bytes: u64,
+    /// The gap has the block behind it.
+    is_gap_closed: bool,
     chunk: Chunk,
 }
 
+/// A block as the index will have it.
+struct Placed {
+    bytes: u64,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+    entries: u64,
+    continues: bool,
+}
+
 impl Run {
-    /// The index of the blocks that can be read. `None` if no block can, or if one is not of this run.
+    /// The index of the blocks that can be read. `None` if that is not certain.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
         let meta = self.meta();
         let mut rebuilding = Rebuilding {
             run: self,
             index: BlockIndex::with_capacity(meta.blocks as usize),
+            found: Found::default(),
             last: None,
-            entries: 0,
-            is_gap: false,
+            last_key: Vec::new(),
+            gap_bytes: 0,
+            is_gap_closed: false,
             chunk: Chunk::new(),
         };
         let (mut at, mut is_behind_gap) = (0, false);
         while at < meta.blocks_bytes {
             if let Some((bytes, block)) = self.block_at(at) {
-                rebuilding.push(bytes, &block)?;
+                rebuilding.block(bytes, &block)?;
                 at += bytes;
                 continue;
+            }
+            if !self.is_index_missing() {
+                return None;
             }
             let next = match self.missing_from(at) {
                 Some(page) => self.frame_behind(page).unwrap_or(meta.blocks_bytes),
                 None if is_behind_gap => return None,
                 None => meta.blocks_bytes,
             };
-            rebuilding.push_gap(next - at)?;
+            rebuilding.gap(next - at);
             (at, is_behind_gap) = (next, true);
         }
-        let is_counted = rebuilding.entries < meta.entries && is_behind_gap
-            || rebuilding.entries == meta.entries && !is_behind_gap;
-        (rebuilding.entries > 0 && is_counted).then(|| Arc::new(rebuilding.index))
+        let found = &rebuilding.found;
+        let is_sound = match is_behind_gap {
+            true => found.is_part_of(meta) && (rebuilding.gap_bytes > 0 || found.has_last_of(meta)),
+            false => found.is_all_of(meta),
+        };
+        if !is_sound {
+            return None;
+        }
+        rebuilding.enter()?;
+        let has_entries = rebuilding.index.rank(rebuilding.index.len()) > 0;
+        has_entries.then(|| Arc::new(rebuilding.index))
     }
 
     /// Most bytes that a block of this run has before it is encoded. All but the last block are about as large
@@ -88,11 +118,17 @@ impl Run {
         (all / u64::from(meta.blocks.max(1))).saturating_mul(4).saturating_add(256 << 10)
     }
 
+    fn is_index_missing(&self) -> bool {
+        let (from, page) = (self.meta().blocks_bytes, PAGE_BYTES as u64);
+        let end = from + u64::from(self.meta().index_bytes);
+        (from / page * page..end).step_by(PAGE_BYTES).any(|page| self.is_missing(page))
+    }
+
     /// Offset of the first missing page in what may be a block at `offset`.
     fn missing_from(&self, offset: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes.min(offset.saturating_add(self.block_bytes_max()));
-        let pages = (offset.next_multiple_of(PAGE_BYTES as u64)..end).step_by(PAGE_BYTES);
-        pages.into_iter().find(|page| self.is_missing(*page))
+        let mut pages = (offset.next_multiple_of(PAGE_BYTES as u64)..end).step_by(PAGE_BYTES);
+        pages.find(|page| self.is_missing(*page))
     }
 
     fn is_missing(&self, page: u64) -> bool {
@@ -105,19 +141,30 @@ impl Run {
         let end = self.meta().blocks_bytes;
         let mut pages = (page..end).step_by(PAGE_BYTES);
         let from = pages.find(|page| !self.is_missing(*page))?;
-        let mut places = from..end.min(from.saturating_add(self.block_bytes_max()));
-        places.find(|place| self.block_at(*place).is_some())
+        let end = end.min(from.saturating_add(self.block_bytes_max()));
+        (from..end).step_by(PAGE_BYTES).find_map(|page| self.frame_from(page))
+    }
+
+    /// Offset of the first frame that begins in a page.
+    fn frame_from(&self, page: u64) -> Option<u64> {
+        let both = PAGE_BYTES + FRAME_HEADER_BYTES;
+        // Headers may span two pages, of which the second may be missing.
+        let span = self.read_for_merge(page, both);
+        let span = span.or_else(|_| self.read_for_merge(page, PAGE_BYTES)).ok()?;
+        let headers = span.bytes().windows(FRAME_HEADER_BYTES).take(PAGE_BYTES);
+        let mut places = headers.zip(page..).filter(|(header, _)| may_be_data_frame(header));
+        places.find(|(_, place)| self.block_at(*place).is_some()).map(|(_, place)| place)
     }
 
     /// The block whose frame begins at `offset`, with the length of the frame. `None` if it cannot be read or
     /// decoded, or states a length that no block of this run has: memory is not taken for a damaged length.
     fn block_at(&self, offset: u64) -> Option<(u64, Block)> {
-        let meta = self.meta();
+        let left = self.meta().blocks_bytes.checked_sub(offset)?;
         let header = self.read_for_merge(offset, FRAME_HEADER_BYTES).ok()?;
         let (len, raw_len) = (frame_len(header.bytes())?, frame_raw_len(header.bytes())?);
         let is_likely = raw_len as u64 <= self.block_bytes_max()
             && len - FRAME_HEADER_BYTES <= raw_len
-            && len as u64 <= meta.blocks_bytes - offset;
+            && len as u64 <= left;
         if !is_likely {
             return None;
         }
@@ -127,47 +174,51 @@ impl Run {
 }
 
 impl Rebuilding<'_> {
-    /// Appends a block; `None` if it cannot be the next one of the run.
-    fn push(&mut self, bytes: u64, block: &Block) -> Option<()> {
-        let meta = self.run.meta();
-        let chunk = &mut self.chunk;
+    /// Takes up a block; `None` if it cannot be the next one of the run.
+    fn block(&mut self, bytes: u64, block: &Block) -> Option<()> {
+        let (meta, chunk) = (self.run.meta(), &mut self.chunk);
         self.run.fill(block, 0..block.len(), chunk);
-        let message = |i: usize| (chunk.key(i), std::cmp::Reverse(chunk.seqs[i]));
         let end = chunk.len().checked_sub(1)?;
-        let last = self.last.as_ref().map(|(key, seq)| (&**key, std::cmp::Reverse(*seq)));
-        let begins_right = match last {
-            Some(last) => last < message(0),
-            None if self.index.is_empty() => *chunk.key(0) == *meta.first_key,
-            None => *chunk.key(0) >= *meta.first_key,
-        };
-        let is_of_run = begins_right
-            && (1..=end).all(|i| message(i - 1) < message(i))
-            && *chunk.key(end) <= *meta.last_key
+        let (first_key, last_key) = (chunk.key(0).to_vec(), chunk.key(end).to_vec());
+        let continues = self.found.last.as_ref().is_some_and(|(key, _)| *key == first_key);
+        let is_of_run = self.found.add(chunk)
+            && *meta.first_key <= *first_key
+            && *last_key <= *meta.last_key
             && chunk.seqs.iter().all(|seq| (meta.min_seq..=meta.max_seq).contains(seq));
         if !is_of_run {
             return None;
         }
-        let separator = if self.index.is_empty() { &[] } else { chunk.key(0) };
-        let continues = self.is_gap || last.is_some_and(|(key, _)| *key == *chunk.key(0));
-        self.index.push(separator, bytes, continues, chunk.len() as u64).ok()?;
-        self.entries += chunk.len() as u64;
-        self.last = Some((chunk.key(end).to_vec(), chunk.seqs[end]));
-        self.is_gap = false;
+        if self.gap_bytes > 0 && !self.is_gap_closed {
+            self.gap_bytes += bytes;
+            self.is_gap_closed = true;
+            return Some(());
+        }
+        let entries = chunk.len() as u64;
+        self.enter()?;
+        self.last = Some(Placed { bytes, first_key, last_key, entries, continues });
         Some(())
     }
 
-    /// Appends a gap of so many bytes; `None` if the index cannot hold it.
-    fn push_gap(&mut self, bytes: u64) -> Option<()> {
-        let separator = self.last.as_ref().map_or(&[][..], |(key, _)| key);
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(GAP_BYTES_MAX);
+    /// Takes up a gap of so many bytes.
+    fn gap(&mut self, bytes: u64) {
+        self.gap_bytes += bytes + self.last.take().map_or(0, |last| last.bytes);
+        self.is_gap_closed = false;
+    }
+
+    /// Enters what is not in the index yet: a block, or a gap. `None` if the index cannot hold it.
+    fn enter(&mut self) -> Option<()> {
+        if let Some(last) = self.last.take() {
+            let separator = if self.index.is_empty() { &[] } else { &*last.first_key };
+            self.index.push(separator, last.bytes, last.continues, last.entries).ok()?;
+            self.last_key = last.last_key;
+        }
+        while self.gap_bytes > 0 {
+            let part = self.gap_bytes.min(GAP_BYTES_MAX);
             // As if the gap began with another version of the key before it.
             let continues = !self.index.is_empty();
-            self.index.push(separator, part, continues, 0).ok()?;
-            left -= part;
+            self.index.push(&self.last_key, part, continues, 0).ok()?;
+            self.gap_bytes -= part;
         }
-        self.is_gap = true;
         Some(())
     }
 }

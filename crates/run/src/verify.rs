@@ -4,25 +4,27 @@
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
 
+use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::reader::Run;
 use crate::writer::filter_hash;
 
-/// What a walk over all blocks counted, to be compared with the metadata.
+/// What a walk over blocks counted, to be compared with the metadata.
 #[derive(Default)]
-struct Found {
+pub(crate) struct Found {
     entries: u64,
     deletes: u64,
     updates: u64,
     refs: u64,
     raw_bytes: u64,
     first_key: Vec<u8>,
-    last: Option<(Vec<u8>, SeqNo)>,
+    /// Key and SeqNo of the last message.
+    pub(crate) last: Option<(Vec<u8>, SeqNo)>,
 }
 
 impl Found {
     /// Counts the messages of a block; `false` if they are out of order.
-    fn add(&mut self, chunk: &Chunk) -> bool {
+    pub(crate) fn add(&mut self, chunk: &Chunk) -> bool {
         let mut ordered = true;
         for i in 0..chunk.len() {
             let (key, seq) = (chunk.key(i), chunk.seqs[i]);
@@ -48,6 +50,34 @@ impl Found {
         }
         ordered
     }
+
+    /// Messages of each kind and bytes, as the metadata counts them.
+    fn counts(&self) -> [u64; 5] {
+        [self.entries, self.deletes, self.updates, self.refs, self.raw_bytes]
+    }
+
+    /// Whether these are all messages that the metadata counts.
+    pub(crate) fn is_all_of(&self, meta: &RunMeta) -> bool {
+        self.counts() == counts_of(meta)
+            && *self.first_key == *meta.first_key
+            && self.has_last_of(meta)
+    }
+
+    /// Whether the last key is the one of the metadata.
+    pub(crate) fn has_last_of(&self, meta: &RunMeta) -> bool {
+        self.last.as_ref().is_some_and(|(last, _)| **last == *meta.last_key)
+    }
+
+    /// Whether these may be some of the messages that the metadata counts, and not all.
+    pub(crate) fn is_part_of(&self, meta: &RunMeta) -> bool {
+        self.entries < meta.entries
+            && self.counts().iter().zip(counts_of(meta)).all(|(found, all)| *found <= all)
+    }
+}
+
+/// What the metadata says of [`Found::counts`].
+fn counts_of(meta: &RunMeta) -> [u64; 5] {
+    [meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes]
 }
 
 /// A part of a run that cannot be read: its keys from `lo` on, and up to and with `hi` if there is one.
@@ -177,11 +207,7 @@ impl Run {
                 visit(chunk.key(i), chunk.value(i));
             }
         }
-        let last = found.last.as_ref().map_or(&[][..], |(last, _)| last);
-        let right = (found.entries, found.deletes, found.updates, found.refs, found.raw_bytes)
-            == (meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes)
-            && (&*found.first_key, last) == (&*meta.first_key, &*meta.last_key);
-        if right {
+        if found.is_all_of(meta) {
             Ok(())
         } else {
             Err(self.corrupt(0, "run", "the messages are not those the manifest counts"))

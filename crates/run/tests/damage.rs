@@ -4,10 +4,12 @@
 mod support;
 
 use frondb_core::limits::PAGE_BYTES;
+use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind};
 use frondb_device::{Device, OpenOptions, SharedFile};
-use frondb_run::{ReadMode, Run};
+use frondb_run::{DamagedPart, ReadMode, Run};
+use frondb_testkit::seed;
 use support::{Entry, Fixture, get, options, put, scan};
 
 struct Damaged {
@@ -149,80 +151,164 @@ fn verify_compares_with_what_the_manifest_counts() {
     wrong(|meta| meta.last_key = Box::from([9]));
 }
 
-/// A run whose index cannot be read loses the ranges of its damaged blocks and no others.
-#[test]
-fn without_its_index_a_run_gives_what_its_blocks_have() {
-    let damaged = Damaged::new();
-    let Damaged { run, entries, .. } = &damaged;
-    let index = run.index().unwrap();
-    let right: Vec<_> = (0..index.len()).map(|block| index.extent(block)).collect();
-    let end = run.meta().blocks_bytes;
-    damaged.flip(end + 9);
-    assert_eq!(run.index().unwrap_err().kind(), ErrorKind::Corruption);
-    assert_eq!(run.damaged_parts(&mut |_, _| {}).len(), 0);
-    let rebuilt = run.index().unwrap();
-    assert_eq!((0..rebuilt.len()).map(|block| rebuilt.extent(block)).collect::<Vec<_>>(), right);
-    for mode in [ReadMode::Scan, ReadMode::Merge] {
-        for direction in [Direction::Forward, Direction::Backward] {
-            let all = scan(run, direction, mode, None, None).unwrap();
-            assert_eq!(all.len(), entries.len());
-        }
+impl Damaged {
+    /// Puts zeros where the file has these pages of the run, as a salvage reads behind the end of a file.
+    fn lose_pages(&self, from: u64, to: u64) {
+        let page = PAGE_BYTES as u64;
+        let to = to.next_multiple_of(page).min(self.run.meta().extents[0].bytes());
+        let from = from / page * page;
+        let zeros = vec![0; (to - from) as usize];
+        self.file.write_at(self.run.meta().extents[0].offset() + from, &zeros).unwrap();
+        self.fixture.env.cache.clear();
     }
-    // Payload, header and length of a block in the middle, and of the last one.
-    let (middle, last) = (right.len() / 2, right.len() - 1);
-    let in_middle = [9, 17, 18, 19, 23, 60].map(|at| (middle, at));
-    for (block, at) in in_middle.into_iter().chain([(1, 40), (last, 17), (last, 30)]) {
-        let damaged = Damaged::new();
-        let run = &damaged.run;
-        damaged.flip(end + 9);
-        damaged.flip(right[block].0 + at);
-        let parts = run.damaged_parts(&mut |_, _| {});
-        let [part] = &parts[..] else { panic!("{block}, {at}: {parts:?}") };
-        damaged.assert_place(&part.error, right[block].0, "data block");
-        // Other versions of the last readable key may lie in the damaged block.
-        let first = index.rank(block) as usize;
-        assert_eq!(part.lo, entries[first - 1].key, "{block}, {at}");
-        assert_eq!(part.hi.as_deref(), Some(&*run.meta().last_key), "{block}, {at}");
+
+    /// A run of a few or many entries, of small or large blocks, some keys with many versions.
+    fn random(prng: &mut Prng) -> Self {
+        let fixture = Fixture::new();
+        let mut entries = Vec::new();
+        let has_versions = prng.chance(1, 2);
+        let zeros = prng.chance(1, 3);
+        for key in 0..[1, 3, 40, 400][prng.index(4)] {
+            let versions = if has_versions && prng.chance(1, 4) { 1 + prng.below(30) } else { 1 };
+            let longest = if prng.chance(1, 20) { 20_000 } else { 200 };
+            for version in (0..versions).rev() {
+                let mut value = vec![0; prng.index(longest)];
+                if !zeros {
+                    prng.fill(&mut value);
+                }
+                let seq = 10 + if has_versions { version } else { 0 };
+                entries.push(put(&u32::to_be_bytes(key * 3), seq, &value));
+            }
+        }
+        let options = options([256, 500, 4000, 30_000][prng.index(4)]);
+        let run = fixture.run(options, has_versions, &entries);
+        assert_eq!(run.meta().extents.len(), 1);
+        let file = fixture.device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
+        Self { fixture, run, entries, file }
+    }
+
+    fn lose_index(&self) {
+        let from = self.run.meta().blocks_bytes;
+        self.lose_pages(from, from + u64::from(self.run.meta().index_bytes));
+    }
+
+    /// The parts that are damaged; every entry outside of them can be read.
+    fn parts(&self) -> Vec<DamagedPart> {
+        let parts = self.run.damaged_parts(&mut |_, _| {});
+        let mut lo: Option<Vec<u8>> = None;
+        for part in &parts {
+            if lo.as_ref().is_none_or(|lo| *lo < part.lo) {
+                self.assert_whole(lo.as_deref(), Some(&part.lo));
+            }
+            lo = lo.max(Some([&part.hi.clone().unwrap()[..], &[0]].concat()));
+        }
+        self.assert_whole(lo.as_deref(), None);
+        parts
+    }
+
+    /// All entries between two keys can be read. Behind the last one nothing is.
+    fn assert_whole(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
+        let is_in = |entry: &&Entry| {
+            lo.is_none_or(|lo| *entry.key >= *lo) && hi.is_none_or(|hi| *entry.key < *hi)
+        };
+        let right: Vec<Entry> = self.entries.iter().filter(is_in).cloned().collect();
+        if right.is_empty() {
+            return;
+        }
         for mode in [ReadMode::Scan, ReadMode::Merge] {
             for direction in [Direction::Forward, Direction::Backward] {
-                let below = scan(run, direction, mode, None, Some(&part.lo)).unwrap();
-                assert_eq!(below.len(), first - 1, "{block}, {at}");
+                let mut found = scan(&self.run, direction, mode, lo, hi).unwrap();
+                if direction == Direction::Backward {
+                    found.reverse();
+                }
+                assert_eq!(found, right);
             }
         }
     }
 }
 
-/// Without an index, blocks prove nothing once one of them lies at the wrong place: the run is lost whole.
+/// A run of which only the index is damaged is whole.
 #[test]
-fn without_its_index_a_run_with_a_misplaced_block_is_lost_whole() {
+fn a_damaged_index_is_rebuilt_from_sound_blocks() {
+    let damaged = Damaged::new();
+    let index = damaged.run.index().unwrap();
+    damaged.flip(damaged.run.meta().blocks_bytes + 9);
+    assert_eq!(damaged.run.index().unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(damaged.parts().len(), 0);
+    let rebuilt = damaged.run.index().unwrap();
+    assert_eq!(rebuilt.len(), index.len());
+    assert!((0..index.len()).all(|block| rebuilt.extent(block) == index.extent(block)));
+}
+
+/// When pages of the index are missing, the blocks before the first damaged one can be read, and those
+/// behind missing pages.
+#[test]
+fn with_a_missing_index_the_blocks_that_are_certain_can_be_read() {
+    let whole = Damaged::new();
+    let index = whole.run.index().unwrap();
+    let middle = index.len() / 2;
+    let (offset, _) = index.extent(middle);
+    // The block before the damaged one counts as lost, and other versions of the key before it may be there.
+    let (lost_from, _) = index.extent(middle - 1);
+    let last = &whole.entries[index.rank(middle - 1) as usize - 1].key;
+    // Payload, header and length of a block.
+    for at in [9, 17, 18, 19, 23, 60] {
+        let damaged = Damaged::new();
+        damaged.lose_index();
+        damaged.flip(offset + at);
+        let parts = damaged.parts();
+        damaged.assert_place(&parts[0].error, lost_from, "data block");
+        assert_eq!((parts.len(), &parts[0].lo), (1, last), "{at}");
+        assert_eq!(parts[0].hi.as_deref(), Some(&*damaged.run.meta().last_key));
+    }
+    // A page in the middle, and the first one.
+    for missing in [offset, 0] {
+        let damaged = Damaged::new();
+        damaged.lose_index();
+        damaged.lose_pages(missing, missing + 1);
+        let parts = damaged.parts();
+        assert_eq!(parts.len(), 2);
+        let lost = |i: &Entry| {
+            parts.iter().any(|part| i.key >= part.lo && Some(&i.key) <= part.hi.as_ref())
+        };
+        let lost = damaged.entries.iter().filter(|entry| lost(entry)).count();
+        assert!(lost < damaged.entries.len() * 2 / 3, "{lost} entries are lost");
+    }
+}
+
+/// Without an index, a block at the wrong place condemns the run, and so does damage beside that of the index.
+#[test]
+fn a_run_is_lost_whole_where_its_blocks_are_not_certain() {
     let damaged = Damaged::new();
     let Damaged { run, file, .. } = &damaged;
     let index = run.index().unwrap();
     let start = run.meta().extents[0].offset();
     let extents: Vec<_> = (0..index.len()).map(|block| index.extent(block)).collect();
-    let mut pairs =
-        (0..extents.len()).flat_map(|to| (0..extents.len()).map(move |from| (from, to)));
-    let of_one_length =
-        |(from, to): &(usize, usize)| from != to && extents[*from].1 == extents[*to].1;
-    let later = pairs.clone().find(|pair| of_one_length(pair) && pair.0 > pair.1 + 3).unwrap();
-    let earlier = pairs.find(|pair| of_one_length(pair) && pair.0 + 3 < pair.1).unwrap();
+    let whole = (&*run.meta().first_key, Some(&*run.meta().last_key));
     damaged.flip(run.meta().blocks_bytes + 9);
-    for (from, to) in [later, earlier] {
+    damaged.flip(extents[4].0 + 50);
+    let parts = damaged.parts();
+    assert_eq!((parts.len(), &*parts[0].lo, parts[0].hi.as_deref()), (1, whole.0, whole.1));
+    damaged.flip(extents[4].0 + 50);
+    damaged.lose_index();
+    let numbers = 0..extents.len() - 8;
+    let pairs = numbers.clone().flat_map(|to| numbers.clone().map(move |from| (from, to)));
+    let of_one_length = |(from, to): &(usize, usize)| extents[*from].1 == extents[*to].1;
+    let pairs: Vec<_> = pairs.filter(of_one_length).collect();
+    let later = pairs.iter().find(|(from, to)| *from > to + 3);
+    let earlier = pairs.iter().find(|(from, to)| from + 3 < *to);
+    for (from, to) in [*later.unwrap(), *earlier.unwrap()] {
         let mut right = vec![0; extents[to].1];
         let mut copy = right.clone();
         file.read_exact_at(start + extents[to].0, &mut right).unwrap();
         file.read_exact_at(start + extents[from].0, &mut copy).unwrap();
         file.write_at(start + extents[to].0, &copy).unwrap();
-        let parts = run.damaged_parts(&mut |_, _| {});
-        let [part] = &parts[..] else { panic!("{from} over {to}: {parts:?}") };
-        assert_eq!(
-            (&*part.lo, part.hi.as_deref()),
-            (&*run.meta().first_key, Some(&*run.meta().last_key))
-        );
+        let parts = damaged.parts();
+        assert_eq!((parts.len(), &*parts[0].lo, parts[0].hi.as_deref()), (1, whole.0, whole.1));
         assert_eq!(run.index().unwrap_err().kind(), ErrorKind::Corruption);
         file.write_at(start + extents[to].0, &right).unwrap();
     }
-    assert_eq!(run.damaged_parts(&mut |_, _| {}).len(), 0);
+    assert_eq!(damaged.parts().len(), 1);
 }
 
 /// When a file ends in the middle of a run, the blocks before the end can be read.
@@ -238,14 +324,36 @@ fn of_a_run_that_is_cut_the_blocks_before_the_cut_are_read() {
     assert!(block > 5 && block + 5 < index.len());
     damaged.file.set_len(run.meta().extents[0].offset() + cut).unwrap();
     damaged.fixture.env.cache.clear();
-    let parts = run.damaged_parts(&mut |_, _| {});
-    let first = index.rank(block) as usize;
-    assert!(!parts.is_empty());
+    let parts = damaged.parts();
+    // The last block before the cut counts as lost, and other versions of the key before it may be there.
+    let first = index.rank(block - 1) as usize;
     assert_eq!(parts[0].lo, entries[first - 1].key);
-    assert!(
-        parts.iter().all(|part| part.hi.is_none() || part.hi >= Some(entries[first].key.clone()))
-    );
     assert_eq!(parts.last().unwrap().hi.as_deref(), Some(&*run.meta().last_key));
-    let below = scan(run, Direction::Forward, ReadMode::Scan, None, Some(&parts[0].lo)).unwrap();
-    assert_eq!(below, &entries[..first - 1]);
+}
+
+/// Damage of many kinds at random: nothing panics, and every entry outside of the listed parts is read as it is.
+/// `FRONDB_SEED` is the first seed, `FRONDB_FLIPS` says how many databases, by hundreds.
+#[test]
+fn what_is_not_listed_as_damaged_is_right() {
+    let first = seed::from_env("FRONDB_SEED", 1);
+    for seed in first..first + 100 * seed::from_env("FRONDB_FLIPS", 4) {
+        let mut prng = Prng::new(seed);
+        let damaged = Damaged::random(&mut prng);
+        let end = damaged.run.meta().blocks_bytes;
+        match prng.below(4) {
+            0 => {}
+            1 => damaged.flip(end + 9),
+            _ => damaged.lose_index(),
+        }
+        for _ in 0..prng.below(4) {
+            let at = prng.below(end);
+            match prng.below(3) {
+                0 => damaged.lose_pages(at, at + prng.below(6) * PAGE_BYTES as u64 + 1),
+                1 => damaged.lose_pages(at, damaged.run.meta().disk_bytes()),
+                _ => damaged.flip(at),
+            }
+        }
+        let parts = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| damaged.parts()));
+        assert!(parts.is_ok(), "FRONDB_SEED={seed}");
+    }
 }
