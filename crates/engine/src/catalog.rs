@@ -238,6 +238,7 @@ pub(crate) fn tree_core(
         let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
         (Trunk { tree: id, root }, Install { flushed: SeqNo::MIN, ..Install::default() })
     });
+    let mean_value_bytes = install.values.mean_bytes();
     let version = Version {
         active: MemSlot::new(&env.budget),
         frozen: Vec::new(),
@@ -258,6 +259,7 @@ pub(crate) fn tree_core(
         sums: Arc::clone(&env.sums),
         counted: false.into(),
         flush_raw_bytes: 0.into(),
+        mean_value_bytes: mean_value_bytes.into(),
         sequential: false.into(),
         stretch_looked: 0.into(),
         voids: Voids::default(),

@@ -27,6 +27,7 @@ mod flush;
 mod flush_group;
 pub mod format;
 mod hook;
+mod large_values;
 mod maintenance;
 mod memory;
 mod options;

@@ -374,6 +374,7 @@ pub(crate) fn commit_edit(
     made: &[Made],
     end: InstallEnd<'_>,
 ) -> Result<Installed> {
+    tree.mean_value_bytes.store(install.values.mean_bytes(), Ordering::Relaxed);
     let id = tree.id;
     let old = tree.version();
     let dead = dead_runs(install, &change, &old, made);

@@ -533,7 +533,7 @@ fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
         }
         let install = Install {
             views: restored.views,
-            values: tree.values,
+            values: tree.values.into(),
             flushed: tree.flushed,
             ..Install::default()
         };

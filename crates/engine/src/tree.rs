@@ -23,6 +23,7 @@ use frondb_trunk::Trunk;
 use frondb_trunk::plan::Context;
 
 use crate::env::Env;
+use crate::large_values::LargeValues;
 use crate::options::TreeOptions;
 use crate::sums::{Share, TreeSums};
 use crate::voids::Voids;
@@ -232,7 +233,7 @@ pub(crate) struct Install {
     /// A memtable is being flushed.
     pub(crate) flushing: bool,
     /// Values in extents of their own that runs refer to, by their first extent.
-    pub(crate) values: HashMap<Extent, Vec<Extent>>,
+    pub(crate) values: LargeValues,
     /// All messages up to here are in runs.
     pub(crate) flushed: SeqNo,
 }
@@ -256,6 +257,8 @@ pub(crate) struct TreeCore {
     pub(crate) counted: AtomicBool,
     /// Key and value bytes that a flush brings, smoothed.
     pub(crate) flush_raw_bytes: AtomicU64,
+    /// Bytes on disk of a large value, on average, as of the last install.
+    pub(crate) mean_value_bytes: AtomicU64,
     /// The last flush went right of all data.
     pub(crate) sequential: AtomicBool,
     /// Row and range locks of transactions.
@@ -281,8 +284,7 @@ impl TreeCore {
 
     /// Bytes on disk of the large values that runs refer to.
     pub(crate) fn value_bytes(&self) -> u64 {
-        let install = self.install.lock();
-        install.values.values().flatten().map(|extent| extent.bytes()).sum()
+        self.install.lock().values.bytes()
     }
 
     /// Whether it takes no calls: it was dropped, or the load that makes it has not committed.
@@ -308,6 +310,7 @@ impl TreeCore {
             options: self.options.trunk,
             tree_raw_bytes: trunk.root.totals.raw_bytes,
             flush_raw_bytes,
+            value_bytes: self.mean_value_bytes.load(Ordering::Relaxed),
             height: trunk.height(),
             oldest_snapshot: env.snapshots.oldest(),
             inputs_max: frondb_run::merge_inputs_max(env.budget.total()),

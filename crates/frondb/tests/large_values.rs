@@ -52,6 +52,36 @@ fn deleted_values_are_given_back_when_it_has_settled() {
     assert!(after < before / 10, "{before} bytes in use, then {after}");
 }
 
+/// The same among many small rows, which the rewrite of a leaf reads and writes beside.
+#[test]
+fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
+    let dir = TempDir::new("large-among-small");
+    let (db, tree) = open(&dir);
+    let large: Vec<u8> =
+        (0..1_u32 << 18).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_be_bytes()).collect();
+    let mut batch = Batch::new();
+    for i in 0..10_000_u64 {
+        batch.put(&tree, &i.to_be_bytes(), &large[i as usize * 8..][..200]);
+        if i % 500 == 0 {
+            batch.put(&tree, &[&i.to_be_bytes()[..], b"large"].concat(), &large);
+        }
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    let before = db.stats().data_used_bytes;
+    assert!(before > 20 << 20, "{before} bytes in use");
+    batch.clear();
+    for i in (0..10_000_u64).step_by(500) {
+        batch.delete(&tree, &[&i.to_be_bytes()[..], b"large"].concat());
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    let after = db.stats().data_used_bytes;
+    assert!(after < before / 2, "{before} bytes in use, then {after}");
+}
+
 /// What the cursor sees begins with the values of `round`.
 fn assert_sees(cursor: &mut Cursor, round: u64) {
     for i in 0..VALUES {

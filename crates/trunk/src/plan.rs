@@ -3,7 +3,6 @@
 //! [`Summary`] is what the decision depends on; [`plan_node`] is the decision. Text-script tests
 //! feed summaries, the engine makes them from nodes.
 
-use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
 
@@ -175,6 +174,8 @@ pub struct Context {
     pub tree_raw_bytes: u64,
     /// Key and value bytes a flush of this tree's memtable brings, typically.
     pub flush_raw_bytes: u64,
+    /// Bytes on disk of a large value of the tree, on average.
+    pub value_bytes: u64,
     /// Levels of the trunk.
     pub height: usize,
     /// The oldest live snapshot, if there is one.
@@ -429,18 +430,20 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
-    // What could come back is worth what is read and written for it.
-    let hides_values = !node.runs.is_empty()
-        && u128::from(node.old_refs) * VALUE_INLINE_BYTES_MAX as u128 >= u128::from(total);
-    // Deletes that lie above them most likely do hide some: what was deleted is owed, not only what time
-    // allows.
-    let deletes = node.runs.iter().any(|run| run.deletes > 0);
-    if !held && hides_values && node.old_refs > 0 && deletes {
+    // The space of hidden values must be worth the bytes that the rewrite reads and writes.
+    let is_worth = |values: u64| {
+        values > 0 && u128::from(values) * u128::from(context.value_bytes) >= u128::from(total)
+    };
+    // Deletes above large values most likely hide some of them, at most one each. Their space is owed: users
+    // wait for it.
+    let deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
+    if !held && is_worth(node.old_refs.min(deletes)) {
         return rewrite(Reason::Garbage);
     }
+    let hides_values = !node.runs.is_empty() && is_worth(node.old_refs);
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
         || trimmed > 0 && garbage_percent(node, held, trimmed) > o.garbage_percent;
-    if !held && (node.range_deletes > 0 || garbage_in_base || hides_values && node.old_refs > 0) {
+    if !held && (node.range_deletes > 0 || garbage_in_base || hides_values) {
         return rewrite(Reason::Idle);
     }
     None

@@ -104,6 +104,7 @@ impl Lab {
             options: self.env.options,
             tree_raw_bytes: self.trunk.root.totals.raw_bytes,
             flush_raw_bytes: self.flush_raw_bytes,
+            value_bytes: 64 << 10,
             height: self.trunk.height(),
             oldest_snapshot,
             inputs_max: usize::MAX,

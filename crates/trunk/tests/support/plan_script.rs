@@ -30,6 +30,7 @@ impl Default for PlanScript {
                 options: TrunkOptions::default(),
                 tree_raw_bytes: 1 << 30,
                 flush_raw_bytes: 64 << 20,
+                value_bytes: 64 << 10,
                 height: 2,
                 oldest_snapshot: None,
                 inputs_max: usize::MAX,
