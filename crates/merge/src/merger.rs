@@ -117,7 +117,7 @@ impl<S: Source> Merger<S> {
 
     fn skip_inputs(&mut self, key: &[u8]) -> Result<()> {
         let direction = self.direction;
-        self.play(|input, source| input.skip(source, key, direction))?;
+        self.restart(|input, source| input.skip(source, key, direction))?;
         if self.state == State::Running {
             self.state = State::Placed;
             // None of its key was handed out.
@@ -176,9 +176,10 @@ impl<S: Source> Merger<S> {
         let (winner, direction) = (self.winner(), self.direction);
         self.work.inputs[winner].at += count;
         // The codes of the others are relative to an entry that is passed.
-        if self.play(|input, _| Ok(input.first_code(direction))).is_err() {
-            return Entries::default();
-        }
+        let Workspace { inputs, codes, .. } = &mut self.work;
+        codes.clear();
+        codes.extend(inputs[..self.sources.len()].iter().map(|input| input.first_code(direction)));
+        self.play();
         let Input { chunk, at, .. } = &self.work.inputs[winner];
         self.last_seq = chunk.seqs[*at];
         Entries::new(chunk, at + 1 - count..at + 1)
@@ -199,7 +200,7 @@ impl<S: Source> Merger<S> {
     /// Fills all inputs and plays the first tournament.
     fn start(&mut self) -> Result<bool> {
         let direction = self.direction;
-        self.play(|input, source| input.start(source, direction))?;
+        self.restart(|input, source| input.start(source, direction))?;
         if self.sources.is_empty() {
             return Ok(false);
         }
@@ -207,17 +208,22 @@ impl<S: Source> Merger<S> {
         Ok(!self.at_end())
     }
 
-    /// Has each input come to an entry, of which `code` returns the code relative to no base, and plays a
-    /// tournament among them.
-    fn play(&mut self, code: impl Fn(&mut Input, &mut S) -> Result<u64>) -> Result<()> {
-        let Workspace { inputs, codes, tree } = &mut self.work;
-        codes.clear();
-        for (input, source) in inputs.iter_mut().zip(&mut self.sources) {
-            codes.push(code(input, source)?);
+    /// Moves each input to an entry and plays a tournament among them. `code` returns the code of the input's
+    /// entry, relative to no base.
+    fn restart(&mut self, code: impl Fn(&mut Input, &mut S) -> Result<u64>) -> Result<()> {
+        self.work.codes.clear();
+        for (input, source) in self.work.inputs.iter_mut().zip(&mut self.sources) {
+            self.work.codes.push(code(input, source)?);
         }
+        self.play();
+        Ok(())
+    }
+
+    /// Plays a tournament among the inputs by their codes.
+    fn play(&mut self) {
+        let Workspace { inputs, codes, tree } = &mut self.work;
         let direction = self.direction;
         tree.play_all(codes, |a, b| break_tie(inputs, direction, a, b));
-        Ok(())
     }
 
     #[inline(always)]

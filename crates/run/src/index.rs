@@ -11,8 +11,8 @@
 //! above the last key of the block before. So keys of block `i` are in
 //! `[separator(i), separator(i + 1))`, its end included if block `i + 1` continues.
 //!
-//! An index that a salvage rebuilt may end with blocks that cannot be decoded and begin with any key from their
-//! separator on ([`crate::rebuild`]).
+//! An index that a salvage rebuilt may have gaps: blocks that cannot be decoded, whose keys may begin with their
+//! separator and end with that of the next block ([`crate::rebuild`]).
 //!
 //! Arrays, searched by 8-byte prefixes first. Immutable, so any thread may search it.
 

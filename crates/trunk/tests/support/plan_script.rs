@@ -71,11 +71,13 @@ impl PlanScript {
     fn tree(&mut self, args: &Args) -> String {
         let context = &mut self.context;
         (context.oldest_snapshot, context.inputs_max) = (None, usize::MAX);
+        context.value_bytes = 64 << 10;
         for (name, values) in args {
             let number = values[0].parse::<u64>().unwrap();
             match &**name {
                 "raw-mib" => context.tree_raw_bytes = number << 20,
                 "flush-mib" => context.flush_raw_bytes = number << 20,
+                "value-kib" => context.value_bytes = number << 10,
                 "height" => context.height = number as usize,
                 "inputs" => context.inputs_max = number as usize,
                 "snapshot" => context.oldest_snapshot = Some(SeqNo(number)),
