@@ -49,7 +49,7 @@ impl Options {
 
     /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work
     /// buffers. At least 16 MiB (4 MiB without background threads, for tests); default a quarter of the machine's memory.
-    /// A process was measured at up to 0.95 times as much with 64 MiB, 0.98 with 32, and 1.04 with 16 and a
+    /// A process was measured at up to 0.95 times as much with 64 MiB, 0.95 with 32, and 1.09 with 16 and a
     /// thousand cursors.
     /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     #[must_use]
