@@ -173,7 +173,7 @@ fn round_of(
             Met::Same => source.apply(&step),
             Met::Refused(_) => {}
         }
-        source.align_counters(&step);
+        source.ran(&step);
         counts.add(source, &step, &met);
         if number % AUDIT_EVERY == 0 || number == statements {
             for look in source.tables.iter().flat_map(audit::steps) {

@@ -23,6 +23,7 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             // LIKE makes a table of a temporary one.
             let mut new = Table { name: source.next_table(), ..table.clone() };
             new.temporary = false;
+            new.reordered = false;
             let sql = format!("CREATE TABLE {} LIKE {name}", new.name);
             Some(Step::new(kind, &[table], sql).with(Effect::Add(new)))
         }
@@ -31,6 +32,7 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             new.keys.clear();
             new.partitioned = false;
             new.temporary = false;
+            new.reordered = false;
             for column in &mut new.columns {
                 // A column of a result has values, not what made them.
                 column.generated = false;
@@ -56,6 +58,7 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
 
 fn alter(source: &mut Source, kind: Kind, table: &Table) -> Option<Step> {
     let mut new = table.clone();
+    new.reordered |= matches!(kind, Kind::AddUnique | Kind::AddPrimary | Kind::ModifyColumn);
     let change = match kind {
         Kind::AddColumn | Kind::DropColumn | Kind::ModifyColumn | Kind::RenameColumn => {
             alter_column(source, kind, &mut new)?

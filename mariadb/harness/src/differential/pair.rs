@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PLANS: [&str; 2] =
     ["default", "mrr=off,index_condition_pushdown=off,rowid_filter=off,index_merge=off"];
 
+const FORCE: &str = " FORCE INDEX (";
+
 /// Our engine, then the one to compare with.
 const SIDES: [&str; 2] = ["FronDB", "InnoDB"];
 
@@ -61,7 +63,7 @@ impl Pair {
             }
         }
         let what = difference(step, &ours, &theirs);
-        if what.is_some() && self.contradicts_itself(step, &ours)? {
+        if what.is_some() && self.contradicts_itself(step, &ours, &theirs)? {
             self.contradictions += 1;
             return Ok(Met::Same);
         }
@@ -74,20 +76,51 @@ impl Pair {
 
     /// Whether InnoDB gives our answer to a question when it goes another way. An answer does not depend on the way,
     /// so that its first one was wrong.
-    fn contradicts_itself(&mut self, step: &Step, ours: &Result<Reply>) -> Result<bool> {
-        if !step.sql.starts_with("SELECT") {
+    fn contradicts_itself(
+        &mut self,
+        step: &Step,
+        ours: &Result<Reply>,
+        theirs: &Result<Reply>,
+    ) -> Result<bool> {
+        if ours.is_err() || !step.sql.starts_with("SELECT") {
             return Ok(false);
         }
         for plan in PLANS {
-            self.sides[1]
-                .send(format!("SET STATEMENT optimizer_switch='{plan}' FOR {}", step.sql))?;
-            let theirs = self.sides[1].receive();
-            if ours.is_ok() && difference(step, ours, &theirs).is_none() {
+            let sql = format!("SET STATEMENT optimizer_switch='{plan}' FOR {}", step.sql);
+            if self.innodb_agrees(step, &sql, ours)? {
                 return Ok(true);
             }
         }
-        Ok(false)
+        if let Some(sql) = without_index(&step.sql)
+            && self.innodb_agrees(step, &sql, ours)?
+        {
+            return Ok(true);
+        }
+        // Where rows are missing, not only out of order, it is asked for all of them in any order.
+        let any_order = step.clone().ordered(false);
+        let Some(sql) = without_order(&step.sql) else { return Ok(false) };
+        Ok(difference(&any_order, ours, theirs).is_some()
+            && self.innodb_agrees(&any_order, &sql, ours)?)
     }
+
+    /// Whether InnoDB answers the question as we did when it is put like this.
+    fn innodb_agrees(&mut self, step: &Step, sql: &str, ours: &Result<Reply>) -> Result<bool> {
+        self.sides[1].send(sql)?;
+        let theirs = self.sides[1].receive();
+        Ok(difference(step, ours, &theirs).is_none())
+    }
+}
+
+/// The question without the index that it asks for: InnoDB returns rows of some partitioned tables out of order by it.
+fn without_index(sql: &str) -> Option<String> {
+    sql.contains(FORCE).then(|| sql.replace(FORCE, " IGNORE INDEX ("))
+}
+
+/// The question without its order, if that does not say which rows it is about: where InnoDB sorts references to rows,
+/// it does not find all rows of some tables again.
+fn without_order(sql: &str) -> Option<String> {
+    let (question, order) = sql.rsplit_once(" ORDER BY ")?;
+    (!order.contains("LIMIT") && !order.contains(')')).then(|| question.to_owned())
 }
 
 fn side(server: &Server, engine: &str) -> Result<Client> {
@@ -105,4 +138,23 @@ fn side(server: &Server, engine: &str) -> Result<Client> {
         "SET timestamp = 1700000000, time_zone = '+00:00'".to_owned(),
     ])?;
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{without_index, without_order};
+
+    #[test]
+    fn a_question_is_put_without_its_index_and_without_its_order() {
+        let sql = "SELECT c1 FROM t FORCE INDEX (k1,k2) WHERE c1 IN (1) ORDER BY c1";
+        let asked = without_index(sql).unwrap();
+        assert_eq!(asked, "SELECT c1 FROM t IGNORE INDEX (k1,k2) WHERE c1 IN (1) ORDER BY c1");
+        assert_eq!(
+            without_order(&asked).unwrap(),
+            "SELECT c1 FROM t IGNORE INDEX (k1,k2) WHERE c1 IN (1)"
+        );
+        assert_eq!(without_index("SELECT 1"), None);
+        // Which rows are the first depends on the order.
+        assert_eq!(without_order("SELECT c1 FROM t ORDER BY c1 LIMIT 3"), None);
+    }
 }

@@ -12,6 +12,11 @@ pub(super) struct Transaction {
     is_open: bool,
     /// Numbers of savepoints that are set, the oldest first.
     savepoints: Vec<u64>,
+    /// Whether it deleted rows of a temporary table, as an UPDATE of a key does, too.
+    deleted_temporary: bool,
+    /// Whether InnoDB would not undo it: a row that fails after it took the place of one that the transaction had
+    /// deleted from a temporary table is lost with a ROLLBACK, and the deleted one with it.
+    is_for_good: bool,
 }
 
 impl Transaction {
@@ -24,7 +29,7 @@ impl Transaction {
         let number = step.sql.rsplit('s').next().and_then(|number| number.parse().ok());
         match (step.kind, number) {
             (Kind::Begin | Kind::Snapshot, _) => {
-                *self = Self { is_open: true, savepoints: Vec::new() }
+                *self = Self { is_open: true, ..Self::default() };
             }
             (Kind::Savepoint, Some(number)) => {
                 self.savepoints.retain(|&set| set != number);
@@ -36,6 +41,13 @@ impl Transaction {
             (kind, _) if kind.defines() => *self = Self::default(),
             _ => {}
         }
+    }
+
+    /// Takes in that a statement was run on a temporary table, whether it succeeded or not.
+    pub(super) fn touches_temporary(&mut self, step: &Step) {
+        let name = step.kind.name();
+        self.is_for_good |= self.deleted_temporary && name.starts_with("INSERT");
+        self.deleted_temporary |= name.starts_with("DELETE") || name.starts_with("UPDATE");
     }
 
     /// Forgets the savepoints behind this one, of which `kept` stay.
@@ -94,6 +106,7 @@ pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> 
         Kind::Begin => "BEGIN".to_owned(),
         Kind::Snapshot => "START TRANSACTION WITH CONSISTENT SNAPSHOT".to_owned(),
         Kind::Commit => "COMMIT".to_owned(),
+        Kind::Rollback | Kind::RollbackTo if transaction.is_for_good => return None,
         Kind::Rollback => "ROLLBACK".to_owned(),
         Kind::Savepoint if !transaction.is_open() && random.chance(3, 4) => return None,
         Kind::Savepoint => format!("SAVEPOINT s{}", random.below(SAVEPOINTS)),

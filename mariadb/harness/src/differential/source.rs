@@ -116,9 +116,18 @@ impl Source {
         self.tables.len() >= TABLES_MAX
     }
 
+    /// Takes in that a statement was run, whether it succeeded or not.
+    pub(super) fn ran(&mut self, step: &Step) {
+        let mut touched = self.tables.iter().filter(|table| step.tables.contains(&table.name));
+        if touched.any(|table| table.temporary) {
+            self.transaction.touches_temporary(step);
+        }
+        self.align_counters(step);
+    }
+
     /// How many values of AUTO_INCREMENT are lost when a statement fails, passes over rows or brings some of
     /// them along is each engine's business: after such a statement both counters are set to the same value.
-    pub(super) fn align_counters(&mut self, step: &Step) {
+    fn align_counters(&mut self, step: &Step) {
         use Kind::{
             Insert, InsertIgnore, InsertReturning, InsertUpdate, Replace, SetAutoIncrement,
         };

@@ -85,6 +85,9 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) temporary: bool,
     pub(super) partitioned: bool,
+    /// Whether an ALTER TABLE may have given its unique keys another order in the server than in InnoDB, which puts a
+    /// new one behind the others until it copies the table.
+    pub(super) reordered: bool,
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<Key>,
     /// Names given so far, so that none comes twice.
@@ -99,6 +102,7 @@ impl Table {
             name,
             temporary,
             partitioned: false,
+            reordered: false,
             columns: Vec::new(),
             keys: Vec::new(),
             names: 0,
@@ -243,6 +247,11 @@ impl Table {
     /// The primary key.
     pub(super) fn primary(&self) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == "PRIMARY")
+    }
+
+    /// Whether it depends on the order of its unique keys which of the rows it has a new row collides with.
+    pub(super) fn has_rivals(&self) -> bool {
+        self.reordered && self.keys.iter().filter(|key| key.unique).count() > 1
     }
 
     /// Columns that order its rows totally; none if nothing known does.
