@@ -9,7 +9,7 @@ const VARIABLES: &[&str] =
     &["WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK"];
 
 /// Workloads of a MariaDB server.
-const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory"];
+const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts"];
 
 /// Whether the memory option is kept: of the library, and of a server.
 const MEMORY: &str = "memory";

@@ -13,9 +13,9 @@
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-use frondb_core::SeqNo;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::{Direction, SeqNo};
 
 use crate::arena::{Chunks, Probe, Slot};
 use crate::cursor::Bounds;
@@ -270,6 +270,44 @@ impl SortedArray {
 #[inline]
 pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
+}
+
+/// The same where the answer is near the beginning: the steps double until they pass it, so that what is looked at
+/// lies together.
+#[inline]
+fn rank_below_near(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
+    let is_below = |slot: &Slot| chunks.compare_key(*slot, probe) == Ordering::Less;
+    let mut step = 1;
+    while slots.get(step - 1).is_some_and(is_below) {
+        step *= 2;
+    }
+    let known = step / 2;
+    known + rank_below(&slots[known..slots.len().min(step)], chunks, probe)
+}
+
+/// The same where it is near the end.
+#[inline]
+fn rank_below_near_end(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
+    let (len, mut step) = (slots.len(), 1);
+    while step <= len && chunks.compare_key(slots[len - step], probe) != Ordering::Less {
+        step *= 2;
+    }
+    let begin = len - len.min(step);
+    begin + rank_below(&slots[begin..len - step / 2], chunks, probe)
+}
+
+/// How many slots have a smaller key, where that is near the end that a reader comes from.
+#[inline]
+pub(crate) fn rank_ahead(
+    slots: &[Slot],
+    chunks: &Chunks,
+    probe: &Probe<'_>,
+    direction: Direction,
+) -> usize {
+    match direction {
+        Direction::Forward => rank_below_near(slots, chunks, probe),
+        Direction::Backward => rank_below_near_end(slots, chunks, probe),
+    }
 }
 
 /// Where a range begins and where it ends, if not at the first slot and the last.

@@ -10,7 +10,7 @@ use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::{Edges, SortedArray, rank_below};
+use crate::array::{Edges, SortedArray, rank_ahead, rank_below};
 use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::memtable::State;
 use crate::skim::Skim;
@@ -18,6 +18,8 @@ use crate::skim::Skim;
 /// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
 /// several sources that these come from.
 const CHUNK_MESSAGES_FIRST: usize = 16;
+/// Messages of the first chunk behind a leap: who leaps will most often leap again.
+const CHUNK_MESSAGES_LEAP: usize = 4;
 /// How many times as many messages the next chunk has.
 const CHUNK_GROWTH: usize = 4;
 /// Messages of a chunk at most. (What is gathered for one is larger only if a key has many.)
@@ -203,7 +205,8 @@ impl Remaining {
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
         let narrow = |range: &mut Range<usize>, slots: &[Slot]| {
-            let at = range.start + rank_below(&slots[range.clone()], &state.chunks, &probe);
+            let ahead = rank_ahead(&slots[range.clone()], &state.chunks, &probe, direction);
+            let at = range.start + ahead;
             match direction {
                 Direction::Forward => range.start = at,
                 Direction::Backward => range.end = at,
@@ -343,7 +346,7 @@ impl Source for MemCursor {
         }
         let Some(source) = &mut self.source else { return Ok(()) };
         if source.skip(key, self.how, self.snapshot, self.direction) {
-            self.want = self.want.min(CHUNK_MESSAGES_FIRST);
+            self.want = self.want.min(CHUNK_MESSAGES_LEAP);
         }
         Ok(())
     }

@@ -10,6 +10,10 @@ use crate::savepoint::{Mark, SavepointId};
 use crate::spill::{SpillEnv, TreeSpill};
 use crate::writes::TreeWrites;
 
+/// What a commit that attaches runs anyway does not put into the log and a memtable, but into a run of its own: it is
+/// written once less, and who reads the tree next finds a run and not a memtable with all of it.
+const RUN_BYTES_MIN: usize = 4 << 20;
+
 /// Finds how a tree's runs are written.
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
@@ -238,13 +242,17 @@ impl WriteSet {
     }
 
     /// Brings each tree's writes either all into memory's form or all onto disk: trees that have
-    /// spilled spill the rest. Savepoints stay set, for a commit that fails.
+    /// spilled spill the rest, and if there are such, others that have as much as a run is worth spill, too.
+    /// Savepoints stay set, for a commit that fails.
     ///
     /// # Errors
     /// As [`spill_largest`](Self::spill_largest); may be repeated.
     pub fn seal(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
+        let attaches = self.has_spilled();
         for i in 0..self.trees.len() {
-            if self.trees[i].has_spilled() && self.trees[i].count() > 0 {
+            let writes = &self.trees[i];
+            let is_worth_it = attaches && writes.bytes().len() >= RUN_BYTES_MIN;
+            if writes.count() > 0 && (writes.has_spilled() || is_worth_it) {
                 self.spill(i, env, spill_of)?;
             }
         }

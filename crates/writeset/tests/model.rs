@@ -316,6 +316,32 @@ fn sealed_trees_are_on_disk_or_in_memory() {
     }
 }
 
+/// Where a commit attaches runs at all, what would fill a memtable comes with them.
+#[test]
+fn much_in_memory_is_sealed_with_what_has_spilled() {
+    let mut world = world(3);
+    let (spilled, large, small) = (TreeId(0), TreeId(1), TreeId(2));
+    for i in 0..5_000_u32 {
+        world.set.tree(large).write(MessageKind::Put, &i.to_be_bytes(), &[7; 1_000]);
+    }
+    world.set.tree(small).write(MessageKind::Put, b"k", b"v");
+    world.set.seal(&world.env, &spill_of).unwrap();
+    assert!(world.set.sealed().is_empty(), "nothing has spilled");
+    for i in 0..6_000_u32 {
+        world.set.tree(spilled).write(MessageKind::Put, &i.to_be_bytes(), &[7; 1_000]);
+    }
+    world.set.spill_largest(&world.env, &spill_of).unwrap();
+    world.set.seal(&world.env, &spill_of).unwrap();
+    let sealed = world.set.sealed();
+    assert_eq!(sealed.iter().map(|sealed| sealed.tree).collect::<Vec<_>>(), [spilled, large]);
+    assert_eq!(sealed[1].runs.iter().map(|run| run.meta().entries).sum::<u64>(), 5_000);
+    let in_memory: Vec<u64> = world.set.trees().iter().map(|writes| writes.count()).collect();
+    assert_eq!(in_memory.iter().sum::<u64>(), 1);
+    for run in sealed.iter().flat_map(|sealed| &sealed.runs) {
+        run.kill();
+    }
+}
+
 /// Rule 17: a large value that the transaction itself overwrote or deleted is given back when no
 /// message refers to it, and no commit takes it up: nobody would ever drop its reference.
 #[test]

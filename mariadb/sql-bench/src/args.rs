@@ -16,13 +16,14 @@ pub(crate) struct Args {
     /// What to do
     #[arg(long, value_enum, default_value = "sql-iibench")]
     pub(crate) workload: Workload,
-    /// Engines, separated by commas (if not given: frondb,innodb,myrocks, of sql-memory frondb,innodb)
+    /// Engines, separated by commas (if not given: frondb,innodb,myrocks, of sql-memory and sql-counts
+    /// frondb,innodb)
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<Contender>,
-    /// Rows (if not given: 5M, of sysbench 1M, of sql-memory four times the memory)
+    /// Rows (if not given: 5M, of sysbench and sql-counts 1M, of sql-memory four times the memory)
     #[arg(long, value_parser = size::rows)]
     pub(crate) rows: Option<u64>,
-    /// Memory of an engine for data (if not given: 128MiB, of sysbench 1GiB, of sql-memory 200MiB, but
+    /// Memory of an engine for data (if not given: 128MiB, of sysbench and sql-counts 1GiB, of sql-memory 200MiB, but
     /// InnoDB's 8MiB)
     #[arg(long, value_parser = size::memory)]
     pub(crate) memory: Option<u64>,
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     /// End a load after so many seconds, with fewer rows
     #[arg(long, value_parser = size::positive)]
     pub(crate) limit_seconds: Option<f64>,
-    /// Seconds of each kind of read, and of each test of sysbench
+    /// Seconds of each kind of read, of each test of sysbench, and of each statement of sql-counts
     #[arg(long, default_value = "15", value_parser = size::positive)]
     pub(crate) read_seconds: f64,
     /// The plugin, ha_frondb.so
@@ -64,6 +65,8 @@ pub(crate) enum Workload {
     SqlDeleteLeft,
     /// Four tests of sysbench
     Sysbench,
+    /// Counts, groups and a join over one table in memory
+    SqlCounts,
     /// Whether the engine keeps to its memory with 200 connections
     SqlMemory,
 }
@@ -75,6 +78,7 @@ impl Workload {
             Self::SqlIibench => "sql-iibench",
             Self::SqlDeleteLeft => "sql-delete-left",
             Self::Sysbench => "sysbench",
+            Self::SqlCounts => "sql-counts",
             Self::SqlMemory => "sql-memory",
         }
     }
@@ -96,7 +100,9 @@ impl Args {
             return self.engines.clone();
         }
         match self.workload {
-            Workload::SqlMemory => vec![Contender::Frondb, Contender::Innodb],
+            Workload::SqlMemory | Workload::SqlCounts => {
+                vec![Contender::Frondb, Contender::Innodb]
+            }
             _ => vec![Contender::Frondb, Contender::Innodb, Contender::Myrocks],
         }
     }
@@ -104,7 +110,7 @@ impl Args {
     /// Rows of the workload.
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
-            Workload::Sysbench => 1_000_000,
+            Workload::Sysbench | Workload::SqlCounts => 1_000_000,
             Workload::SqlMemory => self.memory() * 4 / memory::ROW_BYTES,
             _ => 5_000_000,
         };
@@ -114,7 +120,7 @@ impl Args {
     /// Bytes of memory of an engine.
     pub(crate) fn memory(&self) -> u64 {
         let usual = match self.workload {
-            Workload::Sysbench => 1 << 30,
+            Workload::Sysbench | Workload::SqlCounts => 1 << 30,
             Workload::SqlMemory => 200 << 20,
             _ => 128 << 20,
         };

@@ -7,7 +7,7 @@
 //!    |
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
-//!  iibench, sysbench, delete_left      what is done to it
+//!  iibench, sysbench, counts, delete_left, memory      what is done to it
 //! ```
 //!
 //! The server is a process of its own, so the kernel's counters of it are the engine's: processor time,
@@ -15,6 +15,7 @@
 
 mod args;
 mod contender;
+mod counts;
 mod delete_left;
 mod host;
 mod iibench;

@@ -9,7 +9,7 @@ use frondb_bench::{Error, Result};
 
 use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
-use crate::{delete_left, host, iibench, memory, sysbench};
+use crate::{counts, delete_left, host, iibench, memory, sysbench};
 
 /// Measures and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -48,17 +48,19 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
             delete_left::measure(contender, args, &progress).map(|m| vec![m])
         }
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
+        Workload::SqlCounts => counts::measure(contender, args, &progress),
         Workload::SqlMemory => memory::measure(contender, args, &progress).map(|m| vec![m]),
     };
     let mut all = measured.unwrap_or_else(|error| {
         note(&format!("{}: {error}", contender.name()));
         let failed = Measurement { error: Some(error.to_string()), ..Measurement::default() };
-        match args.workload {
-            Workload::Sysbench => sysbench::TESTS
-                .map(|test| Measurement { variant: test.to_owned(), ..failed.clone() })
-                .to_vec(),
-            _ => vec![failed],
-        }
+        let variants = match args.workload {
+            Workload::Sysbench => sysbench::TESTS.to_vec(),
+            Workload::SqlCounts => counts::QUERIES.map(|(name, _)| name).to_vec(),
+            _ => vec![""],
+        };
+        let of = |variant: &&str| Measurement { variant: (*variant).to_owned(), ..failed.clone() };
+        variants.iter().map(of).collect()
     });
     for m in &mut all {
         m.engine = contender.name().to_owned();
@@ -93,6 +95,7 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         let ours = medians.iter().position(|m| m.engine == Contender::Frondb.name());
         text.push_str(&report::table(medians, ours.unwrap_or(0)));
         figures.extend(ratios(args, medians));
+        answers_agree(medians)?;
         for m in medians.iter().filter(|m| !m.figures.is_empty()) {
             text.push_str(&format!("\n{}", report::figures(&m.engine, &m.figures)));
         }
@@ -121,6 +124,23 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         Some((engine, error)) => Err(Error::Child(format!("{engine}: {error}"))),
         None => Ok(()),
     }
+}
+
+/// Engines that hold the same rows give the same answer to what was asked of all of them.
+fn answers_agree(medians: &[Measurement]) -> Result<()> {
+    for (i, one) in medians.iter().enumerate() {
+        let with_rows = |m: &&Measurement| m.rows == one.rows && m.fullscan_digest.is_some();
+        for other in medians[i + 1..].iter().filter(with_rows) {
+            let (Some(ours), Some(theirs)) = (&one.fullscan_digest, &other.fullscan_digest) else {
+                continue;
+            };
+            if ours != theirs {
+                let (one, other) = (&one.engine, &other.engine);
+                return Err(Error::Wrong(format!("{one} answers {ours}, {other} {theirs}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A figure of two engines as a ratio.
@@ -172,6 +192,13 @@ fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         }
         return all;
     }
+    if args.workload == Workload::SqlCounts {
+        if let Some(theirs) = find(Contender::Innodb) {
+            let name = format!("innodb: server CPU, {}", ours.variant);
+            hold(name, ratio(ours, theirs, |m| m.server_cpu_us_per_row), true, 1.0, 0.8);
+        }
+        return all;
+    }
     if let Some(theirs) = find(Contender::Innodb) {
         let (floor, goal) = if args.disk == Disk::Cloud { (15.0, 40.0) } else { (4.0, 9.0) };
         let rate = ratio(ours, theirs, |m| m.rows_per_s_last_fifth);
@@ -198,6 +225,20 @@ mod tests {
     use super::*;
     use clap::Parser;
     use frondb_bench::report::Met;
+
+    #[test]
+    fn answers_are_compared_where_the_rows_are_the_same() {
+        let m = |engine: &str, rows, digest: &str| Measurement {
+            engine: engine.to_owned(),
+            rows: Some(rows),
+            fullscan_digest: (!digest.is_empty()).then(|| digest.to_owned()),
+            ..Measurement::default()
+        };
+        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "a")]).is_ok());
+        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 4, "b")]).is_ok());
+        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "")]).is_ok());
+        assert!(answers_agree(&[m("frondb", 5, "a"), m("innodb", 5, "b")]).is_err());
+    }
 
     #[test]
     fn ours_is_held_to_the_others() {

@@ -104,7 +104,7 @@ kinds! {
         Commit "COMMIT" 40,
         Rollback "ROLLBACK" 30,
         Savepoint "SAVEPOINT" 60,
-        RollbackTo "ROLLBACK TO SAVEPOINT" 130,
+        RollbackTo "ROLLBACK TO SAVEPOINT" 190,
         Release "RELEASE SAVEPOINT" 130,
     }
     Session {
