@@ -310,6 +310,7 @@ impl Source for MemCursor {
                 self.gathered.reserve(want.min(source.len()));
                 self.how = source.gather(self.how, direction, want, snapshot, &mut self.gathered);
                 self.pending = 0..self.gathered.len();
+                source.state.looks.add_merged(self.gathered.len());
                 if self.gathered.is_empty() && !source.has_more() {
                     self.source = None;
                     return Ok(false);
@@ -347,6 +348,7 @@ impl Source for MemCursor {
         let Some(source) = &mut self.source else { return Ok(()) };
         if source.skip(key, self.how, self.snapshot, self.direction) {
             self.want = self.want.min(CHUNK_MESSAGES_LEAP);
+            source.state.looks.add();
         }
         Ok(())
     }

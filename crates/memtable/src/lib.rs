@@ -14,6 +14,7 @@ mod array;
 mod cursor;
 mod filter;
 mod gather;
+mod looks;
 mod memtable;
 mod order;
 mod ranges;

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::arena::{Chunks, Slot};
 use crate::array::{SortedArray, rank_below, rank_visible};
 use crate::cursor::{Bounds, How, MemCursor};
+use crate::looks::Looks;
 use crate::ranges::Ranges;
 use crate::writer::Writer;
 
@@ -88,6 +89,7 @@ pub(crate) struct State {
     pub(crate) chunks: Chunks,
     /// Newest first.
     pub(crate) arrays: Vec<Arc<SortedArray>>,
+    pub(crate) looks: Arc<Looks>,
 }
 
 /// Kept by the writer, read by anyone.
@@ -99,8 +101,7 @@ pub(crate) struct Counters {
     pub(crate) bytes: AtomicU64,
     pub(crate) range_deletes: AtomicU64,
     pub(crate) hidden: AtomicU64,
-    /// Cursors since the last new array: they pay for merges (`tiers.rs`).
-    pub(crate) looks: AtomicU64,
+    pub(crate) looks: Arc<Looks>,
     /// `u64::MAX` while there is nothing.
     pub(crate) min_seq: AtomicU64,
     pub(crate) max_seq: AtomicU64,
@@ -140,7 +141,7 @@ impl Memtable {
                 bytes: AtomicU64::new(0),
                 range_deletes: AtomicU64::new(0),
                 hidden: AtomicU64::new(0),
-                looks: AtomicU64::new(0),
+                looks: Arc::default(),
                 min_seq: AtomicU64::new(u64::MAX),
                 max_seq: AtomicU64::new(0),
             },
@@ -156,7 +157,8 @@ impl Memtable {
     pub fn insert_batch(&self, batch: &[Entry<'_>]) {
         let Some(first) = batch.iter().map(|entry| entry.seq).min() else { return };
         let mut writer = self.writer.lock();
-        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first));
+        let looks = &self.counters.looks;
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first, looks));
         writer.insert(batch, &self.shared, &self.counters);
     }
 
@@ -167,7 +169,8 @@ impl Memtable {
     /// After [`seal`](Self::seal).
     pub fn add_range_delete(&self, range: RangeDelete) {
         let mut writer = self.writer.lock();
-        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq));
+        let looks = &self.counters.looks;
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq, looks));
         writer.note_range_delete(&range, &self.counters);
         if self.range_delete_count() <= HIDDEN_LOOKS {
             let end =
@@ -409,10 +412,24 @@ impl Memtable {
         bounds: Bounds<'_>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        self.counters.looks.fetch_add(1, Ordering::Relaxed);
+        self.counters.looks.add();
+        self.merge_for_readers();
         match self.view() {
             Some((state, tail)) => MemCursor::new(state, tail, direction, bounds, snapshot, how),
             None => MemCursor::empty(),
+        }
+    }
+
+    /// Does a step of a merge that those who read would gain by: a millisecond at most, and nothing if somebody
+    /// writes, who does it himself.
+    fn merge_for_readers(&self) {
+        if !self.counters.looks.is_due() {
+            return;
+        }
+        if let Some(mut writer) = self.writer.try_lock()
+            && let Some(writer) = &mut *writer
+        {
+            writer.merge_for_readers(&self.shared, &self.counters);
         }
     }
 

@@ -7,10 +7,11 @@
 //! slots of every merge that is going on. A merge of n slots is therefore done when a fraction of
 //! n more have come, long before its level is full again.
 //!
-//! Readers pay too. Where cursors come more often than new arrays, the newest arrays are merged before
-//! their level is full: as many of them as would have spared the cursors since the last array more
+//! Readers pay too. Where they turn to the arrays more often than new ones come, the newest arrays are merged before
+//! their level is full: as many of them as would have spared the readers since the last array more
 //! than the merge costs. So a memtable that is read as much as it is written has about half as many
-//! arrays, and one that is only written to merges none of them early.
+//! arrays, and one that is only written to merges none of them early. Where nothing is written, the cursor that is
+//! opened next does a step of the merge: a table that was filled and is then read soon has one array.
 //!
 //! ```text
 //!   newest                                                        oldest
@@ -41,7 +42,7 @@ const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays up to `FAN_IN` times this size begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
 
-/// Slots that may be merged for one cursor to meet one array less: what an array costs a cursor of
+/// Slots that may be merged for one look at the arrays to meet one less: what an array costs a cursor of
 /// some hundred keys, measured (docs/decisions/0002-memtable.md).
 const SLOTS_PER_LOOK: usize = 48;
 /// Slots merged for readers while a commit waits: a millisecond, when the tail is full.
@@ -110,8 +111,17 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
+    /// Whether so many looks are worth the next step of a merge, under way or to be begun.
+    pub(crate) fn pays(&self, looks: usize) -> bool {
+        let worth = looks.saturating_mul(SLOTS_PER_LOOK);
+        match self.merges.is_empty() {
+            true => self.worth_merging(worth).is_some(),
+            false => worth >= STEP_SLOTS,
+        }
+    }
+
     /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due or where they
-    /// would have spared the cursors since the last call, `looks` of them, more than they cost.
+    /// would have spared the readers since the last call, who looked `looks` times, more than they cost.
     pub(crate) fn advance(&mut self, inserted: usize, looks: usize, chunks: &Chunks) {
         let worth = looks.saturating_mul(SLOTS_PER_LOOK);
         if let Some((inputs, level)) = self.worth_merging(worth) {

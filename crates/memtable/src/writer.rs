@@ -10,6 +10,7 @@ use frondb_core::{MessageKind, RangeDelete, SeqNo};
 use crate::arena::{Arena, Chunks, Slot};
 use crate::array::{SeqSpan, rank_below};
 use crate::gather::sort_stable;
+use crate::looks::Looks;
 use crate::memtable::{Counters, Entry, Shared, State};
 use crate::order::KeyOrder;
 use crate::stretch::Stretch;
@@ -35,12 +36,13 @@ pub(crate) struct Writer {
     tail_capacity: usize,
     tail_seqs: SeqSpan,
     range_delete_bytes: usize,
+    looks: Arc<Looks>,
     reservation: Reservation,
     sealed: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(budget: &Arc<Budget>, first: SeqNo) -> Box<Self> {
+    pub(crate) fn new(budget: &Arc<Budget>, first: SeqNo, looks: &Arc<Looks>) -> Box<Self> {
         let arena = Arena::new(first);
         Box::new(Self {
             chunks: arena.chunks(),
@@ -53,6 +55,7 @@ impl Writer {
             tail_capacity: 0,
             tail_seqs: SeqSpan::EMPTY,
             range_delete_bytes: 0,
+            looks: Arc::clone(looks),
             reservation: budget.reserve(BudgetPart::Memtable, 0),
             sealed: false,
         })
@@ -92,6 +95,21 @@ impl Writer {
         } else {
             self.spill(shared, c);
         }
+        self.charge(c);
+    }
+
+    /// Merges arrays for those who look at them, if that is worth it by now.
+    pub(crate) fn merge_for_readers(&mut self, shared: &RwLock<Shared>, c: &Counters) {
+        let looks = c.looks.count();
+        if self.sealed || !self.tiers.pays(looks) {
+            c.looks.put_off();
+            return;
+        }
+        self.tiers.advance(0, c.looks.take(), &self.chunks);
+        self.tier_bytes = self.tiers.bytes();
+        let state = self.state();
+        let retired = shared.write().state.replace(state);
+        drop(retired);
         self.charge(c);
     }
 
@@ -186,8 +204,7 @@ impl Writer {
         }
         let inserted = slots.len();
         self.tiers.push(slots, self.tail_seqs, &self.chunks);
-        let looks = c.looks.swap(0, Relaxed) as usize;
-        self.tiers.advance(inserted, looks, &self.chunks);
+        self.tiers.advance(inserted, c.looks.take(), &self.chunks);
         self.tier_bytes = self.tiers.bytes();
         self.tail_len = 0;
         self.tail_seqs = SeqSpan::EMPTY;
@@ -212,7 +229,8 @@ impl Writer {
     }
 
     fn state(&self) -> Arc<State> {
-        Arc::new(State { chunks: self.chunks.clone(), arrays: self.tiers.arrays().to_vec() })
+        let (chunks, arrays) = (self.chunks.clone(), self.tiers.arrays().to_vec());
+        Arc::new(State { chunks, arrays, looks: Arc::clone(&self.looks) })
     }
 
     /// Brings the reservation and the counter up to date.

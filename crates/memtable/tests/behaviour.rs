@@ -200,6 +200,50 @@ fn who_reads_much_meets_few_arrays() {
     assert!(many <= 4, "{many} arrays with many readers");
 }
 
+/// A table that is filled and then read: nobody writes who could merge, so those who read do, and what is read
+/// meanwhile stays what it was.
+#[test]
+fn who_reads_what_nobody_writes_merges_it() {
+    let table = table();
+    let mut prng = frondb_core::prng::Prng::new(7);
+    let mut seq = 1;
+    for _ in 0..60 {
+        let keys: Vec<_> = (0..500).map(|_| number(prng.below(1 << 40))).collect();
+        put(&table, seq, &keys.iter().map(|key| &key[..]).collect::<Vec<_>>());
+        seq += 500;
+    }
+    let all = || (Bound::Unbounded, Bound::Unbounded);
+    let before = collect(table.scan_all(), Direction::Forward);
+    assert!(table.stats().arrays > 4, "{}", table.stats().arrays);
+    let bytes = table.bytes();
+    let old = table.cursor(Direction::Forward, all().0, all().1, SeqNo::MAX);
+    let mut scans = 0;
+    while table.stats().arrays > 1 {
+        scans += 1;
+        assert!(scans < 100, "{} arrays are left", table.stats().arrays);
+        let cursor = table.visible_cursor(Direction::Forward, all().0, all().1, SeqNo::MAX);
+        assert!(collect(cursor, Direction::Forward) == before);
+    }
+    assert!(collect(old, Direction::Forward) == before);
+    assert!(table.bytes() < bytes + bytes / 8, "{} bytes, {bytes} before", table.bytes());
+}
+
+/// What is frozen stays as it is, however much it is read.
+#[test]
+fn who_reads_a_sealed_memtable_merges_nothing() {
+    let table = table();
+    for i in 0..40 {
+        fill(&table, MessageKind::Put, i * 1000, (i + 1) * 1000, 1000);
+    }
+    table.seal();
+    let (arrays, bytes) = (table.stats().arrays, table.bytes());
+    for _ in 0..10_000 {
+        drop(table.scan_all());
+    }
+    assert!(arrays > 1);
+    assert_eq!((table.stats().arrays, table.bytes()), (arrays, bytes));
+}
+
 #[test]
 #[should_panic(expected = "frozen")]
 fn a_sealed_memtable_takes_no_more() {
