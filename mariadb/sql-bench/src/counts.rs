@@ -12,6 +12,9 @@ use crate::args::Args;
 use crate::contender::Contender;
 use crate::host::Host;
 
+/// Rows of an INSERT.
+const BATCH: usize = 1_000;
+
 /// What is asked, under the name it has in the report. Every answer is one row.
 pub(crate) const QUERIES: [(&str, &str); 7] = [
     ("count", "SELECT COUNT(*) FROM counts"),
@@ -79,19 +82,22 @@ pub(crate) fn measure(
 }
 
 fn load(client: &mut Client, contender: Contender, args: &Args) -> Result<()> {
-    let statements = [
-        format!(
-            "CREATE TABLE counts (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c VARCHAR(40) NOT NULL, \
-             KEY a (a), KEY ab (a, b)) ENGINE={}",
-            contender.engine().name()
-        ),
+    let create = format!(
+        "CREATE TABLE counts (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c VARCHAR(40) NOT NULL, \
+         KEY a (a), KEY ab (a, b)) ENGINE={}",
+        contender.engine().name()
+    );
+    let rows = args.rows();
+    // Row by row into every index, as an application does: one statement of all rows would be a bulk load.
+    let inserts = (1..=rows).step_by(BATCH).map(|from| {
         format!(
             "INSERT INTO counts SELECT seq, CRC32(seq) % 1000, CRC32(seq + 7) % 100000, MD5(seq) \
-             FROM seq_1_to_{}",
-            args.rows()
-        ),
-        "ANALYZE TABLE counts".to_owned(),
-    ];
+             FROM seq_{from}_to_{}",
+            rows.min(from + BATCH as u64 - 1)
+        )
+    });
+    let analyze = "ANALYZE TABLE counts".to_owned();
+    let statements = std::iter::once(create).chain(inserts).chain([analyze]);
     client.run(statements).map_err(Error::engine)
 }
 
