@@ -130,6 +130,18 @@ impl Shared {
         }
     }
 
+    /// Finds what gives back deleted large values, as idle work does.
+    pub(crate) fn plan_values(&self) {
+        let has_values = |tree: &Arc<TreeCore>| !tree.install.lock().values.is_empty();
+        for tree in self.env.all_trees().into_iter().filter(has_values) {
+            if hides_much(&tree) {
+                self.freeze(&tree);
+            }
+            // What only the end of a snapshot made possible.
+            plan_all(&self.env, &self.work, &tree);
+        }
+    }
+
     /// Syncs the log if the mode says that it is time to, and sees whether a checkpoint is due.
     pub(crate) fn tick(&self) {
         if let Err(error) = self.env.wal.tick() {

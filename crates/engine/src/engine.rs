@@ -535,12 +535,23 @@ impl Engine {
     /// Whether no flush or merge that writers owe is due or under way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        let due = self.shared.work.due();
-        due.debt_jobs == 0 && due.running == 0
+        self.shared.work.due().is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled), without asking for anything to be done.
+    /// Waits until [`is_settled`](Self::is_settled), and until deleted large values are given back whose space is worth
+    /// the rewrite of the leaves that name them.
     pub fn wait_settled(&self) -> Result<()> {
+        let call = self.begin_call()?;
+        self.shared.plan_values();
+        drop(call);
+        let work = &self.shared.work;
+        work.want_values(true);
+        let waited = self.wait_for_work();
+        work.want_values(false);
+        waited
+    }
+
+    fn wait_for_work(&self) -> Result<()> {
         let mut tries = 0;
         loop {
             let _call = self.begin_call()?;
@@ -551,7 +562,7 @@ impl Engine {
             let settled = self
                 .shared
                 .work
-                .wait_until(LOOK_EVERY, &mut |due| due.debt_jobs == 0 && due.running == 0);
+                .wait_until(LOOK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
             let Some(full) = self.shared.env.full() else {
                 if settled {
                     return Ok(());

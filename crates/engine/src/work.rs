@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
-use frondb_trunk::plan::{Planned, RANK_IDLE};
+use frondb_trunk::plan::{Planned, RANK_IDLE, RANK_VALUES};
 
 use crate::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
 use crate::plans::Running;
@@ -62,6 +62,8 @@ struct State {
     scan_steps: u64,
     /// Nothing was written for a while: idle work may run.
     idle: bool,
+    /// Who wait for deleted large values to be given back.
+    values_wanted: usize,
     /// The disk is full: only what frees space runs, until the next try.
     held: bool,
     /// Not even that found space: nothing that writes runs until the next try.
@@ -80,12 +82,21 @@ pub(crate) struct Due {
     pub(crate) debt_jobs: u64,
     /// Bytes those not begun will read.
     pub(crate) debt_bytes: u64,
+    /// Jobs that give back deleted large values and that nobody owes.
+    pub(crate) values_jobs: u64,
     /// All jobs, idle work included.
     pub(crate) jobs: u64,
     /// Jobs a worker is at.
     pub(crate) running: u64,
     /// Whether the log, the manifest and the space are to be looked after.
     pub(crate) chores: bool,
+}
+
+impl Due {
+    /// Whether writers owe nothing.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.debt_jobs == 0 && self.running == 0
+    }
 }
 
 /// The queue. One for an engine.
@@ -299,6 +310,16 @@ impl Work {
         changed
     }
 
+    /// Somebody waits for deleted large values, or (`false`) does no more.
+    pub(crate) fn want_values(&self, begins: bool) {
+        let mut state = self.state.lock();
+        match begins {
+            true => state.values_wanted += 1,
+            false => state.values_wanted -= 1,
+        }
+        self.changed.notify_all();
+    }
+
     /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
     /// which it was.
     pub(crate) fn wait_cleaned(&self, tree: TreeId, patience: Duration) -> bool {
@@ -387,7 +408,10 @@ impl State {
         }
         let parked = self.parked.iter().filter(|job| job.is_debt()).count() as u64;
         let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
+        let values = (RANK_VALUES, TreeId::MIN, NodeId::MIN)..(RANK_IDLE, TreeId::MIN, NodeId::MIN);
+        let of_values = self.parked.iter().filter(|job| job.rank() == RANK_VALUES).count();
         Due {
+            values_jobs: (self.plans.range(values).count() + of_values) as u64,
             debt_jobs: debt_jobs + parked + flushes,
             debt_bytes,
             jobs: (self.plans.len() + self.parked.len()) as u64 + flushes + u64::from(self.chores),
@@ -434,9 +458,14 @@ impl State {
                 .find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)))
                 .map(|(key, _)| *key);
         }
+        let let_in = match (self.idle, self.values_wanted) {
+            (true, _) => u8::MAX,
+            (false, 0) => RANK_VALUES,
+            (false, _) => RANK_IDLE,
+        };
         let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
             !self.busy_nodes.contains(&(key.1, key.2))
-                && if self.held { planned.frees_space } else { key.0 < RANK_IDLE || self.idle }
+                && if self.held { planned.frees_space } else { key.0 < let_in }
         };
         let mut plans = self.plans.range(start..);
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)

@@ -82,6 +82,97 @@ fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
     assert!(after < before / 2, "{before} bytes in use, then {after}");
 }
 
+/// Bytes that no codec makes smaller.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut prng = frondb_core::prng::Prng::new(seed);
+    (0..len.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).take(len).collect()
+}
+
+/// Between the small rows of a tree of several leaves: the deletes are few and small, so that nothing else would bring
+/// them down to the leaves, and a value is less than the rows around it.
+#[test]
+fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
+    const ROWS: u64 = 4_000;
+    for size in [70_000, 150_000] {
+        let dir = TempDir::new("large-many-leaves");
+        let (db, tree) = open(&dir);
+        let mut batch = Batch::new();
+        for i in 0..VALUES {
+            batch.clear();
+            batch.put(&tree, &(i * ROWS).to_be_bytes(), &noise(i, size));
+            for j in 1..ROWS {
+                batch.put(&tree, &(i * ROWS + j).to_be_bytes(), &noise(i * ROWS + j, 60));
+            }
+            db.write(&batch, Durability::NoSync).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        assert!(tree.stats().unwrap().leaves > 1);
+        let before = db.stats().data_used_bytes;
+        for i in 0..VALUES {
+            batch.clear();
+            batch.delete(&tree, &(i * ROWS).to_be_bytes());
+            db.write(&batch, Durability::NoSync).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        let given_back = before.saturating_sub(db.stats().data_used_bytes);
+        let deleted = VALUES * size as u64;
+        assert!(given_back > deleted * 9 / 10, "{size}: {given_back} bytes of {deleted} came back");
+    }
+}
+
+/// Who flushed deletes under a snapshot, or a cursor, and waits after its end has the space back.
+#[test]
+fn what_a_snapshot_held_is_given_back_when_it_has_settled_after_its_end() {
+    for with_cursor in [false, true] {
+        let dir = TempDir::new("large-held");
+        let (db, tree) = open(&dir);
+        put_all(&db, &tree, 1);
+        let before = db.stats().data_used_bytes;
+        let snapshot = (!with_cursor).then(|| db.snapshot().unwrap());
+        let mut cursor = with_cursor.then(|| tree.cursor().unwrap());
+        if let Some(cursor) = &mut cursor {
+            assert_sees(cursor, 1);
+        }
+        let mut batch = Batch::new();
+        (0..VALUES).for_each(|i| batch.delete(&tree, &i.to_be_bytes()));
+        db.write(&batch, Durability::NoSync).unwrap();
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        assert!(db.stats().data_used_bytes > before / 2, "somebody may still read them");
+        drop((snapshot, cursor));
+        db.wait_settled().unwrap();
+        let after = db.stats().data_used_bytes;
+        assert!(after < before / 10, "{before} bytes in use, then {after} (cursor: {with_cursor})");
+    }
+}
+
+/// What was put above large values hides them as a delete does; and nobody has to flush for it.
+#[test]
+fn overwritten_values_are_given_back_when_it_has_settled() {
+    for (what, flushed) in [("put", true), ("put", false), ("delete", false)] {
+        let dir = TempDir::new("large-overwritten");
+        let (db, tree) = open(&dir);
+        put_all(&db, &tree, 1);
+        let before = db.stats().data_used_bytes;
+        let mut batch = Batch::new();
+        for i in 0..VALUES {
+            match what {
+                "put" => batch.put(&tree, &i.to_be_bytes(), b"small"),
+                _ => batch.delete(&tree, &i.to_be_bytes()),
+            }
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        if flushed {
+            db.flush().unwrap();
+        }
+        db.wait_settled().unwrap();
+        let after = db.stats().data_used_bytes;
+        assert!(after < before / 10, "{what}, {flushed}: {before} bytes in use, then {after}");
+    }
+}
+
 /// What the cursor sees begins with the values of `round`.
 fn assert_sees(cursor: &mut Cursor, round: u64) {
     for i in 0..VALUES {

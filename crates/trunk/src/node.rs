@@ -114,6 +114,8 @@ pub struct NodeTotals {
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
+    /// References to large values.
+    pub refs: u64,
 }
 
 impl NodeTotals {
@@ -123,6 +125,7 @@ impl NodeTotals {
         self.deletes += view.deletes();
         self.raw_bytes += view.raw_bytes();
         self.disk_bytes += view.disk_bytes();
+        self.refs += view.refs();
     }
 
     fn add(&mut self, other: &Self) {
@@ -135,6 +138,7 @@ impl NodeTotals {
         self.base_raw_bytes += other.base_raw_bytes;
         self.base_keys += other.base_keys;
         self.disk_bytes += other.disk_bytes;
+        self.refs += other.refs;
     }
 }
 

@@ -9,6 +9,7 @@ use frondb_core::{NodeId, RunId, SeqNo};
 use crate::node::Node;
 use crate::options::TrunkOptions;
 use crate::schedule::{merge_due, runs_for};
+use crate::view::View;
 
 /// Range deletes in a leaf that make it worth rewriting (rule 14).
 pub const RANGE_DELETES_MAX: usize = 64;
@@ -31,8 +32,14 @@ pub const SCAN_DEBT_FACTOR: u64 = 4;
 /// Runs that two leaves to be joined may have together.
 const JOIN_RUNS_MAX: usize = 4;
 
+/// Rank of work that gives back deleted large values: done when nothing is written, or when somebody waits for it.
+pub const RANK_VALUES: u8 = 5;
+
 /// Rank of work that is done only when nothing is written.
 pub const RANK_IDLE: u8 = 6;
+
+/// Bytes that are read and written, at most, to give back a byte of a deleted large value.
+const VALUES_WORK_MAX: u64 = 16;
 
 /// Why a leaf is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,8 +56,9 @@ pub enum Reason {
     Garbage,
     /// Scans have paid for it.
     ScanDebt,
-    /// Nothing else to do, and range deletes hide data that could give its space back, or runs may
-    /// hide large values.
+    /// Nothing else to do, and large values are most likely hidden.
+    Values,
+    /// Nothing else to do, and range deletes hide data that could give its space back.
     Idle,
 }
 
@@ -92,10 +100,9 @@ impl Planned {
     /// Whether writers are slowed while it waits: what readers paid for is not owed by writers.
     #[must_use]
     pub fn is_debt(&self) -> bool {
-        !matches!(
-            self.plan,
-            Plan::Rewrite(Reason::ScanDebt | Reason::Idle, _) | Plan::Join(_) | Plan::Regroup
-        )
+        let is_for_readers =
+            matches!(self.plan, Plan::Rewrite(Reason::ScanDebt, _) | Plan::Join(_) | Plan::Regroup);
+        self.rank < RANK_VALUES && !is_for_readers
     }
 }
 
@@ -145,6 +152,8 @@ pub struct Summary {
     pub hides_view: bool,
     /// References to large values in all views but the newest: newer messages may hide them.
     pub old_refs: u64,
+    /// References to large values in the base.
+    pub base_refs: u64,
     /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
     /// empty for a leaf.
     pub children: Vec<ChildSummary>,
@@ -163,6 +172,8 @@ pub struct ChildSummary {
     pub range_deletes: usize,
     /// How many children it has; 0 for a leaf.
     pub children: usize,
+    /// References to large values in it and all below.
+    pub refs: u64,
 }
 
 /// What the decision depends on beside the node.
@@ -210,6 +221,11 @@ impl Context {
         self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
     }
 
+    /// Whether the space of so many large values is worth these bytes.
+    fn is_worth(&self, values: u64, bytes: u64) -> bool {
+        values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
+    }
+
     /// Into how many leaves data of this size is split.
     #[must_use]
     pub fn pieces(&self, raw_bytes: u64) -> u64 {
@@ -249,7 +265,8 @@ impl Summary {
             held_by: node.heat.held_by.load(Ordering::Relaxed),
             held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
             hides_view: hides_view(node),
-            old_refs: node.views().skip(1).map(|view| view.run.meta().refs).sum(),
+            old_refs: node.views().skip(1).map(View::refs).sum(),
+            base_refs: node.base().iter().map(View::refs).sum(),
             children: node
                 .children()
                 .iter()
@@ -258,6 +275,7 @@ impl Summary {
                     runs: child.runs.len(),
                     range_deletes: child.range_deletes.len(),
                     children: child.children().len(),
+                    refs: child.totals.refs,
                 })
                 .collect(),
             is_root,
@@ -268,9 +286,13 @@ impl Summary {
         self.runs.iter().map(|run| run.raw_bytes).sum()
     }
 
+    fn run_deletes(&self) -> u64 {
+        self.runs.iter().map(|run| run.deletes).sum()
+    }
+
     /// Of the base, about what the runs' deletes hide.
     fn hidden_raw_bytes(&self) -> u64 {
-        let deletes: u64 = self.runs.iter().map(|run| run.deletes).sum();
+        let deletes = self.run_deletes();
         let part = u128::from(self.base.raw_bytes) * u128::from(deletes.min(self.base.entries))
             / u128::from(self.base.entries.max(1));
         part as u64
@@ -300,20 +322,24 @@ fn hides_view(node: &Node) -> bool {
 /// What this node needs now, if anything.
 #[must_use]
 pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
+    let for_values = || hides_values_below(node, context).then_some(Plan::FlushNode);
     let plan = if node.children.is_empty() {
-        plan_leaf(node, context)
+        plan_leaf(node, context)?
     } else {
-        plan_inner(node, context)
-    }?;
+        plan_inner(node, context).or_else(for_values)?
+    };
     let plan = within_inputs(node, plan, context);
     let runs = node.runs_raw_bytes();
     let (work_bytes, rank) = match plan {
-        Plan::FlushNode => (runs, if node.clean { 0 } else { 1 }),
+        Plan::FlushNode if node.clean => (runs, 0),
+        Plan::FlushNode if !is_flush_due(node, context) => (runs, RANK_VALUES),
+        Plan::FlushNode => (runs, 1),
         Plan::Trim => (runs + node.hidden_raw_bytes(), 0),
         Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
         Plan::Rewrite(Reason::Clean, _) => (runs + node.base.raw_bytes, 0),
         Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
         Plan::Rewrite(Reason::ScanDebt, _) => (runs + node.base.raw_bytes, 4),
+        Plan::Rewrite(Reason::Values, _) => (runs + node.base.raw_bytes, RANK_VALUES),
         Plan::Rewrite(Reason::Idle, _) => (runs + node.base.raw_bytes, RANK_IDLE),
         Plan::Rewrite(..) => (runs + node.base.raw_bytes, 3),
         Plan::Regroup | Plan::Join(_) => (0, 1),
@@ -340,9 +366,10 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
 /// Whatever the reason was: on a full disk a leaf may have grown and be mostly garbage.
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
-        Plan::Rewrite(Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Idle, _) => {
-            true
-        }
+        Plan::Rewrite(
+            Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Values | Reason::Idle,
+            _,
+        ) => true,
         Plan::Rewrite(..) => {
             garbage_percent(node, node.is_held(context), node.trimmed_entries)
                 >= context.options.garbage_percent / 2
@@ -359,14 +386,26 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     }
 }
 
-fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
+/// Whether an inner node has enough for its children, or more than it may keep.
+fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
-    let buffered = node.runs_raw_bytes();
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
     let runs_max = (4 * o.fanout.max(4)).min(context.inputs_max.saturating_sub(1));
-    if !node.runs.is_empty() && (node.clean || buffered >= enough || node.runs.len() > runs_max)
-        || node.range_deletes > RANGE_DELETES_MAX
-    {
+    let is_enough = node.runs_raw_bytes() >= enough || node.runs.len() > runs_max;
+    !node.runs.is_empty() && (node.clean || is_enough) || node.range_deletes > RANGE_DELETES_MAX
+}
+
+/// Whether an inner node buffers deletes that most likely hide large values below: at most one each, and only a leaf
+/// can give them back.
+fn hides_values_below(node: &Summary, context: &Context) -> bool {
+    let refs: u64 = node.children.iter().map(|child| child.refs).sum();
+    let hidden = refs.min(node.run_deletes());
+    context.is_worth(hidden, node.runs_raw_bytes() / VALUES_WORK_MAX)
+}
+
+fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
+    let o = &context.options;
+    if is_flush_due(node, context) {
         return Some(Plan::FlushNode);
     }
     if node.is_root
@@ -430,20 +469,26 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
     }
-    // The space of hidden values must be worth the bytes that the rewrite reads and writes.
-    let is_worth = |values: u64| {
-        values > 0 && u128::from(values) * u128::from(context.value_bytes) >= u128::from(total)
-    };
-    // Deletes above large values most likely hide some of them, at most one each. Their space is owed: users
-    // wait for it.
-    let deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
-    if !held && is_worth(node.old_refs.min(deletes)) {
+    if held {
+        return None;
+    }
+    // Deletes above large values most likely hide some of them, at most one each. If their space is worth the bytes
+    // that the rewrite reads and writes, it is owed; if it is worth a part of them, it comes back when nothing is
+    // written, or somebody waits for it.
+    if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
-    let hides_values = !node.runs.is_empty() && is_worth(node.old_refs);
+    // A base has deletes of its own where a snapshot needed what they hide.
+    let refs = if node.runs.is_empty() { node.base_refs } else { node.old_refs };
+    let deleted = refs.min(node.run_deletes() + node.base.deletes);
+    // What was put there may as well be above no value: it must be worth all of the bytes.
+    let overwritten = if node.runs.is_empty() { 0 } else { node.old_refs };
+    if context.is_worth(deleted, total / VALUES_WORK_MAX) || context.is_worth(overwritten, total) {
+        return rewrite(Reason::Values);
+    }
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
         || trimmed > 0 && garbage_percent(node, held, trimmed) > o.garbage_percent;
-    if !held && (node.range_deletes > 0 || garbage_in_base || hides_values) {
+    if node.range_deletes > 0 || garbage_in_base {
         return rewrite(Reason::Idle);
     }
     None

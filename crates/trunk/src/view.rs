@@ -51,6 +51,12 @@ impl View {
         self.run.meta().deletes / u64::from(self.shares)
     }
 
+    /// Estimated number of references to large values: none only if the run has none.
+    #[must_use]
+    pub fn refs(&self) -> u64 {
+        self.run.meta().refs.div_ceil(u64::from(self.shares))
+    }
+
     /// The bounds a cursor needs: those inside which the run has keys the view does not show are
     /// kept, the others dropped.
     #[must_use]

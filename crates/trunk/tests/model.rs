@@ -640,6 +640,7 @@ fn name_of(plan: Plan) -> &'static str {
             Reason::Growth => "growth",
             Reason::Garbage => "garbage",
             Reason::ScanDebt => "scan debt",
+            Reason::Values => "values",
             Reason::Idle => "idle",
         },
     }

@@ -4,8 +4,8 @@
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% clean trim trimmed=KiB held= kept=    prints the plan
-//! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) ...
+//!      debt=KiB overlap=% clean trim trimmed=KiB held= kept= old-refs= base-refs=    prints the plan
+//! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
 //! ```
 
 use std::collections::HashMap;
@@ -112,6 +112,8 @@ impl PlanScript {
                 "deletes" => node.range_deletes = number() as usize,
                 "hides-view" => node.hides_view = true,
                 "old-refs" => node.old_refs = number(),
+                "base-refs" => node.base_refs = number(),
+                "refs" => node.children[0].refs = number(),
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
                 "clean" => node.clean = true,
@@ -174,6 +176,7 @@ fn children(text: &str) -> Vec<ChildSummary> {
             children: if inner { first as usize } else { 0 },
             runs: numbers.next().unwrap_or(0) as usize,
             range_deletes: numbers.next().unwrap_or(0) as usize,
+            refs: 0,
         };
         all.extend(std::iter::repeat_n(child, count.parse().unwrap()));
     }
