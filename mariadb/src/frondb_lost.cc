@@ -187,10 +187,11 @@ class Search {
     }
   }
 
-  /** Whether a statement has written the definition since the search began. */
+  /** Whether a statement has written the definition since the search began. A copy may have been given any time of
+      change, but not of the inode's. */
   bool is_new(const char *path) const {
     struct stat found;
-    return stat(path, &found) != 0 || found.st_mtime > began_;
+    return stat(path, &found) != 0 || found.st_ctime > began_;
   }
 
   static void warn(const Names &lost) {

@@ -155,6 +155,7 @@ impl<'a> Survey<'a> {
     fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
         let mut behind = first.get();
         for ((tree, numbers), place) in parts.iter().zip(0..) {
+            self.state.has_made(*tree)?;
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
             let part = self.state.pending.parts.get(&(txn, place)).cloned();
@@ -206,7 +207,7 @@ impl RecordVisitor for Survey<'_> {
 
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
         // Dropped trees' messages, and those that are in runs already, are left out.
-        let Some(state) = self.state.trees.get(&tree) else { return Ok(()) };
+        let Some(state) = self.state.trees.get(&tree) else { return self.state.has_made(tree) };
         if seq <= state.flushed {
             return Ok(());
         }

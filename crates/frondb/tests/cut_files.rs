@@ -10,6 +10,8 @@ use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 
 const MANIFEST: &str = "MANIFEST-000001";
+/// Of a superblock.
+const SLOT_BYTES: u64 = 4096;
 
 fn open(device: &MemoryDevice) -> Result<Db> {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0);
@@ -107,6 +109,49 @@ fn open_or_create(device: &MemoryDevice) -> Db {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).create(true);
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// Two damages at once: where the newer superblock is gone, too, the older one does not know how far the manifest was
+/// durable. The log does know which trees there were: a tree whose rows are in it is never lost without a word.
+#[test]
+fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest() {
+    let device = MemoryDevice::new();
+    let db = open_or_create(&device);
+    let create = |name| db.create_tree(name, TreeOptions::default()).unwrap();
+    drop(create("first"));
+    drop(create("gone"));
+    db.drop_tree("gone").unwrap();
+    create("last").put(b"k", b"v").unwrap();
+    let killed = device.crash(CrashMode::KeepAll);
+    let mut refused = 0;
+    for slot in [0, SLOT_BYTES] {
+        for zeros in [false, true] {
+            for at in 0..used(&killed) {
+                let device = killed.crash(CrashMode::KeepAll);
+                let super_file = device.open("SUPER", OpenOptions::WRITE).unwrap();
+                super_file.write_at(slot + 20, b"damaged!").unwrap();
+                let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
+                let len = file.len().unwrap();
+                file.set_len(at).unwrap();
+                if zeros {
+                    file.set_len(len).unwrap();
+                }
+                match open(&device) {
+                    Ok(db) => {
+                        let row = db.open_tree("last").unwrap().get(b"k").unwrap();
+                        assert_eq!(row.as_deref(), Some(&b"v"[..]), "slot {slot}, cut at {at}");
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Corruption, "cut at {at}: {error}");
+                        let place = &error.place().unwrap().file;
+                        assert!(place.starts_with("MANIFEST"), "cut at {at}: {error}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 0);
 }
 
 /// Cuts, zeroes and removes the segments of the log after a kill and after a close.

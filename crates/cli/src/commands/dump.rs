@@ -94,6 +94,10 @@ enum Target {
 }
 
 fn target(path: &Path) -> io::Result<Target> {
+    // What a link of /proc leads to may have no path: a pipe at the end of /dev/stdout, a shell's `>(..)`.
+    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(Target::Other);
+    }
     // Links are followed: the file at their end is replaced, next to itself.
     match fs::canonicalize(path) {
         Ok(path) => {

@@ -39,6 +39,15 @@ fn a_fifo_stays_one_and_its_reader_gets_the_dump() {
     assert_eq!(reader.join().unwrap(), DUMPED);
 }
 
+/// The end of the link is a pipe, which has no path.
+#[test]
+fn a_pipe_behind_a_link_of_the_system_is_written_into() {
+    let temp = TempDir::new("cli-pipe");
+    let dir = database(&temp);
+    let said = frondb("dump", &dir, &dump_to(Path::new("/dev/stdout"))).ok();
+    assert!(said.text().starts_with(DUMPED), "{}", said.text());
+}
+
 #[test]
 fn a_device_is_written_into() {
     let temp = TempDir::new("cli-device");

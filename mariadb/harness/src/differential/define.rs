@@ -34,9 +34,11 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             new.temporary = false;
             new.reordered = false;
             for column in &mut new.columns {
-                // A column of a result has values, not what made them.
+                // A column of a result has values, not what made them, and the default that it had.
                 column.generated = false;
-                column.tail.clear();
+                if !column.has_default() {
+                    column.tail.clear();
+                }
             }
             let sql = format!("CREATE TABLE {} SELECT * FROM {name}", new.name);
             Some(Step::new(kind, &[table], sql).with(Effect::Add(new)))
