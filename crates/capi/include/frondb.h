@@ -1389,7 +1389,8 @@ frondb_error *frondb_db_flush(frondb_db *db);
 frondb_error *frondb_db_checkpoint(frondb_db *db);
 
 /**
- * Waits until no background work that writers owe is due.
+ * Waits until no background work that writers owe is due, and until the space of deleted and overwritten large
+ * values (64 KiB or more) is given back, unless it is less than a sixteenth of the leaves that name them.
  *
  * Threads: any.
  *

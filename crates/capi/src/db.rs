@@ -366,7 +366,8 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
     call(|| handle::shared::<Db>(db)?.checkpoint())
 }
 
-/// Waits until no background work that writers owe is due.
+/// Waits until no background work that writers owe is due, and until the space of deleted and overwritten large
+/// values (64 KiB or more) is given back, unless it is less than a sixteenth of the leaves that name them.
 ///
 /// Threads: any.
 ///

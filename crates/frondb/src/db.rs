@@ -423,7 +423,10 @@ impl Db {
         self.engine.is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled); asks for nothing to be done.
+    /// Waits until [`is_settled`](Self::is_settled), and has the space of deleted and overwritten large values (64 KiB or
+    /// more, which lie outside of the rows) given back, as otherwise happens when nothing is written for a second. Asks for
+    /// nothing else. Values stay whose space is less than a sixteenth of the leaves that name them, and those that an open
+    /// snapshot or cursor may still see.
     ///
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
