@@ -25,7 +25,8 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
                 progress.of(done, total);
             }
             true
-        })?;
+        })
+        .map_err(of_nothing_saved)?;
     drop(shown);
     print(common, args, &report)?;
     if report.is_whole() {
@@ -43,6 +44,17 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
         (true, _) => "what is listed as lost is in no tree of the new database",
     };
     Err(failure.with_hint(hint))
+}
+
+/// Where not even this command saves anything it must not send to itself.
+fn of_nothing_saved(error: Error) -> Failure {
+    let failure = Failure::from(error);
+    match failure.kind {
+        "Corruption" => {
+            failure.with_hint("nothing can be saved without what is named: restore it, or a backup")
+        }
+        _ => failure,
+    }
 }
 
 fn print(common: &Common, args: &Salvage, report: &SalvageReport) -> Result<(), Failure> {

@@ -179,6 +179,10 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     // The hint is followed as it stands.
     frondb("salvage", two.path(), &[&to("two"), "--uncertain"]).fails(6, "older");
     assert_eq!(scan(&to("two"), "small.uncertain"), "1");
+    // Nothing says what is in force: no command helps, nor does the hint name one.
+    std::fs::remove_file(two.path().join("MANIFEST-000001")).unwrap();
+    let nothing = frondb("salvage", two.path(), &[&to("nothing")]).fails(6, "backup");
+    assert!(!nothing.err.contains("frondb salvage"), "{}", nothing.err);
     let inside = one.path().join("saved");
     frondb("salvage", one.path(), &[inside.to_str().unwrap()]).fails(2, "apart");
     assert!(!inside.exists());
