@@ -367,7 +367,7 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
 }
 
 /// Waits until no background work that writers owe is due, and until the space of deleted and overwritten large
-/// values (64 KiB or more) is given back, unless it is less than a sixteenth of the leaves that name them.
+/// values (64 KiB or more) is given back where it is worth the leaves that are written anew for it.
 ///
 /// Threads: any.
 ///

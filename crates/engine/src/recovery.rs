@@ -393,16 +393,9 @@ pub(crate) struct TreeState {
 }
 
 impl ManifestState {
-    /// Of a tree that is not there: it was made once, and dropped. A tree is in the manifest before a record names it,
-    /// so that a manifest that never had it has lost its end.
-    pub(crate) fn has_made(&self, tree: TreeId) -> Result<()> {
-        let (id, last) = (tree.get(), self.ids.tree);
-        if id <= last {
-            return Ok(());
-        }
-        Err(damaged(format!(
-            "the log has messages of tree {id}, and the manifest ends at tree {last}"
-        )))
+    /// The last tree that was made.
+    pub(crate) fn last_tree(&self) -> u32 {
+        self.ids.tree
     }
 
     /// Applies one edit.

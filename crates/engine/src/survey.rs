@@ -53,6 +53,8 @@ pub(crate) struct Survey<'a> {
     /// Parts that records have committed.
     taken: BTreeSet<(u64, u32)>,
     relogs: BTreeMap<TreeId, Lsn>,
+    /// Trees that the manifest never made.
+    unmade: BTreeSet<TreeId>,
     at: (Lsn, Lsn),
     last_seq: SeqNo,
     last_txn: u64,
@@ -86,6 +88,7 @@ impl<'a> Survey<'a> {
             trees: BTreeMap::new(),
             taken: BTreeSet::new(),
             relogs: BTreeMap::new(),
+            unmade: BTreeSet::new(),
             at: (Lsn(0), Lsn(0)),
             last_seq: SeqNo::MIN,
             last_txn: 0,
@@ -103,9 +106,23 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
+    /// Notes a tree that is not there, unless it was made once, and dropped. A tree is in the manifest before a record
+    /// names it, so that a manifest that never had it has lost its end.
+    fn miss(&mut self, tree: TreeId) {
+        if tree.get() > self.state.last_tree() {
+            self.unmade.insert(tree);
+        }
+    }
+
     /// What there is at the end of the log. What is pending and was neither committed nor prepared is no
     /// longer.
     pub(crate) fn finish(mut self, damage: &mut Option<&mut Damage>) -> Result<Surveyed> {
+        for tree in &self.unmade {
+            let (id, last) = (tree.get(), self.state.last_tree());
+            let what =
+                format!("the log has messages of tree {id}, and the manifest ends at tree {last}");
+            tolerate(damage, Err::<(), _>(damaged(what)))?;
+        }
         let mut parts = BTreeMap::new();
         for (txn, undecided) in &self.prepared {
             let found = self.state.pending.parts_of(*txn);
@@ -155,7 +172,7 @@ impl<'a> Survey<'a> {
     fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
         let mut behind = first.get();
         for ((tree, numbers), place) in parts.iter().zip(0..) {
-            self.state.has_made(*tree)?;
+            self.miss(*tree);
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
             let part = self.state.pending.parts.get(&(txn, place)).cloned();
@@ -207,7 +224,10 @@ impl RecordVisitor for Survey<'_> {
 
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
         // Dropped trees' messages, and those that are in runs already, are left out.
-        let Some(state) = self.state.trees.get(&tree) else { return self.state.has_made(tree) };
+        let Some(state) = self.state.trees.get(&tree) else {
+            self.miss(tree);
+            return Ok(());
+        };
         if seq <= state.flushed {
             return Ok(());
         }

@@ -425,8 +425,9 @@ impl Db {
 
     /// Waits until [`is_settled`](Self::is_settled), and has the space of deleted and overwritten large values (64 KiB or
     /// more, which lie outside of the rows) given back, as otherwise happens when nothing is written for a second. Asks for
-    /// nothing else. Values stay whose space is less than a sixteenth of the leaves that name them, and those that an open
-    /// snapshot or cursor may still see.
+    /// nothing else. Space comes back where it is worth the leaves that are written anew for it: a few values among
+    /// much larger leaves stay until those are written for another reason, as do values that an open snapshot or cursor
+    /// may still see.
     ///
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.

@@ -25,6 +25,17 @@ fn open(dir: &TempDir) -> (Db, Tree) {
     (db, tree)
 }
 
+/// The same, of leaves of one MiB.
+fn open_with_small_leaves(dir: &TempDir) -> (Db, Tree) {
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let of_leaves = TreeOptions::new().shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (1 << 20, 1 << 20);
+    });
+    let tree = db.create_tree("t", of_leaves).unwrap();
+    (db, tree)
+}
+
 fn put_all(db: &Db, tree: &Tree, round: u64) {
     for i in 0..VALUES {
         let mut batch = Batch::new();
@@ -89,15 +100,16 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// Between the small rows of a tree of several leaves: the deletes are few and small, so that nothing else would bring
-/// them down to the leaves, and a value is less than the rows around it.
+/// them down to the leaves.
 #[test]
 fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
-    const ROWS: u64 = 4_000;
+    const ROWS: u64 = 400;
     for size in [70_000, 150_000] {
         let dir = TempDir::new("large-many-leaves");
-        let (db, tree) = open(&dir);
+        let (db, tree) = open_with_small_leaves(&dir);
+        let values = 20_000_000 / size as u64;
         let mut batch = Batch::new();
-        for i in 0..VALUES {
+        for i in 0..values {
             batch.clear();
             batch.put(&tree, &(i * ROWS).to_be_bytes(), &noise(i, size));
             for j in 1..ROWS {
@@ -107,9 +119,10 @@ fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
         }
         db.flush().unwrap();
         db.wait_settled().unwrap();
-        assert!(tree.stats().unwrap().leaves > 1);
+        let leaves = tree.stats().unwrap().leaves;
+        assert!(leaves > 1, "{leaves}");
         let before = db.stats().data_used_bytes;
-        for i in 0..VALUES {
+        for i in 0..values {
             batch.clear();
             batch.delete(&tree, &(i * ROWS).to_be_bytes());
             db.write(&batch, Durability::NoSync).unwrap();
@@ -117,8 +130,41 @@ fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
         db.flush().unwrap();
         db.wait_settled().unwrap();
         let given_back = before.saturating_sub(db.stats().data_used_bytes);
-        let deleted = VALUES * size as u64;
+        let deleted = values * size as u64;
         assert!(given_back > deleted * 9 / 10, "{size}: {given_back} bytes of {deleted} came back");
+    }
+}
+
+/// Deletes of small rows, of which a few in a hundred thousand are large: what they might hide is not worth the leaves,
+/// nor is it waited for or looked for when nothing is written.
+#[test]
+fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
+    let dir = TempDir::new("large-few");
+    let (db, tree) = open_with_small_leaves(&dir);
+    let mut batch = Batch::new();
+    for row in 0..20_000_u64 {
+        let size = if row % 800 == 0 { 70_000 } else { 1_000 };
+        batch.put(&tree, &row.to_be_bytes(), &noise(row, size));
+        if row % 500 == 499 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    assert!(tree.stats().unwrap().leaves > 10);
+    for burst in 0..3 {
+        let before = db.stats();
+        for k in 0..26_u64 {
+            batch.delete(&tree, &(k * 750 + 100 + burst).to_be_bytes());
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        batch.clear();
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        let after = db.stats();
+        let written = after.merge_bytes - before.merge_bytes;
+        assert!(written < 1 << 20, "burst {burst}: {written} bytes for 26 deletes");
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
+use std::process::Command;
 
 use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, Result, SalvageReport,
@@ -52,6 +53,52 @@ fn cut(device: &dyn Device) {
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
     let two = [bytes[end - 30] ^ 0x55, bytes[end - 29] ^ 0x55];
     file.write_at(end as u64 - 30, &two).unwrap();
+}
+
+/// A killed database whose newer superblock and whose manifest's end are gone: the tree that the manifest lost is told, and
+/// the others keep all that the log has of them.
+#[test]
+fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
+    let temp = TempDir::new("salvage-lost-tree");
+    let (from, copy, to) =
+        (temp.path().join("from"), temp.path().join("copy"), temp.path().join("to"));
+    let db = Db::open(&from, options()).unwrap();
+    let first = db.create_tree("first", TreeOptions::new()).unwrap();
+    first.put(b"0", b"v").unwrap();
+    db.create_tree("last", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
+    (1..100_u32).for_each(|row| first.put(&row.to_be_bytes(), b"v").unwrap());
+    // As it is on disk, open.
+    assert!(Command::new("cp").arg("-r").args([&from, &copy]).status().unwrap().success());
+    let device = PosixDevice::open(&copy).unwrap();
+    let manifest = device.open("MANIFEST-000001", OpenOptions::WRITE).unwrap();
+    let mut bytes = vec![0; manifest.len().unwrap() as usize];
+    manifest.read_exact_at(0, &mut bytes).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64;
+    manifest.set_len(used).unwrap();
+    let newer = [0, 4096].into_iter().find(|slot| {
+        let damaged = temp.path().join(format!("damaged-{slot}"));
+        assert!(Command::new("cp").arg("-r").args([&copy, &damaged]).status().unwrap().success());
+        let device = PosixDevice::open(&damaged).unwrap();
+        let file = device.open("SUPER", OpenOptions::WRITE).unwrap();
+        file.write_at(slot + 20, b"damaged!").unwrap();
+        drop((file, device));
+        let (kind, message) = kind(Db::open(&damaged, options()));
+        assert_eq!(kind, ErrorKind::Corruption, "{message}");
+        message.contains("the log has messages of tree 2")
+    });
+    let damaged = temp.path().join(format!("damaged-{}", newer.unwrap()));
+    let report = salvage(&damaged, &to, true).unwrap();
+    let said = report.cut.iter().map(Error::message).collect::<Vec<_>>().join("; ");
+    assert!(said.contains("the log has messages of tree 2"), "{said}");
+    let saved = Db::open(&to, options()).unwrap();
+    let rows = saved.open_tree("first.uncertain").unwrap();
+    let mut cursor = rows.cursor().unwrap();
+    let mut count = 0;
+    while cursor.next().unwrap() {
+        count += 1;
+    }
+    assert_eq!(count, 100);
+    db.close().unwrap();
 }
 
 #[test]

@@ -38,9 +38,6 @@ pub const RANK_VALUES: u8 = 5;
 /// Rank of work that is done only when nothing is written.
 pub const RANK_IDLE: u8 = 6;
 
-/// Bytes that are read and written, at most, to give back a byte of a deleted large value.
-const VALUES_WORK_MAX: u64 = 16;
-
 /// Why a leaf is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
@@ -395,12 +392,14 @@ fn is_flush_due(node: &Summary, context: &Context) -> bool {
     !node.runs.is_empty() && (node.clean || is_enough) || node.range_deletes > RANGE_DELETES_MAX
 }
 
-/// Whether an inner node buffers deletes that most likely hide large values below: at most one each, and only a leaf
-/// can give them back.
+/// Whether an inner node buffers deletes that may hide large values below, at most one each, which are worth the leaves
+/// that would be rewritten for them: only leaves can give them back.
 fn hides_values_below(node: &Summary, context: &Context) -> bool {
-    let refs: u64 = node.children.iter().map(|child| child.refs).sum();
-    let hidden = refs.min(node.run_deletes());
-    context.is_worth(hidden, node.runs_raw_bytes() / VALUES_WORK_MAX)
+    let sum = |of: fn(&ChildSummary) -> u64| node.children.iter().map(of).sum::<u64>();
+    let (refs, below) = (sum(|child| child.refs), sum(|child| child.raw_bytes));
+    let deletes = node.run_deletes();
+    let leaves = below.min(deletes.saturating_mul(context.leaf_target()));
+    context.is_worth(refs.min(deletes), node.runs_raw_bytes() + leaves)
 }
 
 fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
@@ -473,17 +472,17 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return None;
     }
     // Deletes above large values most likely hide some of them, at most one each. If their space is worth the bytes
-    // that the rewrite reads and writes, it is owed; if it is worth a part of them, it comes back when nothing is
-    // written, or somebody waits for it.
+    // that the rewrite reads and writes, it is owed: users wait for it.
     if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
-    // A base has deletes of its own where a snapshot needed what they hide.
-    let refs = if node.runs.is_empty() { node.base_refs } else { node.old_refs };
-    let deleted = refs.min(node.run_deletes() + node.base.deletes);
-    // What was put there may as well be above no value: it must be worth all of the bytes.
-    let overwritten = if node.runs.is_empty() { 0 } else { node.old_refs };
-    if context.is_worth(deleted, total / VALUES_WORK_MAX) || context.is_worth(overwritten, total) {
+    // Any message may be one that hides a value; and a base has deletes of its own where a snapshot needed what they
+    // hide.
+    let hidden = match node.runs.is_empty() {
+        true => node.base_refs.min(node.base.deletes),
+        false => node.old_refs,
+    };
+    if context.is_worth(hidden, total) {
         return rewrite(Reason::Values);
     }
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
