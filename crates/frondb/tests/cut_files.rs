@@ -54,18 +54,23 @@ fn used(device: &MemoryDevice) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
+/// Cuts the manifest off, or zeroes it from there.
+fn shorten(device: &MemoryDevice, at: u64, zeros: bool) {
+    let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
+    let len = file.len().unwrap();
+    file.set_len(at).unwrap();
+    if zeros {
+        file.set_len(len).unwrap();
+    }
+}
+
 /// Cuts and zeroes everywhere; returns how often the database opened, with all it had.
 fn sweep(device: &MemoryDevice) -> u64 {
     let mut whole = 0;
     for zeros in [false, true] {
         for at in 0..used(device) {
             let device = device.crash(CrashMode::KeepAll);
-            let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
-            let len = file.len().unwrap();
-            file.set_len(at).unwrap();
-            if zeros {
-                file.set_len(len).unwrap();
-            }
+            shorten(&device, at, zeros);
             match open(&device) {
                 Ok(db) => {
                     assert_eq!(contents(&db), expected(), "cut at {at}");
@@ -130,12 +135,7 @@ fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest()
                 let device = killed.crash(CrashMode::KeepAll);
                 let super_file = device.open("SUPER", OpenOptions::WRITE).unwrap();
                 super_file.write_at(slot + 20, b"damaged!").unwrap();
-                let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
-                let len = file.len().unwrap();
-                file.set_len(at).unwrap();
-                if zeros {
-                    file.set_len(len).unwrap();
-                }
+                shorten(&device, at, zeros);
                 match open(&device) {
                     Ok(db) => {
                         let row = db.open_tree("last").unwrap().get(b"k").unwrap();

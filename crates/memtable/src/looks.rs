@@ -7,7 +7,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const LOOKS_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 
 /// Slots that cost as much to merge, for each array that they come from, as an array costs who looks for a key.
-const SLOTS_PER_LOOK: u64 = 256;
+const MERGED_PER_LOOK: u64 = 256;
 
 /// Counts looks at the arrays of a memtable. Many threads add; the writer takes.
 pub(crate) struct Looks {
@@ -30,7 +30,7 @@ impl Looks {
 
     /// A cursor has merged so many slots of them.
     pub(crate) fn add_merged(&self, slots: usize) {
-        match slots as u64 / SLOTS_PER_LOOK {
+        match slots as u64 / MERGED_PER_LOOK {
             0 => {}
             looks => _ = self.count.fetch_add(looks, Relaxed),
         }
