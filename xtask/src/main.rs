@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`workspace`] | finds the crates and their files |
 //! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
+//! | [`modules`] | finds circles of modules inside a crate |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands |
@@ -29,6 +30,7 @@ mod install;
 mod install_c;
 mod layers;
 mod mariadb;
+mod modules;
 mod pages;
 mod pool;
 mod programs;
@@ -50,6 +52,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND [NAME=VALUE ...]
   test       format, lints, layers, tidy, all tests; one summary
   layers     Cargo.toml files against layers.toml and docs/dependencies.md
+  modules    [CRATE ...]  circles of modules, with the imports that tie them
   tidy       house rules on source and documents
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=
   fuzz       TARGET= SECONDS=
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "test" => suite::run(),
         "layers" => report("layers", layers::check()),
+        "modules" => report("modules", modules::print(&rest)),
         "tidy" => report("tidy", tidy::check()),
         "bench" => bench::run(&rest),
         "fuzz" => fuzz::run(&rest),

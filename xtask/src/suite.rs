@@ -9,7 +9,7 @@
 use crate::pool::{self, Job};
 use crate::step::Cmd;
 use crate::summary::Summary;
-use crate::{Result, install, layers, mariadb, programs, report, shuttle, tidy};
+use crate::{Result, install, layers, mariadb, modules, programs, report, shuttle, tidy};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
     summary.step("format", || Cmd::new("cargo", "fmt --all --check").run());
     summary.step("layers", || report("layers", layers::check()));
+    summary.step("modules", || report("modules", modules::check()));
     summary.step("tidy", || report("tidy", tidy::check()));
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());

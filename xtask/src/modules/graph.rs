@@ -1,0 +1,153 @@
+//! The import graph of one crate: its units, its circles, and which edges tie a circle.
+//!
+//! A unit is what a reader opens as one thing: a Rust file, or a C++ header with its source. A
+//! circle is a strongly connected component of two units or more: each reaches each other one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// How many edges [`Graph::describe`] proposes to cut.
+const CUTS: usize = 3;
+
+/// Units by name, each with the units that it imports.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    edges: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The names of the units that form a circle, sorted.
+pub(super) type Circle = BTreeSet<String>;
+
+impl Graph {
+    /// Adds an import. A source that includes its own header imports nothing.
+    pub(super) fn add(&mut self, from: &str, to: &str) {
+        if from != to {
+            self.edges.entry(from.to_owned()).or_default().insert(to.to_owned());
+        }
+    }
+
+    /// All circles, the largest first.
+    pub(super) fn circles(&self) -> Vec<Circle> {
+        self.circles_without(None)
+    }
+
+    /// The circles that are left when one edge is cut, the largest first.
+    fn circles_without(&self, cut: Option<(&str, &str)>) -> Vec<Circle> {
+        let reached: BTreeMap<&str, BTreeSet<&str>> =
+            self.edges.keys().map(|unit| (unit.as_str(), self.reach(unit, cut))).collect();
+        let mut circles = BTreeSet::new();
+        for (unit, reach) in &reached {
+            let returns = |other: &&&str| reached.get(**other).is_some_and(|r| r.contains(unit));
+            let circle: Circle = reach.iter().filter(returns).map(|it| (*it).to_owned()).collect();
+            if !circle.is_empty() {
+                circles.insert(circle);
+            }
+        }
+        let mut circles: Vec<Circle> = circles.into_iter().collect();
+        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+        circles
+    }
+
+    /// The units that `from` reaches over one or more edges.
+    fn reach<'a>(&'a self, from: &'a str, cut: Option<(&str, &str)>) -> BTreeSet<&'a str> {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(unit) = open.pop() {
+            for next in self.edges.get(unit).into_iter().flatten() {
+                if cut != Some((unit, next)) && reached.insert(next.as_str()) {
+                    open.push(next);
+                }
+            }
+        }
+        reached
+    }
+
+    /// A circle as text: its size, its edges by unit, and the single edges whose cut shrinks it most.
+    pub(super) fn describe(&self, crate_name: &str, circle: &Circle) -> String {
+        let mut text = format!("{crate_name}: a circle of {} files\n", circle.len());
+        for unit in circle {
+            let inside: Vec<&str> = self.inside(unit, circle).collect();
+            let _ = writeln!(text, "  {unit} -> {}", inside.join(", "));
+        }
+        for (left, from, to) in self.best_cuts(circle) {
+            let _ = writeln!(text, "  without {from} -> {to}: {left}");
+        }
+        text
+    }
+
+    fn inside<'a>(&'a self, unit: &str, circle: &'a Circle) -> impl Iterator<Item = &'a str> {
+        let imports = self.edges.get(unit).into_iter().flatten();
+        imports.filter(|to| circle.contains(*to)).map(String::as_str)
+    }
+
+    /// The edges whose cut leaves the smallest circle of these units, with the size that is left.
+    fn best_cuts<'a>(&'a self, circle: &'a Circle) -> Vec<(usize, &'a str, &'a str)> {
+        let mut alone = Graph::default();
+        for unit in circle {
+            self.inside(unit, circle).for_each(|to| alone.add(unit, to));
+        }
+        let mut cuts = Vec::new();
+        for unit in circle {
+            for to in self.inside(unit, circle) {
+                let left = alone.circles_without(Some((unit, to))).first().map_or(0, Circle::len);
+                if left < circle.len() {
+                    cuts.push((left, unit.as_str(), to));
+                }
+            }
+        }
+        cuts.sort_unstable();
+        cuts.truncate(CUTS);
+        cuts
+    }
+}
+
+#[cfg(test)]
+impl Graph {
+    /// All edges, as `from>to`.
+    pub(super) fn edges(&self) -> Vec<String> {
+        let edges = |(from, to): (&String, &BTreeSet<String>)| {
+            to.iter().map(|to| format!("{from}>{to}")).collect::<Vec<_>>()
+        };
+        self.edges.iter().flat_map(edges).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(edges: &str) -> Graph {
+        let mut graph = Graph::default();
+        for edge in edges.split(' ') {
+            let (from, to) = edge.split_once('>').unwrap();
+            graph.add(from, to);
+        }
+        graph
+    }
+
+    fn names(circles: &[Circle]) -> Vec<String> {
+        circles.iter().map(|c| c.iter().map(String::as_str).collect::<String>()).collect()
+    }
+
+    #[test]
+    fn a_tree_and_a_diamond_have_no_circle() {
+        assert!(graph("a>b b>c").circles().is_empty());
+        assert!(graph("a>b a>c b>d c>d a>a").circles().is_empty());
+    }
+
+    #[test]
+    fn circles_that_only_touch_are_apart_and_the_larger_one_comes_first() {
+        let graph = graph("a>b b>a b>c c>d d>e e>c e>f");
+        assert_eq!(names(&graph.circles()), ["cde", "ab"]);
+    }
+
+    #[test]
+    fn a_circle_is_told_with_its_edges_and_the_best_one_to_cut() {
+        let graph = graph("a>b b>c c>a c>b a>x x>y");
+        assert_eq!(
+            graph.describe("k", &graph.circles()[0]),
+            "k: a circle of 3 files\n  a -> b\n  b -> c\n  c -> a, b\n  \
+             without b -> c: 0\n  without a -> b: 2\n  without c -> a: 2\n"
+        );
+    }
+}
