@@ -1,0 +1,104 @@
+//! Rule 12: only cursors pin versions, and not for long. From a cursor that stands still installs take its
+//! version away, and one that moves takes the newest version at its next leaf once it is older than a
+//! second: what was replaced meanwhile gives its space back although the cursor goes on, and the cursor
+//! goes on to show its snapshot. A snapshot pins no version at all.
+
+use std::time::Duration;
+
+use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::MemoryDevice;
+
+const ROWS: u32 = 20_000;
+const VALUE_BYTES: usize = 200;
+/// What all rows take, about.
+const DATA_BYTES: u64 = ROWS as u64 * VALUE_BYTES as u64;
+
+fn open(clock: &Arc<ManualClock>) -> Db {
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::clone(clock) as SharedClock;
+    let device = Arc::new(MemoryDevice::new());
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// A tree of several leaves.
+fn create(db: &Db) -> Tree {
+    let options = TreeOptions::new().codec(Codec::None).shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
+        shape.slice_bytes_min = 16 << 10;
+    });
+    db.create_tree("t", options).unwrap()
+}
+
+/// Writes every row and makes it base; returns the bytes in use then.
+fn write_all(db: &Db, tree: &Tree, value: u8) -> u64 {
+    let mut batch = Batch::new();
+    for row in 0..ROWS {
+        batch.put(tree, &row.to_be_bytes(), &[value; VALUE_BYTES]);
+        if batch.len() == 1000 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+    db.flush().unwrap();
+    while db.run_one(true) {}
+    db.stats().data_used_bytes
+}
+
+#[test]
+fn a_cursor_lets_go_of_what_was_replaced() {
+    let clock = Arc::new(ManualClock::stepping());
+    let db = open(&clock);
+    let tree = create(&db);
+    write_all(&db, &tree, 1);
+    assert!(tree.stats().unwrap().leaves >= 8);
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.next().unwrap());
+    // What the cursor's snapshot sees is kept beside the new rows, in runs of now: those that were
+    // replaced went although nobody has moved the cursor.
+    let used = write_all(&db, &tree, 2);
+    assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
+
+    clock.advance(Duration::from_secs(2));
+    for row in 1..ROWS {
+        assert!(cursor.next().unwrap());
+        assert_eq!(cursor.key(), row.to_be_bytes());
+        assert_eq!(cursor.value().unwrap(), [1; VALUE_BYTES], "row {row} of another state");
+        if row == ROWS / 4 {
+            let now = db.stats().data_used_bytes;
+            assert!(now <= used, "{used} bytes in use, then {now}");
+        }
+    }
+    assert!(!cursor.next().unwrap());
+}
+
+#[test]
+fn a_snapshot_pins_no_version() {
+    let db = open(&Arc::new(ManualClock::stepping()));
+    let tree = create(&db);
+    write_all(&db, &tree, 1);
+    let snapshot = db.snapshot().unwrap();
+    let used = write_all(&db, &tree, 2);
+    assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
+    let old = tree.get_at(&7u32.to_be_bytes(), &snapshot).unwrap().unwrap();
+    assert_eq!(old, [1; VALUE_BYTES]);
+}
+
+/// Every hot row keeps a version for each snapshot that still reads it, and none between: one long
+/// dump does not keep all that is written meanwhile.
+#[test]
+fn a_long_snapshot_keeps_one_version_of_a_hot_row() {
+    let db = open(&Arc::new(ManualClock::stepping()));
+    let tree = create(&db);
+    write_all(&db, &tree, 1);
+    let dump = db.snapshot().unwrap();
+    let once = write_all(&db, &tree, 2);
+    for value in 3..8 {
+        write_all(&db, &tree, value);
+    }
+    let used = db.stats().data_used_bytes;
+    assert!(used < once * 2, "{used} bytes in use, {once} after the first time");
+    drop(dump);
+}

@@ -1,0 +1,7 @@
+//! Deletes: what readers skip, and when the space comes back.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+mod empty_ranges;
+mod idle_space;
+mod range_edges;
+mod tombstone_runs;

@@ -1,0 +1,97 @@
+//! A range delete that was just committed is in a memtable, above the runs whose rows it hides. A
+//! reader steps over those rows at once and not one by one: the first key after the lower half of
+//! a tree was deleted is found as fast as before it.
+
+use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
+use frondb_testkit::TempDir;
+
+const ROWS: u64 = 60_000;
+/// What is not whole blocks, and rows of runs that also hold something newer.
+const STEPS_MAX: u64 = 64;
+
+fn loaded(dir: &TempDir) -> (Db, frondb::Tree) {
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    // Small leaves, so that there are some that are hidden in part and some that are wholly.
+    let shape = TreeOptions::new().codec(Codec::None).shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
+        shape.slice_bytes_min = 16 << 10;
+    });
+    let tree = db.create_tree("t", shape).unwrap();
+    let mut batch = Batch::new();
+    for row in 0..ROWS {
+        let scattered = row * 7919 % ROWS;
+        batch.put(&tree, &scattered.to_be_bytes(), &[7; 40]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    (db, tree)
+}
+
+fn at(cursor: &Cursor) -> Option<u64> {
+    cursor.is_valid().then(|| u64::from_be_bytes(cursor.key().try_into().unwrap()))
+}
+
+/// Rule 15: rows that are hidden where they are, in a memtable, are a stretch like deletes are.
+#[test]
+fn a_memtable_that_hides_a_long_stretch_of_itself_is_flushed() {
+    let dir = TempDir::new("range-own");
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0);
+    let db = Db::open(dir.path(), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for row in 0..ROWS {
+        batch.put(&tree, &row.to_be_bytes(), &[7; 40]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    tree.delete_range(b"", Some(&1000u64.to_be_bytes())).unwrap();
+    assert_eq!(db.stats().flushes, 0, "a thousand hidden rows are no long stretch");
+    tree.delete_range(b"", Some(&(ROWS - 1).to_be_bytes())).unwrap();
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(at(&cursor), Some(ROWS - 1));
+    drop(cursor);
+    let stats = db.stats();
+    assert_eq!((stats.flushes, stats.deletes_stepped_over), (1, 0));
+}
+
+#[test]
+fn what_an_unflushed_range_delete_hides_is_not_stepped_over() {
+    let dir = TempDir::new("range-edges");
+    let (db, tree) = loaded(&dir);
+    assert!(tree.stats().unwrap().leaves > 4);
+    let before = db.snapshot().unwrap();
+    let (from, to) = (ROWS / 10, ROWS * 6 / 10);
+    tree.delete_range(b"", Some(&from.to_be_bytes())).unwrap();
+    tree.delete_range(&from.to_be_bytes(), Some(&to.to_be_bytes())).unwrap();
+    // Above the deletes, and inside of them.
+    tree.put(&from.to_be_bytes(), b"new").unwrap();
+    let flushes = db.stats().flushes;
+
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(at(&cursor), Some(from));
+    assert!(cursor.next().unwrap());
+    assert_eq!(at(&cursor), Some(to));
+    assert!(cursor.prev().unwrap());
+    assert_eq!(at(&cursor), Some(from));
+    assert!(!cursor.prev().unwrap());
+    assert!(cursor.seek(&(from + 1).to_be_bytes()).unwrap());
+    assert_eq!(at(&cursor), Some(to));
+    assert!(cursor.seek_for_prev(&(to - 1).to_be_bytes()).unwrap());
+    assert_eq!(at(&cursor), Some(from));
+    drop(cursor);
+    let stats = db.stats();
+    assert_eq!(stats.flushes, flushes, "the deletes are in memory, or the test tests nothing");
+    assert!(stats.deletes_stepped_over <= STEPS_MAX, "{}", stats.deletes_stepped_over);
+
+    // Who reads at an older state sees all of it.
+    let mut old = tree.cursor_with(frondb::CursorOptions::new().at(&before)).unwrap();
+    let mut rows = 0;
+    while old.next().unwrap() {
+        assert_eq!(at(&old), Some(rows));
+        rows += 1;
+    }
+    assert_eq!(rows, ROWS);
+}

@@ -1,0 +1,80 @@
+//! A change of the catalog that fails for want of space has changed nothing: not now, not after a
+//! snapshot of the manifest, not after a restart. It may be repeated.
+
+use frondb::{Db, ErrorKind, Options, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::faults::Script;
+use frondb_device::{FaultDevice, MemoryDevice, SharedDevice};
+
+fn open(device: SharedDevice) -> Db {
+    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// The trees that [`check`] expects, with what they hold in memory and in the log only.
+fn made(device: &Arc<FaultDevice>) -> Db {
+    let db = open(Arc::clone(device) as _);
+    for name in ["a", "b"] {
+        let tree = db.create_tree(name, TreeOptions::new()).unwrap();
+        tree.put(b"key", name.as_bytes()).unwrap();
+    }
+    db
+}
+
+fn check(db: &Db) {
+    assert_eq!(db.list_trees(), ["a", "b"]);
+    for name in ["a", "b"] {
+        let tree = db.open_tree(name).unwrap();
+        assert_eq!(tree.name(), name);
+        assert_eq!(tree.get(b"key").unwrap(), Some(name.as_bytes().to_vec()));
+    }
+}
+
+fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
+    let full: Script = "fail write MANIFEST count=all error=ENOSPC".parse().unwrap();
+    for rotate in [false, true] {
+        let memory = Arc::new(MemoryDevice::new());
+        let device = Arc::new(FaultDevice::new(Arc::clone(&memory) as _, &Script::default()));
+        let db = made(&device);
+        device.set_script(&full);
+        for _ in 0..2 {
+            assert_eq!(change(&db).unwrap_err().kind(), ErrorKind::NoSpace);
+            check(&db);
+        }
+        device.set_script(&Script::default());
+        if rotate {
+            // A snapshot of what is in memory, and the log let go as far as nothing needs it.
+            db.checkpoint().unwrap();
+            check(&db);
+        }
+        let tree = db.open_tree("a").unwrap();
+        tree.put(b"later", b"value").unwrap();
+        drop((tree, db));
+        let db = open(Arc::clone(&device) as _);
+        check(&db);
+        assert_eq!(db.open_tree("a").unwrap().get(b"later").unwrap(), Some(b"value".to_vec()));
+        // Nothing stands in its way.
+        change(&db).unwrap();
+        let after = db.list_trees();
+        drop(db);
+        assert_eq!(open(Arc::clone(&device) as _).list_trees(), after);
+    }
+}
+
+#[test]
+fn a_rename_that_fails() {
+    fails_and_changes_nothing(|db| db.rename_tree("a", "c"));
+}
+
+#[test]
+fn a_drop_that_fails() {
+    fails_and_changes_nothing(|db| db.drop_tree("a"));
+}
+
+#[test]
+fn a_creation_that_fails() {
+    fails_and_changes_nothing(|db| db.create_tree("c", TreeOptions::new()).map(|_| ()));
+}

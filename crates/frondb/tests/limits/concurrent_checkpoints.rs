@@ -1,0 +1,43 @@
+//! Any thread may ask for a checkpoint at any time, and a worker may want to replace the manifest
+//! at the same moment: one snapshot of the manifest is written at a time and nobody is refused.
+
+use frondb::{Db, Options, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::MemoryDevice;
+
+#[test]
+fn checkpoints_of_many_threads_do_not_meet() {
+    let device = Arc::new(MemoryDevice::new());
+    let open = || {
+        let options = Options::new().memory_bytes(16 << 20).background_threads(1).reserve_bytes(0);
+        let clock: SharedClock = Arc::new(ManualClock::stepping());
+        Db::open_on(Arc::clone(&device) as _, None, options, clock, &ThreadExecutor::shared())
+    };
+    let db = open().unwrap();
+    // Enough trees for a snapshot to take a while.
+    for i in 0..100 {
+        db.create_tree(&format!("tree {i}"), TreeOptions::new()).unwrap();
+    }
+    let before = db.stats().manifest_rotations;
+    std::thread::scope(|scope| {
+        for thread in 0..4_u8 {
+            let db = &db;
+            scope.spawn(move || {
+                let tree = db.open_tree(&format!("tree {thread}")).unwrap();
+                for i in 0..25_u8 {
+                    tree.put(&[i], &[thread]).unwrap();
+                    db.checkpoint().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(db.stats().manifest_rotations - before, 100);
+    drop(db);
+    let db = open().unwrap();
+    for thread in 0..4_u8 {
+        let tree = db.open_tree(&format!("tree {thread}")).unwrap();
+        assert!((0..25).all(|i| tree.get(&[i]).unwrap() == Some(vec![thread])));
+    }
+}

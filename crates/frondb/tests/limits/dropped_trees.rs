@@ -1,0 +1,62 @@
+//! The memtables of a dropped tree that a cursor still reads take memory, but no flush will ever
+//! give it back: they must not count as what writers are waiting to see flushed.
+
+use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::MemoryDevice;
+
+const WRITE_BUFFER: u64 = 4 << 20;
+
+fn open(threads: usize) -> Db {
+    let options = Options::new()
+        .memory_bytes(16 << 20)
+        .write_buffer_bytes(WRITE_BUFFER)
+        .background_threads(threads)
+        .reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device = Arc::new(MemoryDevice::new());
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// Writes about `bytes` of rows. Their keys do not ascend: a sequential tree is flushed early.
+fn fill(db: &Db, tree: &Tree, bytes: u64) {
+    for i in (0..bytes / 4096).rev() {
+        let mut batch = Batch::new();
+        batch.put(tree, &i.to_be_bytes(), &[7; 4000]);
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+}
+
+/// A tree with half a write buffer of rows in memory, dropped under a cursor, which goes on.
+fn drop_under_a_cursor(db: &Db, name: &str) -> Cursor {
+    let tree = db.create_tree(name, TreeOptions::new()).unwrap();
+    fill(db, &tree, WRITE_BUFFER / 2);
+    let mut cursor = tree.cursor().unwrap();
+    assert!(cursor.next().unwrap());
+    db.drop_tree(name).unwrap();
+    cursor
+}
+
+#[test]
+fn a_dropped_tree_does_not_fill_the_write_buffer() {
+    let db = open(0);
+    let mut cursor = drop_under_a_cursor(&db, "dropped");
+    let tree = db.create_tree("other", TreeOptions::new()).unwrap();
+    fill(&db, &tree, WRITE_BUFFER / 2);
+    assert_eq!(db.stats().flushes, 0, "the write buffer is not full yet");
+    assert!(cursor.next().unwrap(), "the cursor reads what was dropped");
+}
+
+#[test]
+fn writers_do_not_wait_for_what_cursors_hold_of_dropped_trees() {
+    let db = open(1);
+    let cursors: Vec<Cursor> =
+        (0..4).map(|i| drop_under_a_cursor(&db, &format!("dropped {i}"))).collect();
+    let tree = db.create_tree("other", TreeOptions::new()).unwrap();
+    fill(&db, &tree, WRITE_BUFFER * 4);
+    assert!(db.stats().flushes > 0, "the tree that is left is flushed");
+    drop(cursors);
+    db.close().unwrap();
+}

@@ -1,0 +1,124 @@
+//! A disk that fills up under writers, rule 25: they get `NoSpace`, readers do not notice, deletes
+//! and drops go on, and once those have freed space writing goes on with no reopening. Nothing that
+//! was acknowledged is lost, nothing that was refused is there.
+
+use std::collections::BTreeMap;
+
+use frondb::{Batch, Db, Durability, ErrorKind, Options, Result, Tree, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::MemoryDevice;
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn open(device: &MemoryDevice) -> Db {
+    let options = Options::new()
+        .memory_bytes(32 << 20)
+        .write_buffer_bytes(4 << 20)
+        .background_threads(0)
+        .reserve_bytes(32 << 20);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// Puts a row that does not compress, and notes it if that was acknowledged.
+fn put(tree: &Tree, rows: &mut Rows, prng: &mut Prng) -> Result<()> {
+    let key = prng.next_u64().to_be_bytes().to_vec();
+    let mut value = vec![0; 4000];
+    prng.fill(&mut value);
+    tree.put(&key, &value)?;
+    rows.insert(key, value);
+    Ok(())
+}
+
+fn fill(tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
+    let error = loop {
+        if let Err(error) = put(tree, rows, prng) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+}
+
+fn check(tree: &Tree, rows: &Rows) {
+    let mut cursor = tree.cursor().unwrap();
+    for (key, value) in rows {
+        assert!(cursor.next().unwrap());
+        assert_eq!(cursor.key(), key);
+        assert!(cursor.value().unwrap() == value);
+    }
+    assert!(!cursor.next().unwrap());
+}
+
+/// There is space again: the second try is let in at the latest.
+fn resume(tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
+    if let Err(error) = put(tree, rows, prng) {
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        put(tree, rows, prng).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_what_takes_space_and_no_more() {
+    let device = MemoryDevice::new();
+    let db = open(&device);
+    let (mut prng, mut rows, mut others) = (Prng::new(1), Rows::new(), Rows::new());
+    let tree = db.create_tree("stays", TreeOptions::new()).unwrap();
+    let other = db.create_tree("goes", TreeOptions::new()).unwrap();
+    for _ in 0..3000 {
+        put(&other, &mut others, &mut prng).unwrap();
+    }
+    device.set_capacity(device.used_bytes() + (16 << 20));
+    fill(&tree, &mut rows, &mut prng);
+    assert!(rows.len() > 100, "{} rows", rows.len());
+    check(&tree, &rows);
+    check(&other, &others);
+
+    // What takes the place of a tree that is dropped is let in: a new tree, and its name somewhere.
+    let mut names = Batch::new();
+    names.put(&tree, b"name of the tree", b"1");
+    assert_eq!(db.write(&names, Durability::Sync).unwrap_err().kind(), ErrorKind::NoSpace);
+    names.set_frees_space();
+    db.create_tree("in its place", TreeOptions::new()).unwrap();
+    db.write(&names, Durability::Sync).unwrap();
+    names.clear();
+    names.put(&tree, b"name of the tree", b"2");
+    let error = db.write(&names, Durability::Sync).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "it is said of one use");
+    tree.delete(b"name of the tree").unwrap();
+    db.drop_tree("in its place").unwrap();
+
+    // A drop gives room.
+    db.drop_tree("goes").unwrap();
+    for _ in 0..500 {
+        resume(&tree, &mut rows, &mut prng);
+    }
+    fill(&tree, &mut rows, &mut prng);
+    check(&tree, &rows);
+
+    // So do deletes, one by one and of a range.
+    let gone: Vec<Vec<u8>> = rows.keys().step_by(2).cloned().collect();
+    for keys in gone.chunks(100) {
+        let mut batch = Batch::new();
+        keys.iter().for_each(|key| batch.delete(&tree, key));
+        db.write(&batch, Durability::Sync).unwrap();
+        keys.iter().for_each(|key| drop(rows.remove(key)));
+    }
+    let middle = rows.keys().nth(rows.len() / 2).unwrap().clone();
+    tree.delete_range(&middle, None).unwrap();
+    rows.split_off(&middle);
+    check(&tree, &rows);
+    for _ in 0..500 {
+        resume(&tree, &mut rows, &mut prng);
+    }
+    check(&tree, &rows);
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+    db.close().unwrap();
+    drop((db, tree, other));
+    let db = open(&device);
+    assert_eq!(db.list_trees(), ["stays"]);
+    check(&db.open_tree("stays").unwrap(), &rows);
+}

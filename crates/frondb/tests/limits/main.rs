@@ -1,0 +1,11 @@
+//! Limits of memory, disk and background work, and an engine that runs into them.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+mod background;
+mod busy_engine;
+mod catalog_no_space;
+mod concurrent_checkpoints;
+mod dropped_trees;
+mod full_disk;
+mod memory_changes;
+mod steps;

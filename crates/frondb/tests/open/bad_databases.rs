@@ -1,0 +1,183 @@
+//! Opening what is not a database of ours, or not one any more: an error of the right kind that
+//! says why, and nothing is touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use frondb::{Batch, Db, Durability, Error, ErrorKind, Options, TreeOptions};
+use frondb_core::checksum::xxh3;
+use frondb_testkit::TempDir;
+
+fn options() -> Options {
+    Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0)
+}
+
+/// Makes a database with something in every file: runs, and a last commit in the log only.
+fn make(path: &Path) {
+    let db = Db::open(path, options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for i in 0..2000_u32 {
+        batch.put(&tree, &i.to_be_bytes(), &[5; 100]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.checkpoint().unwrap();
+    tree.put(b"last", b"in the log").unwrap();
+}
+
+fn refused(path: &Path, options: Options, kind: ErrorKind, words: &[&str]) -> Error {
+    let error = Db::open(path, options).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{error}: does not say {word:?}");
+    }
+    error
+}
+
+/// The file whose name begins so; in the directory of the log if it is not in the directory.
+fn file(dir: &Path, prefix: &str) -> PathBuf {
+    let list = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = list(dir).chain(list(&dir.join("wal"))).collect();
+    files.sort();
+    let named = |path: &&PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        path.is_file() && name.starts_with(prefix)
+    };
+    files.iter().rfind(named).unwrap().clone()
+}
+
+#[test]
+fn a_path_that_is_a_file() {
+    let dir = TempDir::new("bad_databases");
+    let path = dir.path().join("file");
+    fs::write(&path, "text").unwrap();
+    refused(&path, options(), ErrorKind::Invalid, &["file", "directory"]);
+    refused(&path, options().create(false), ErrorKind::Invalid, &["file", "directory"]);
+    refused(&path.join("below"), options(), ErrorKind::Invalid, &["file", "directory"]);
+    assert_eq!(fs::read(&path).unwrap(), b"text");
+}
+
+#[test]
+fn a_database_that_does_not_exist_or_exists_already() {
+    let dir = TempDir::new("bad_databases");
+    let path = dir.path().join("db");
+    refused(&path, options().create(false), ErrorKind::NotFound, &["db"]);
+    assert!(!path.exists());
+    fs::create_dir(&path).unwrap();
+    refused(&path, options().create(false), ErrorKind::NotFound, &["no FronDB database"]);
+    make(&path);
+    refused(&path, options().create_new(true), ErrorKind::Exists, &["already"]);
+    Db::open(&path, options().create(false)).unwrap();
+}
+
+#[test]
+fn a_directory_of_something_else() {
+    let dir = TempDir::new("bad_databases");
+    fs::write(dir.path().join("ibdata1"), "somebody's").unwrap();
+    refused(dir.path(), options(), ErrorKind::Invalid, &["not empty", "ibdata1"]);
+    assert_eq!(fs::read(dir.path().join("ibdata1")).unwrap(), b"somebody's");
+}
+
+#[test]
+fn a_database_that_is_open() {
+    let dir = TempDir::new("bad_databases");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let pid = format!("in use by pid {}", std::process::id());
+    refused(dir.path(), options(), ErrorKind::Busy, &[&pid]);
+    // Closing is enough; the handle may live on.
+    db.close().unwrap();
+    drop(db);
+    Db::open(dir.path(), options()).unwrap();
+}
+
+/// Says in a header of `len` bytes that a newer version wrote it, and makes its checksum right.
+fn make_newer(bytes: &mut [u8], len: usize) {
+    bytes[8..12].copy_from_slice(&77_u32.to_le_bytes());
+    let checksum = xxh3(&bytes[..len - 8]).to_le_bytes();
+    bytes[len - 8..len].copy_from_slice(&checksum);
+}
+
+#[test]
+fn a_newer_format() {
+    for (name, len) in [("SUPER", 4096), ("MANIFEST", 64), ("0", 64)] {
+        let dir = TempDir::new("bad_databases");
+        make(dir.path());
+        let path = file(dir.path(), name);
+        let mut bytes = fs::read(&path).unwrap();
+        make_newer(&mut bytes, len);
+        if name == "SUPER" {
+            make_newer(&mut bytes[len..], len);
+        }
+        fs::write(&path, &bytes).unwrap();
+        refused(dir.path(), options(), ErrorKind::Unsupported, &["77", "newer"]);
+        assert_eq!(fs::read(&path).unwrap(), bytes, "the file was changed");
+    }
+}
+
+#[test]
+fn a_foreign_file_in_place_of_ours() {
+    for name in ["SUPER", "MANIFEST", "0"] {
+        let dir = TempDir::new("bad_databases");
+        make(dir.path());
+        let path = file(dir.path(), name);
+        fs::write(&path, "#!/bin/sh\n".repeat(1000)).unwrap();
+        if name == "SUPER" {
+            // Whatever this directory is, it is not ours to call damaged.
+            refused(dir.path(), options(), ErrorKind::Invalid, &["SUPER", "something else"]);
+            continue;
+        }
+        let error = refused(dir.path(), options(), ErrorKind::Corruption, &[]);
+        let place = error.place().unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(place.file.ends_with(name) && !place.what.is_empty(), "{error}");
+    }
+}
+
+#[test]
+fn a_data_file_of_something_else_is_found_by_who_reads_it() {
+    let dir = TempDir::new("bad_databases");
+    make(dir.path());
+    let path = file(dir.path(), "data");
+    let len = fs::metadata(&path).unwrap().len() as usize;
+    fs::write(&path, vec![0x55; len]).unwrap();
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.open_tree("t").unwrap();
+    let error = tree.get(&1000_u32.to_be_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(error.place().unwrap().file.starts_with("data"), "{error}");
+    assert!(!db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
+    // What is new goes on.
+    let other = db.create_tree("other", TreeOptions::new()).unwrap();
+    other.put(b"k", b"v").unwrap();
+    assert_eq!(other.get(b"k").unwrap(), Some(b"v".to_vec()));
+}
+
+#[test]
+fn a_file_that_is_missing_or_another_databases() {
+    for name in ["SUPER", "MANIFEST", "data", "0"] {
+        let [dir, other] = ["bad_databases", "bad_databases_other"].map(TempDir::new);
+        make(dir.path());
+        make(other.path());
+        let path = file(dir.path(), name);
+        let ours = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        if name != "0" {
+            let opened = Db::open(dir.path(), options().create(false));
+            let error = opened.and_then(|db| db.open_tree("t")?.get(b"\0\0\0\x07")).unwrap_err();
+            let kind = error.kind();
+            assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::NotFound), "{name}: {error}");
+        }
+        if name == "data" {
+            // Its blocks do not say whose they are; it is found if they are not alike.
+            continue;
+        }
+        fs::write(&path, fs::read(file(other.path(), name)).unwrap()).unwrap();
+        let error = Db::open(dir.path(), options()).map(|_| ()).unwrap_err();
+        let kind = error.kind();
+        assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Invalid), "{name}: {error}");
+        // Put back, it is whole again: nothing was changed meanwhile.
+        fs::write(&path, ours).unwrap();
+        let db = Db::open(dir.path(), options()).unwrap();
+        assert_eq!(db.open_tree("t").unwrap().get(b"\0\0\0\x07").unwrap(), Some(vec![5; 100]));
+    }
+}

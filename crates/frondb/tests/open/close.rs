@@ -1,0 +1,117 @@
+//! A database that was closed can be opened again at once, whatever handles of it are still around;
+//! none of them writes any more.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::faults::Script;
+use frondb_device::{FaultDevice, MemoryDevice};
+use frondb_testkit::TempDir;
+
+fn options(threads: usize) -> Options {
+    Options::new().memory_bytes(16 << 20).write_buffer_bytes(2 << 20).background_threads(threads)
+}
+
+#[test]
+fn the_directory_is_free_while_handles_live() {
+    for threads in [0, 2] {
+        let dir = TempDir::new("close");
+        let db = Db::open(dir.path(), options(threads)).unwrap();
+        let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+        tree.put(b"k", b"v").unwrap();
+        let busy = Db::open(dir.path(), options(threads)).unwrap_err();
+        assert_eq!(busy.kind(), ErrorKind::Busy);
+        db.close().unwrap();
+        db.close().unwrap();
+
+        let again = Db::open(dir.path(), options(threads)).unwrap();
+        let same = again.open_tree("t").unwrap();
+        assert_eq!(same.get(b"k").unwrap(), Some(b"v".to_vec()));
+        // The old handles are closed, and closing or dropping them again frees nothing of the new.
+        assert_eq!(tree.put(b"k", b"w").unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(db.sync().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(db.checkpoint().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(db.wait_settled().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(db.drop_tree("t").unwrap_err().kind(), ErrorKind::Closed);
+        assert!(!db.run_one(true));
+        db.close().unwrap();
+        drop((tree, db));
+        let busy = Db::open(dir.path(), options(threads)).unwrap_err();
+        assert_eq!(busy.kind(), ErrorKind::Busy);
+        same.put(b"k", b"w").unwrap();
+        again.close().unwrap();
+    }
+}
+
+/// Commits are under way on other threads when the database is closed: what they were told was
+/// committed is there, and nothing that they were told was refused.
+#[test]
+fn calls_under_way_end_before_the_directory_is_free() {
+    const WRITERS: u64 = 3;
+    for threads in [0, 2] {
+        let dir = TempDir::new("close");
+        for round in 0..4_u64 {
+            let db = Db::open(dir.path(), options(threads).write_buffer_bytes(64 << 10)).unwrap();
+            if round == 0 {
+                db.create_tree("t", TreeOptions::new()).unwrap();
+            }
+            let tree = db.open_tree("t").unwrap();
+            let commits = AtomicU64::new(0);
+            let committed: Vec<u64> = std::thread::scope(|scope| {
+                let write = |writer: u64| {
+                    let (db, tree, commits) = (&db, &tree, &commits);
+                    move || {
+                        let mut batch = Batch::new();
+                        for n in 0_u64.. {
+                            let key = [round.to_be_bytes(), writer.to_be_bytes(), n.to_be_bytes()];
+                            batch.clear();
+                            batch.put(tree, &key.concat(), &[7; 300]);
+                            if let Err(error) = db.write(&batch, Durability::NoSync) {
+                                assert_eq!(error.kind(), ErrorKind::Closed);
+                                return n;
+                            }
+                            commits.fetch_add(1, Ordering::Relaxed);
+                        }
+                        unreachable!("the database is closed some time")
+                    }
+                };
+                let writers: Vec<_> = (0..WRITERS).map(|w| scope.spawn(write(w))).collect();
+                while commits.load(Ordering::Relaxed) < 300 {
+                    std::thread::yield_now();
+                }
+                db.close().unwrap();
+                writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+            });
+            let again = Db::open(dir.path(), options(threads)).unwrap();
+            let same = again.open_tree("t").unwrap();
+            for (writer, n) in committed.into_iter().enumerate() {
+                let key = |n: u64| [round, writer as u64, n].map(u64::to_be_bytes).concat();
+                assert!((0..n).all(|n| same.exists(&key(n)).unwrap()), "round {round}");
+                assert!(!same.exists(&key(n)).unwrap(), "round {round}");
+            }
+            assert!(again.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
+            again.close().unwrap();
+        }
+    }
+}
+
+/// Who closes once more, to be sure, is not told that all was well.
+#[test]
+fn closing_again_tells_how_closing_ended() {
+    let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &Script::default()));
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let shared = Arc::clone(&device) as _;
+    let db = Db::open_on(shared, None, options(0), clock, &ThreadExecutor::shared()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", b"v");
+    db.write(&batch, Durability::NoSync).unwrap();
+    device.set_script(&"fail sync data nth=1 count=all".parse().unwrap());
+    let first = db.close().unwrap_err();
+    let second = db.close().unwrap_err();
+    assert_eq!(first.kind(), ErrorKind::Poisoned, "{first}");
+    assert_eq!(second.to_string(), first.to_string());
+}

@@ -1,0 +1,10 @@
+//! Opening and closing a database: what is created, what is refused, and what stays usable.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bad_databases;
+mod close;
+mod lifecycle;
+mod log_dir;
+mod read_only;
+mod refused;
+mod tree_options;

@@ -1,0 +1,53 @@
+//! Power is lost at every call while a database with a log directory of its own is made, written
+//! and opened again: it opens with that directory, with all that was committed, or it was never
+//! made and can be.
+
+use frondb::{Db, Options, TreeOptions};
+use frondb_core::Result;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_device::{Device, MemoryDevice};
+use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+
+fn open(memory: &MemoryDevice) -> Result<Db> {
+    let (device, log) = (memory.subdevice("db")?, memory.subdevice("log")?);
+    memory.sync_dir("")?;
+    let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    Db::open_on(device, Some(log), options, clock, &ThreadExecutor::shared())
+}
+
+/// Commits two keys, each by an open of its own; counts those that were acknowledged.
+fn history(memory: &MemoryDevice) -> u8 {
+    let mut committed = 0;
+    let mut run = || -> Result<()> {
+        for key in 0..2 {
+            let db = open(memory)?;
+            let tree = match db.open_tree("t") {
+                Ok(tree) => tree,
+                Err(_) => db.create_tree("t", TreeOptions::new())?,
+            };
+            tree.put(&[key], b"value")?;
+            committed = key + 1;
+        }
+        Ok(())
+    };
+    let _ = run();
+    committed
+}
+
+#[test]
+fn the_log_is_known_again_after_a_crash() {
+    let check = |crash: Crash, committed: &u8| {
+        let db = open(&crash.device).unwrap();
+        if *committed > 0 {
+            let tree = db.open_tree("t").unwrap();
+            assert!((0..*committed).all(|key| tree.exists(&[key]).unwrap()));
+        }
+        drop(db);
+        assert!(crash.device.exists("log/LOG").unwrap());
+        assert!(!crash.device.exists("log/LOG.new").unwrap());
+    };
+    for_each_crash_point(CrashTest::new(1000, 1), |memory| history(&memory), check);
+}

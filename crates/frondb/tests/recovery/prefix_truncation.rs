@@ -1,0 +1,113 @@
+//! Power is lost at every call while rows are deleted from the left and leaves are trimmed, which
+//! cuts rows off with nothing written for them: what was acknowledged as durable is gone, and no
+//! other row is.
+
+use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
+use frondb_core::Result;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_device::{Device, MemoryDevice};
+use frondb_testkit::{Crash, CrashTest, crash_while_running};
+
+const ROWS: u64 = 40_000;
+const DELETED: u64 = 36_000;
+const BATCH_ROWS: u64 = 3_000;
+
+/// What the history knows at the moment of the crash.
+#[derive(Default)]
+struct Known {
+    /// The rows are there.
+    loaded: AtomicBool,
+    /// Rows deleted by a commit that may have happened.
+    asked: AtomicU64,
+    /// Rows deleted by a commit that was acknowledged as durable.
+    durable: AtomicU64,
+    /// Leaves trimmed.
+    trims: AtomicU64,
+}
+
+fn open(device: &MemoryDevice) -> Result<Db> {
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: Arc<dyn Device> = Arc::new(device.clone());
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+}
+
+/// Several leaves below inner nodes, so that stretches span and end in leaves.
+fn tree_options() -> TreeOptions {
+    TreeOptions::new().codec(Codec::None).fanout(4).shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (128 << 10, 128 << 10);
+        shape.slice_bytes_min = 128 << 10;
+    })
+}
+
+fn load(db: &Db) -> Result<Tree> {
+    let tree = db.create_tree("t", tree_options())?;
+    let mut batch = Batch::new();
+    (0..ROWS).for_each(|row| batch.put(&tree, &row.to_be_bytes(), &[7; 30]));
+    db.write(&batch, Durability::Sync)?;
+    db.flush()?;
+    db.wait_settled()?;
+    Ok(tree)
+}
+
+fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
+    let db = open(device)?;
+    let tree = load(&db)?;
+    known.loaded.store(true, Ordering::SeqCst);
+    for from in (0..DELETED).step_by(BATCH_ROWS as usize) {
+        let to = from + BATCH_ROWS;
+        let mut batch = Batch::new();
+        (from..to).for_each(|row| batch.delete(&tree, &row.to_be_bytes()));
+        known.asked.store(to, Ordering::SeqCst);
+        // Every third is durable, and all before it with it.
+        let is_durable = from / BATCH_ROWS % 3 == 2;
+        db.write(&batch, if is_durable { Durability::Sync } else { Durability::NoSync })?;
+        if is_durable {
+            known.durable.store(to, Ordering::SeqCst);
+        }
+        known.trims.store(db.stats().trims, Ordering::SeqCst);
+    }
+    while db.run_one(true) {}
+    db.close()
+}
+
+/// The rows that are there, which must be the last ones without a gap.
+fn first_row(tree: &Tree) -> u64 {
+    let mut cursor: Cursor = tree.cursor().unwrap();
+    let mut there = cursor.first().unwrap();
+    let first = u64::from_be_bytes(cursor.key().try_into().unwrap());
+    let mut row = first;
+    while there {
+        assert_eq!(cursor.key(), row.to_be_bytes());
+        row += 1;
+        there = cursor.next().unwrap();
+    }
+    assert_eq!(row, ROWS);
+    first
+}
+
+#[test]
+fn trimmed_rows_are_those_whose_deletes_are_durable() {
+    let trims = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&trims);
+    let check = move |crash: Crash, known: &Known| {
+        if !known.loaded.load(Ordering::SeqCst) {
+            return;
+        }
+        let db = open(&crash.device).unwrap();
+        let first = first_row(&db.open_tree("t").unwrap());
+        let (asked, durable) =
+            (known.asked.load(Ordering::SeqCst), known.durable.load(Ordering::SeqCst));
+        assert!((durable..=asked).contains(&first), "{first} of {durable}..={asked}");
+        assert_eq!(first % BATCH_ROWS, 0, "a batch was torn");
+        seen.fetch_max(known.trims.load(Ordering::SeqCst), Ordering::SeqCst);
+    };
+    let run = |device: Arc<MemoryDevice>, known: &Known| history(&device, known).unwrap();
+    let report = crash_while_running(CrashTest::new(200, 1), Known::default, run, check);
+    println!("{report}, {} trims", trims.load(Ordering::SeqCst));
+    assert!(report.tried > 50, "{report}");
+    assert!(trims.load(Ordering::SeqCst) > 2, "the test tests nothing");
+}

@@ -1,0 +1,117 @@
+//! A salvage that is stopped at any write of the new database: what it saves from is as it was, and the next
+//! one saves everything. One that was told of as done is durable.
+
+use std::collections::BTreeMap;
+
+use frondb::{Db, Options, TreeOptions};
+use frondb_core::Result;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
+
+type Found = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+
+fn options() -> Options {
+    Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
+}
+
+fn clock() -> SharedClock {
+    Arc::new(ManualClock::stepping())
+}
+
+fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
+    Db::open_on(memory, None, options(), clock(), &ThreadExecutor::shared())
+}
+
+fn contents(db: &Db) -> Found {
+    let mut found = Found::new();
+    for name in db.list_trees() {
+        let (tree, rows) = (db.open_tree(&name).unwrap(), found.entry(name).or_default());
+        let mut cursor = tree.cursor().unwrap();
+        while cursor.next().unwrap() {
+            rows.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
+        }
+    }
+    found
+}
+
+/// Two trees with rows and large values, in runs and in a log that has large records too; a byte of the log is
+/// damaged.
+fn database() -> (MemoryDevice, Found) {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(Arc::clone(&device)).unwrap();
+    let mut prng = Prng::new(1);
+    for name in ["a", "b"] {
+        let tree = db.create_tree(name, TreeOptions::new()).unwrap();
+        for i in 0..60_u32 {
+            let len = match i % 10 {
+                0 => 70_000 + prng.below(100_000),
+                1 => 5000 + prng.below(30_000),
+                _ => prng.below(300),
+            };
+            let mut value = vec![0; len as usize];
+            prng.fill(&mut value);
+            tree.put(&(i % 50).to_be_bytes(), &value).unwrap();
+            if i == 30 {
+                db.flush().unwrap();
+            }
+        }
+    }
+    let found = contents(&db);
+    drop(db);
+    let device = device.crash(CrashMode::KeepAll);
+    let names = device.list("wal").unwrap();
+    let newest = names.iter().rfind(|name| name.ends_with(".wal")).unwrap();
+    let file = device.open(&format!("wal/{newest}"), OpenOptions::WRITE).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    // In the last record, which is short.
+    let at = bytes.iter().rposition(|&byte| byte != 0).unwrap() - 20;
+    file.write_at(at as u64, &[bytes[at] ^ 0x10]).unwrap();
+    (device, found)
+}
+
+fn salvage(from: &MemoryDevice, to: Arc<MemoryDevice>) -> Result<()> {
+    let executor = ThreadExecutor::shared();
+    let damaged = Db::open_damaged(Arc::new(from.clone()), None, options(), clock(), &executor)?;
+    let target = open(to)?;
+    let report = damaged.save(&target, false, &mut |_, _, _| true)?;
+    assert!(report.is_whole() && !report.repaired.is_empty(), "{report:?}");
+    target.close()
+}
+
+fn files(device: &MemoryDevice) -> Vec<(String, Vec<u8>)> {
+    let names = device.list("").unwrap().into_iter();
+    let logs = device.list("wal").unwrap().into_iter().map(|name| format!("wal/{name}"));
+    let read = |name: String| {
+        let file = device.open(&name, OpenOptions::READ).ok()?;
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(0, &mut bytes).unwrap();
+        Some((name, bytes))
+    };
+    names.chain(logs).filter_map(read).collect()
+}
+
+#[test]
+fn the_next_salvage_saves_everything() {
+    let seed = frondb_testkit::seed::from_env("FRONDB_SEED", 1);
+    println!("FRONDB_SEED={seed}");
+    let (from, found) = database();
+    let before = files(&from);
+    let history = |to: Arc<MemoryDevice>| salvage(&from, to).is_ok();
+    let check = |crash: Crash, is_done: &bool| {
+        assert!(files(&from) == before, "a salvage changes nothing where it saves from");
+        if *is_done {
+            assert!(contents(&open(Arc::clone(&crash.device)).unwrap()) == found);
+        }
+        let to = Arc::new(MemoryDevice::new());
+        salvage(&from, Arc::clone(&to)).unwrap();
+        assert!(contents(&open(to).unwrap()) == found);
+    };
+    let report = for_each_crash_point(CrashTest::new(100, seed), history, check);
+    println!("{report}");
+    assert!(report.points > 20, "{report}");
+}

@@ -1,0 +1,199 @@
+//! What a locking read leaves behind, and what becomes of who meets locks and is no transaction: a batch,
+//! an index build.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frondb::{
+    Batch, Db, Durability, ErrorKind, Isolation, Options, TransactionOptions, Tree, TreeOptions,
+    Wait, WaitNotice,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Mutex;
+use frondb_device::MemoryDevice;
+
+fn database() -> Db {
+    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+/// It reads the newest data, so it keeps no version of anything alive to its end (rule 12).
+#[test]
+fn a_serializable_transaction_that_gets_has_no_snapshot() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let options = TransactionOptions::new().isolation(Isolation::Serializable);
+    let transaction = db.begin(options).unwrap();
+    transaction.get(&tree, b"a").unwrap();
+    transaction.multi_get(&tree, &[b"a", b"b"]).unwrap();
+    transaction.exists(&tree, b"a").unwrap();
+    assert_eq!(db.stats().snapshots, 0);
+}
+
+#[test]
+fn a_batch_that_loses_names_the_tree() {
+    let db = database();
+    let tree = db.create_tree("accounts", TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    for i in 0..9_u8 {
+        transaction.put(&tree, &[b'b', i], b"").unwrap();
+    }
+    let lost = std::thread::scope(|threads| {
+        let write = threads.spawn(|| {
+            let mut batch = Batch::new();
+            batch.put(&tree, b"a", b"");
+            batch.delete_range(&tree, b"b", None);
+            db.write(&batch, Durability::NoSync)
+        });
+        while db.lock_waits().is_empty() {
+            std::thread::yield_now();
+        }
+        transaction.put(&tree, b"a", b"").unwrap();
+        write.join().unwrap().unwrap_err()
+    });
+    assert_eq!(lost.kind(), ErrorKind::Deadlock);
+    assert!(lost.message().contains("tree \"accounts\""), "{lost}");
+}
+
+/// Rule 23: a writer that an index build waits for may lock more. The build lets it go first, and is no
+/// victim.
+#[test]
+fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(&tree, b"a", b"").unwrap();
+    let snapshot = std::thread::scope(|threads| {
+        let build =
+            threads.spawn(|| db.snapshot_behind_writers(&[&tree], Duration::from_secs(3600)));
+        let waits = || db.lock_waits().iter().any(|wait| wait.transaction != transaction.id());
+        for key in [b"b", b"c", b"d"] {
+            while !waits() {
+                assert!(!build.is_finished(), "it gave up before {key:?}");
+                std::thread::yield_now();
+            }
+            transaction.put(&tree, key, b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        build.join().unwrap().unwrap()
+    });
+    for key in [b"a", b"b", b"c", b"d"] {
+        assert_eq!(tree.get_at(key, &snapshot).unwrap().as_deref(), Some(&b""[..]));
+    }
+}
+
+/// Rule 23: with two-phase commit every transaction is prepared for a moment, and the snapshot waits for it too; one
+/// that is not decided in time is named.
+#[test]
+fn a_snapshot_behind_writers_waits_for_a_prepared_one() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(&tree, b"a", b"").unwrap();
+    transaction.prepare(b"x").unwrap();
+    let busy = db.snapshot_behind_writers(&[&tree], Duration::ZERO).unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
+    let snapshot = std::thread::scope(|threads| {
+        let build =
+            threads.spawn(|| db.snapshot_behind_writers(&[&tree], Duration::from_secs(3600)));
+        while db.lock_waits().is_empty() {
+            assert!(!build.is_finished(), "it did not wait");
+            std::thread::yield_now();
+        }
+        transaction.commit().unwrap();
+        build.join().unwrap().unwrap()
+    });
+    assert_eq!(tree.get_at(b"a", &snapshot).unwrap().as_deref(), Some(&b""[..]));
+}
+
+fn at(isolation: Isolation) -> TransactionOptions {
+    TransactionOptions::new().isolation(isolation)
+}
+
+/// Whether nobody has a lock on `key`.
+fn is_free(db: &Db, tree: &Tree, key: &[u8]) -> bool {
+    let asks = db.begin(TransactionOptions::new()).unwrap();
+    asks.get_for_update(tree, key, Wait::NoWait).is_ok()
+}
+
+/// A row that a read committed get looked at and did not want is free for others.
+#[test]
+fn the_lock_of_a_get_can_be_given_up() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    reads.get_for_update(&tree, b"a", Wait::NoWait).unwrap();
+    assert!(!is_free(&db, &tree, b"a"));
+    reads.unlock(&tree, b"b").unwrap();
+    assert!(!is_free(&db, &tree, b"a"), "another key was given up");
+    reads.unlock(&tree, b"a").unwrap();
+    assert!(is_free(&db, &tree, b"a"));
+}
+
+/// What somebody may rely on stays locked: what was locked before, or written or locked since, and all
+/// locks of a level that repeats its reads.
+#[test]
+fn the_lock_of_a_get_that_is_needed_stays() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    reads.get_for_update(&tree, b"held", Wait::NoWait).unwrap();
+    reads.get_for_update(&tree, b"held", Wait::NoWait).unwrap();
+    reads.unlock(&tree, b"held").unwrap();
+    reads.get_for_update(&tree, b"written", Wait::NoWait).unwrap();
+    reads.put(&tree, b"written", b"").unwrap();
+    reads.unlock(&tree, b"written").unwrap();
+    reads.get_for_update(&tree, b"earlier", Wait::NoWait).unwrap();
+    reads.get_for_share(&tree, b"later", Wait::NoWait).unwrap();
+    reads.unlock(&tree, b"earlier").unwrap();
+    for key in ["held", "written", "earlier", "later"] {
+        assert!(!is_free(&db, &tree, key.as_bytes()), "{key} is free");
+    }
+    let repeats = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    repeats.get_for_update(&tree, b"repeated", Wait::NoWait).unwrap();
+    repeats.unlock(&tree, b"repeated").unwrap();
+    assert!(!is_free(&db, &tree, b"repeated"));
+}
+
+/// A transaction at read committed that does nothing keeps no version of anything alive (rule 12).
+#[test]
+fn a_statement_that_has_ended_has_no_snapshot() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let reads = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    reads.begin_statement().unwrap();
+    tree.put(b"a", b"later").unwrap();
+    assert_eq!(reads.get(&tree, b"a").unwrap(), None);
+    assert_eq!(db.stats().snapshots, 1);
+    reads.end_statement().unwrap();
+    assert_eq!(db.stats().snapshots, 0);
+    assert_eq!(reads.get(&tree, b"a").unwrap().as_deref(), Some(&b"later"[..]));
+}
+
+/// The database passes the hook on, and a hook that panics costs the wait nothing.
+#[test]
+fn a_wait_is_told_and_a_panic_of_the_hook_goes_no_further() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let holder = db.begin(TransactionOptions::new()).unwrap();
+    holder.put(&tree, b"a", b"").unwrap();
+    let waiter = db.begin(TransactionOptions::new()).unwrap();
+    let expected = (waiter.id(), vec![holder.id()]);
+    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+    let noted = Arc::clone(&told);
+    db.set_wait_hook(Some(Arc::new(move |notice: WaitNotice<'_>| {
+        noted.lock().push((notice.waiter, notice.blockers.to_vec()));
+        panic!("of the hook: expected");
+    })));
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| waiter.put(&tree, b"a", b""));
+        while told.lock().is_empty() {
+            std::thread::yield_now();
+        }
+        holder.commit().unwrap();
+        waits.join().unwrap().unwrap();
+    });
+    assert_eq!(*told.lock(), [expected]);
+}

@@ -1,0 +1,11 @@
+//! Transactions: isolation, locks, two-phase commit, and transactions larger than memory.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+mod disjoint_keys;
+mod large;
+mod list;
+mod locking_reads;
+mod overlay;
+mod prepared;
+mod scripts;
+mod settings;

@@ -1,0 +1,139 @@
+//! Prepared transactions: what is theirs and what is another's, among handles that stay, names that are
+//! used again and trees that somebody wants to drop (rule 19).
+
+use std::sync::Arc;
+
+use frondb::{
+    Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree, TreeOptions, Wait,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_device::MemoryDevice;
+
+const MEMORY_BYTES: u64 = 16 << 20;
+
+fn database() -> (Db, Tree) {
+    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let options = Options::new().memory_bytes(MEMORY_BYTES).background_threads(0).reserve_bytes(0);
+    let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    (db, tree)
+}
+
+fn begin(db: &Db) -> Transaction {
+    db.begin(TransactionOptions::new().durability(Durability::NoSync)).unwrap()
+}
+
+/// Prepares under `xid` a transaction that has put `key`.
+fn prepare(db: &Db, tree: &Tree, key: &[u8], xid: &[u8]) -> Transaction {
+    let transaction = begin(db);
+    transaction.put(tree, key, b"v").unwrap();
+    transaction.prepare(xid).unwrap();
+    transaction
+}
+
+#[test]
+fn a_handle_does_not_decide_the_next_transaction_of_its_name() {
+    let (db, tree) = database();
+    let first = prepare(&db, &tree, b"a", b"x");
+    db.commit_prepared(b"x", Durability::NoSync).unwrap();
+    let second = prepare(&db, &tree, b"b", b"x");
+    for decided in [first.commit(), first.rollback()] {
+        assert_eq!(decided.unwrap_err().kind(), ErrorKind::NotFound);
+    }
+    assert_eq!(db.prepared(), [b"x"]);
+    second.commit().unwrap();
+    assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// Whoever comes next with a name has its locks, however close behind it comes.
+#[test]
+fn the_locks_of_a_name_that_is_used_again_stay() {
+    let (db, tree) = database();
+    drop(prepare(&db, &tree, b"0", b"x"));
+    for round in 1..300_u32 {
+        let key = round.to_string();
+        let next = begin(&db);
+        next.put(&tree, key.as_bytes(), b"v").unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| db.commit_prepared(b"x", Durability::NoSync).unwrap());
+            while let Err(error) = next.prepare(b"x") {
+                assert_eq!(error.kind(), ErrorKind::Exists);
+            }
+        });
+        let locked = begin(&db).get_for_update(&tree, key.as_bytes(), Wait::NoWait);
+        assert_eq!(locked.unwrap_err().kind(), ErrorKind::Busy, "round {round}");
+    }
+}
+
+/// Its writes are the log's, so its handle's end, however it comes, leaves nothing in the budget of
+/// write sets: others would spill for nothing.
+#[test]
+fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
+    let (db, tree) = database();
+    let bytes = MEMORY_BYTES / 16 / 8;
+    for round in 0..32_u32 {
+        let transaction = begin(&db);
+        for i in 0..bytes / 128 {
+            let key = [&round.to_be_bytes()[..], &i.to_be_bytes()].concat();
+            transaction.put(&tree, &key, &[7; 128]).unwrap();
+        }
+        transaction.prepare(b"x").unwrap();
+        if round % 2 == 0 {
+            drop(transaction);
+            db.commit_prepared(b"x", Durability::NoSync).unwrap();
+        } else {
+            db.rollback_prepared(b"x").unwrap();
+            drop(transaction);
+        }
+        assert_eq!(db.stats().spills, 0, "round {round}");
+    }
+}
+
+/// What it keeps in memory for its coordinator counts (rule 24), until a checkpoint has it on disk.
+#[test]
+fn the_memory_of_what_is_prepared_is_counted() {
+    let (db, tree) = database();
+    let bytes = MEMORY_BYTES / 32;
+    let used = db.stats().memory_used;
+    let transaction = begin(&db);
+    for i in 0..bytes / 1024 {
+        transaction.put(&tree, &i.to_be_bytes(), &[7; 1024]).unwrap();
+    }
+    transaction.prepare(b"x").unwrap();
+    drop(transaction);
+    assert!(db.stats().memory_used >= used + bytes);
+    db.checkpoint().unwrap();
+    assert!(db.stats().memory_used < used + bytes);
+}
+
+#[test]
+fn a_prepared_transaction_lets_go_of_its_snapshot_and_its_cursors_stop() {
+    let (db, tree) = database();
+    tree.put(b"a", b"v").unwrap();
+    tree.put(b"b", b"v").unwrap();
+    let transaction = begin(&db);
+    let mut cursor = transaction.cursor(&tree).unwrap();
+    assert!(cursor.next().unwrap());
+    transaction.put(&tree, b"c", b"v").unwrap();
+    transaction.prepare(b"x").unwrap();
+    assert_eq!(cursor.value().unwrap_err().kind(), ErrorKind::Invalid);
+    let error = cursor.next().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("prepared"), "{error}");
+    drop(cursor);
+    assert_eq!(db.stats().snapshots, 0);
+}
+
+#[test]
+fn a_tree_with_prepared_writes_is_not_dropped() {
+    let (db, tree) = database();
+    let transaction = prepare(&db, &tree, b"a", b"x\xff");
+    let error = db.drop_tree("t").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    let says = "the prepared transaction \"x\\xff\" has written to tree \"t\": commit it or roll it \
+                back first";
+    assert!(error.message().contains(says), "{error}");
+    transaction.rollback().unwrap();
+    db.drop_tree("t").unwrap();
+}

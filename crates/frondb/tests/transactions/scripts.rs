@@ -1,0 +1,380 @@
+//! Transactions by text scripts: several at a time, each in a thread of its own. What a script
+//! shows does not depend on time: a call has an answer, or it is found waiting for a lock.
+//! Rewritten with `REWRITE=1`.
+//!
+//! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
+//! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
+//! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
+//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
+//! `append` (the update function), `scan [from to] [update|share] [nowait|skip] [backward]
+//! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
+//! `batch: put|delete|delete-range ...` writes a plain batch; `build: snapshot` shows what an index build
+//! would read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use datadriven::{TestCase, walk};
+use frondb::{
+    Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Options, Result,
+    Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions,
+    UpdateFn, Wait,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_device::MemoryDevice;
+
+/// Appends the operand, so that the order of updates shows.
+struct Append;
+
+impl UpdateFn for Append {
+    fn name(&self) -> &str {
+        "append"
+    }
+
+    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
+        Ok([existing.unwrap_or_default(), operand].concat())
+    }
+
+    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+/// A thread with one transaction after another.
+struct Session {
+    commands: Sender<String>,
+    answers: Receiver<String>,
+    /// A command is under way.
+    waits: bool,
+}
+
+struct World {
+    device: Arc<MemoryDevice>,
+    db: Db,
+    tree: Tree,
+    sessions: BTreeMap<String, Session>,
+    /// Of the transaction that each session has.
+    handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
+}
+
+fn open(device: &Arc<MemoryDevice>) -> Db {
+    let options = Options::new()
+        .memory_bytes(4 << 20)
+        .background_threads(0)
+        .reserve_bytes(0)
+        .update_fn(Append);
+    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
+    let mut batch = Batch::new();
+    rows.for_each(|(key, value)| batch.put(&tree, &key, &value));
+    db.write(&batch, Durability::NoSync).unwrap();
+    World { device, db, tree, sessions: BTreeMap::new(), handles: Arc::default() }
+}
+
+impl World {
+    fn run(&mut self, case: &TestCase) -> String {
+        let mut shown = String::new();
+        for line in case.input.lines() {
+            let (name, command) = line.split_once(": ").unwrap();
+            let answer = self.line(name, command, &shown);
+            shown.push_str(&format!("{name}: {answer}\n"));
+        }
+        shown
+    }
+
+    fn line(&mut self, name: &str, command: &str, shown: &str) -> String {
+        match (name, command) {
+            ("prepared", "list") => {
+                let names = self.db.prepared();
+                let names = names.into_iter().map(|name| String::from_utf8(name).unwrap());
+                return format!("[{}]", names.collect::<Vec<_>>().join(" "));
+            }
+            ("prepared", _) => {
+                let (what, xid) = command.split_once(' ').unwrap();
+                let decided = match what {
+                    "commit" => self.db.commit_prepared(xid.as_bytes(), Durability::NoSync),
+                    _ => self.db.rollback_prepared(xid.as_bytes()),
+                };
+                return show(decided.map(|()| String::new()));
+            }
+            ("db", "checkpoint") => return show(self.db.checkpoint().map(|()| String::new())),
+            ("db", "reopen") => return self.reopen(),
+            ("flush", _) => return show(self.db.flush().map(|()| String::new())),
+            ("locks", _) => return self.locks(),
+            (_, "cancel") => {
+                self.handles.lock()[name].1.cancel();
+                return "cancelled".into();
+            }
+            _ => {}
+        }
+        let (db, tree, handles) = (self.db.clone(), self.tree.clone(), Arc::clone(&self.handles));
+        let session = self.sessions.entry(name.into()).or_insert_with(|| {
+            let (commands, inbox) = channel::<String>();
+            let (outbox, answers) = channel();
+            let name = name.to_owned();
+            std::thread::spawn(move || {
+                let mut actor = Actor {
+                    name,
+                    db,
+                    tree,
+                    handles,
+                    transaction: None,
+                    savepoints: BTreeMap::new(),
+                };
+                for command in inbox {
+                    let answer = actor.run(&command);
+                    if outbox.send(answer).is_err() {
+                        return;
+                    }
+                }
+            });
+            Session { commands, answers, waits: false }
+        });
+        if command == "wait" {
+            assert!(session.waits, "{name} does not wait; so far: {shown}");
+            session.waits = false;
+            return session.answers.recv().unwrap();
+        }
+        assert!(!session.waits, "{name} waits");
+        let known: Vec<u64> = self.db.lock_waits().iter().map(|wait| wait.transaction).collect();
+        session.commands.send(command.into()).unwrap();
+        loop {
+            match session.answers.recv_timeout(Duration::from_millis(1)) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => panic!("{name} has ended"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let id = self.handles.lock().get(name).map(|(id, _)| *id);
+            // A plain batch, or an index build, waits as a transaction that nobody has. One that
+            // waited before the command is not this one, however long this one takes to answer.
+            let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
+            let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
+            let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);
+            if self.db.lock_waits().iter().any(|wait| is_it(wait.transaction)) {
+                session.waits = true;
+                return "waits".into();
+            }
+        }
+    }
+
+    /// Closes and opens the database; transactions that are not prepared are gone.
+    fn reopen(&mut self) -> String {
+        self.sessions.clear();
+        self.handles.lock().clear();
+        self.db.close().unwrap();
+        self.db = open(&self.device);
+        self.tree = self.db.open_tree("t").unwrap();
+        "ok".into()
+    }
+
+    fn locks(&self) -> String {
+        let mut rows = 0;
+        let mut all: Vec<String> = Vec::new();
+        for lock in self.db.locks() {
+            rows += 1;
+            all.push(format!("{lock:?}"));
+        }
+        format!("{rows}")
+    }
+}
+
+struct Actor {
+    name: String,
+    db: Db,
+    tree: Tree,
+    handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
+    transaction: Option<Transaction>,
+    savepoints: BTreeMap<String, Savepoint>,
+}
+
+fn show(result: Result<String>) -> String {
+    match result {
+        Ok(shown) if shown.is_empty() => "ok".into(),
+        Ok(shown) => shown,
+        Err(error) => format!("{:?}", error.kind()),
+    }
+}
+
+fn value(found: Option<Vec<u8>>) -> String {
+    found.map_or_else(|| "none".into(), |value| String::from_utf8(value).unwrap())
+}
+
+impl Actor {
+    fn run(&mut self, command: &str) -> String {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        show(self.command(&words))
+    }
+
+    fn command(&mut self, words: &[&str]) -> Result<String> {
+        let word = |i: usize| words.get(i).map_or(&b""[..], |word| word.as_bytes());
+        if self.name == "batch" {
+            return self.batch(words);
+        }
+        if self.name == "build" {
+            return self.build(words);
+        }
+        if words[0] == "begin" {
+            return self.begin(words[1]);
+        }
+        let wait = if words.contains(&"nowait") {
+            Wait::NoWait
+        } else if words.contains(&"skip") {
+            Wait::SkipLocked
+        } else {
+            Wait::Timeout
+        };
+        let transaction = self.transaction.as_ref().unwrap();
+        let tree = &self.tree;
+        let nothing = |()| String::new();
+        match words[0] {
+            "statement" => transaction.begin_statement().map(nothing),
+            "snapshot" => transaction.take_snapshot().map(nothing),
+            "get" => transaction.get(tree, word(1)).map(value),
+            "update" => transaction.get_for_update(tree, word(1), wait).map(value),
+            "share" => transaction.get_for_share(tree, word(1), wait).map(value),
+            "exists" => transaction.exists(tree, word(1)).map(|is| is.to_string()),
+            "multi" => {
+                let keys: Vec<&[u8]> = words[1..].iter().map(|key| key.as_bytes()).collect();
+                let values = transaction.multi_get(tree, &keys)?;
+                Ok(values.into_iter().map(value).collect::<Vec<_>>().join(" "))
+            }
+            "put" => transaction.put(tree, word(1), word(2)).map(nothing),
+            "insert" => transaction.insert(tree, word(1), word(2)).map(nothing),
+            "delete" => transaction.delete(tree, word(1)).map(nothing),
+            "append" => transaction.update(tree, word(1), word(2)).map(nothing),
+            "lock-range" => {
+                let mode = if words[1] == "share" { LockMode::Shared } else { LockMode::Exclusive };
+                let hi = words.get(3).filter(|hi| **hi != "nowait").map(|hi| hi.as_bytes());
+                transaction.lock_range(tree, word(2), hi, mode, wait).map(nothing)
+            }
+            "delete-range" => {
+                let hi = words.get(2).map(|hi| hi.as_bytes());
+                transaction.delete_range(tree, word(1), hi).map(nothing)
+            }
+            "scan" => self.scan(words, wait),
+            "savepoint" => {
+                let savepoint = transaction.set_savepoint()?;
+                self.savepoints.insert(words[1].into(), savepoint);
+                Ok(String::new())
+            }
+            "rollback-to" => transaction.roll_back_to(self.savepoints[words[1]]).map(nothing),
+            "release" => transaction.release(self.savepoints[words[1]]).map(nothing),
+            "prepare" => transaction.prepare(word(1)).map(nothing),
+            "commit" => transaction.commit().map(nothing),
+            "rollback" => transaction.rollback().map(nothing),
+            other => panic!("unknown command {other}"),
+        }
+    }
+
+    fn begin(&mut self, level: &str) -> Result<String> {
+        let isolation = match level {
+            "ru" => Isolation::ReadUncommitted,
+            "rc" => Isolation::ReadCommitted,
+            "rr" | "si" => Isolation::RepeatableRead,
+            "ser" => Isolation::Serializable,
+            other => panic!("unknown level {other}"),
+        };
+        let options = TransactionOptions::new()
+            .isolation(isolation)
+            .snapshot_isolation(level == "si")
+            .lock_timeout(Duration::from_secs(60))
+            .durability(Durability::NoSync);
+        let transaction = self.db.begin(options)?;
+        let handle = (transaction.id(), transaction.canceller());
+        self.handles.lock().insert(self.name.clone(), handle);
+        self.transaction = Some(transaction);
+        self.savepoints.clear();
+        Ok(String::new())
+    }
+
+    fn scan(&self, words: &[&str], wait: Wait) -> Result<String> {
+        let bounds: Vec<&[u8]> = words[1..]
+            .iter()
+            .take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+            .map(|word| word.as_bytes())
+            .collect();
+        let mut options = TransactionCursorOptions::new();
+        options = match bounds[..] {
+            [] => options,
+            [from] => options.range(from..),
+            [from, to, ..] => options.range(from..to),
+        };
+        if words.contains(&"update") {
+            options = options.for_update(wait);
+        } else if words.contains(&"share") {
+            options = options.for_share(wait);
+        }
+        let limit = words.iter().find_map(|word| word.strip_prefix("limit="));
+        let limit: usize = limit.map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let backward = words.contains(&"backward");
+        let mut cursor = self.transaction.as_ref().unwrap().cursor_with(&self.tree, options)?;
+        let mut shown = Vec::new();
+        while shown.len() < limit && if backward { cursor.prev()? } else { cursor.next()? } {
+            let (key, value) = (cursor.key().to_vec(), cursor.value()?.to_vec());
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            shown.push(format!("{}={}", text(key), text(value)));
+            if words.contains(&"unlock") {
+                cursor.unlock()?;
+            }
+        }
+        Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
+    }
+
+    /// An index build: what its snapshot sees. `now`: it waits for no writer.
+    fn build(&self, words: &[&str]) -> Result<String> {
+        let timeout = match words {
+            ["snapshot"] => Duration::from_secs(60),
+            ["snapshot", "now"] => Duration::ZERO,
+            _ => panic!("build: {words:?}"),
+        };
+        let snapshot = self.db.snapshot_behind_writers(&[&self.tree], timeout)?;
+        let mut cursor = self.tree.cursor_with(CursorOptions::new().at(&snapshot))?;
+        let mut shown = Vec::new();
+        while cursor.next()? {
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            shown.push(format!("{}={}", text(cursor.key()), text(cursor.value()?)));
+        }
+        Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
+    }
+
+    fn batch(&self, words: &[&str]) -> Result<String> {
+        let mut batch = Batch::new();
+        let key = words[1].as_bytes();
+        match words[0] {
+            "put" => batch.put(&self.tree, key, words[2].as_bytes()),
+            "delete" => batch.delete(&self.tree, key),
+            "delete-range" => {
+                batch.delete_range(&self.tree, key, words.get(2).map(|hi| hi.as_bytes()));
+            }
+            other => panic!("unknown command {other}"),
+        }
+        self.db.write(&batch, Durability::NoSync).map(|()| String::new())
+    }
+}
+
+#[test]
+fn scripts() {
+    walk("tests/testdata/transaction", |file| {
+        let mut world = world(std::iter::empty());
+        file.run(|case| match case.directive.as_str() {
+            "new" => {
+                let rows = case.args.iter().map(|(key, values)| {
+                    (key.clone().into_bytes(), values[0].clone().into_bytes())
+                });
+                world = self::world(rows);
+                String::new()
+            }
+            "run" => world.run(case),
+            other => panic!("unknown case {other}"),
+        });
+    });
+}

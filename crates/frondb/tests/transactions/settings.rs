@@ -1,0 +1,101 @@
+//! What a transaction is told at its begin and after it: the lock timeout, what its commit waits for, and
+//! options that do not go together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frondb::{
+    Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionOptions, TreeOptions,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_device::MemoryDevice;
+
+fn database() -> Db {
+    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn kind<T>(result: frondb::Result<T>) -> Option<ErrorKind> {
+    result.err().map(|error| error.kind())
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[test]
+fn the_lock_timeout_may_be_changed_between_calls() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let holder = db.begin(TransactionOptions::new()).unwrap();
+    holder.put(&tree, b"a", b"1").unwrap();
+    let other = db.begin(TransactionOptions::new().lock_timeout(HOUR)).unwrap();
+    other.set_lock_timeout(Duration::ZERO).unwrap();
+    assert_eq!(kind(other.put(&tree, b"a", b"2")), Some(ErrorKind::LockTimeout));
+    // And up again: it waits until the row is free.
+    other.set_lock_timeout(HOUR).unwrap();
+    std::thread::scope(|threads| {
+        let put = threads.spawn(|| other.put(&tree, b"a", b"2"));
+        while db.lock_waits().is_empty() {
+            std::thread::yield_now();
+        }
+        holder.commit().unwrap();
+        put.join().unwrap().unwrap();
+    });
+    other.commit().unwrap();
+    assert_eq!(tree.get(b"a").unwrap().unwrap(), b"2");
+    assert_eq!(kind(other.set_lock_timeout(HOUR)), Some(ErrorKind::Invalid));
+}
+
+/// How many syncs of the log an end of a transaction takes.
+fn syncs(db: &Db, transaction: &Transaction, end: impl FnOnce(&Transaction)) -> u64 {
+    let before = db.stats().wal_syncs;
+    end(transaction);
+    db.stats().wal_syncs - before
+}
+
+#[test]
+fn what_a_commit_waits_for_may_be_changed_until_it_is_called() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let begin = |durability| {
+        let transaction = db.begin(TransactionOptions::new().durability(durability)).unwrap();
+        transaction.put(&tree, b"a", b"1").unwrap();
+        transaction
+    };
+    let commit = |transaction: &Transaction| transaction.commit().unwrap();
+    assert_eq!(syncs(&db, &begin(Durability::Sync), commit), 1);
+    assert_eq!(syncs(&db, &begin(Durability::NoSync), commit), 0);
+    let less = begin(Durability::Sync);
+    less.set_durability(Durability::NoSync).unwrap();
+    assert_eq!(syncs(&db, &less, commit), 0);
+    let more = begin(Durability::NoSync);
+    more.set_durability(Durability::Sync).unwrap();
+    let in_order =
+        |transaction: &Transaction| transaction.commit_in_order().unwrap().wait().unwrap();
+    assert_eq!(syncs(&db, &more, in_order), 1);
+    assert_eq!(kind(more.set_durability(Durability::Sync)), Some(ErrorKind::Invalid));
+
+    // A prepare that is durable, and a commit that need not be: the coordinator has it in its log.
+    let both = begin(Durability::Sync);
+    assert_eq!(syncs(&db, &both, |both| both.prepare(b"x").unwrap()), 1);
+    assert_eq!(kind(both.set_lock_timeout(HOUR)), Some(ErrorKind::Invalid));
+    both.set_durability(Durability::NoSync).unwrap();
+    assert_eq!(syncs(&db, &both, commit), 0);
+    assert_eq!(tree.get(b"a").unwrap().unwrap(), b"1");
+}
+
+/// It would be ignored, and whoever asked for it would lose updates.
+#[test]
+fn snapshot_isolation_at_another_level_is_refused() {
+    let db = database();
+    let options = TransactionOptions::new().snapshot_isolation(true);
+    for level in [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::Serializable] {
+        let error = db.begin(options.clone().isolation(level)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let message = error.message();
+        assert!(message.contains("begin at RepeatableRead"), "{message}");
+        assert!(message.contains(&format!("{level:?}")), "{message}");
+    }
+    db.begin(options.isolation(Isolation::RepeatableRead)).unwrap();
+}

@@ -1,0 +1,392 @@
+//! Bulk loads: sorted outside of the trees, attached at once, nothing left of one that fails.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frondb::{
+    Batch, BulkLoad, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, Transaction,
+    TransactionOptions, Tree, TreeOptions,
+};
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_device::MemoryDevice;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn open(device: &Arc<MemoryDevice>) -> Db {
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
+    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
+    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+}
+
+fn small() -> BulkOptions {
+    // The smallest buffers there are.
+    BulkOptions { memory_bytes: 1, durability: Durability::NoSync, ..BulkOptions::default() }
+}
+
+fn all_of(tree: &Tree) -> Model {
+    let mut cursor = tree.cursor().unwrap();
+    let mut all = Model::new();
+    while cursor.next().unwrap() {
+        all.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
+    }
+    all
+}
+
+/// Unsorted entries from several threads into two trees, one empty and one not; runs on disk and
+/// buffers in memory, large values, keys given twice by one writer.
+#[test]
+fn what_was_given_is_there_and_nothing_else() {
+    for seed in 0..6 {
+        let device = Arc::new(MemoryDevice::new());
+        let db = open(&device);
+        let trees = ["new", "old"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let mut rng = Prng::new(seed);
+        let mut models = [Model::new(), Model::new()];
+        let mut batch = Batch::new();
+        for _ in 0..500 {
+            let key = rng.below(30_000).to_be_bytes();
+            batch.put(&trees[1], &key, b"before");
+            models[1].insert(key.to_vec(), b"before".to_vec());
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        if seed % 2 == 0 {
+            db.flush().unwrap();
+        }
+        let load = db.bulk_load(small()).unwrap();
+        let entries = [100, 4000, 12_000][seed as usize % 3];
+        let given: Vec<[Model; 2]> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3_u64)
+                .map(|thread| {
+                    let (mut writer, trees, mut rng) = (load.writer(), &trees, rng.fork());
+                    scope.spawn(move || {
+                        let mut given = [Model::new(), Model::new()];
+                        for _ in 0..entries {
+                            let at = rng.index(2);
+                            // Each writer has keys of its own.
+                            let key = (rng.below(10_000) * 3 + thread).to_be_bytes().to_vec();
+                            let long = if rng.chance(1, 1000) { 70_000 } else { 60 };
+                            let value = vec![rng.below(256) as u8; rng.below(long) as usize];
+                            writer.put(&trees[at], &key, &value).unwrap();
+                            given[at].insert(key, value);
+                        }
+                        writer.finish().unwrap();
+                        given
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let before = models.clone();
+        assert_eq!(trees.each_ref().map(all_of), before, "nothing shows before the commit");
+        let loaded: usize = given.iter().flatten().map(Model::len).sum();
+        for (model, given) in given.into_iter().flat_map(|given| [0, 1].into_iter().zip(given)) {
+            models[model].extend(given);
+        }
+        let mut last = 0;
+        let report = load
+            .finish(&mut |progress| {
+                assert!(last <= progress.done && progress.done <= progress.total);
+                last = progress.done;
+                true
+            })
+            .unwrap();
+        assert_eq!(report.entries, loaded as u64);
+        assert_eq!(report.entries + report.duplicates, entries as u64 * 3);
+        assert_eq!(report.sorted_runs > 6, entries == 12_000);
+        for when in ["loaded", "settled", "reopened"] {
+            let db = if when == "reopened" {
+                db.close().unwrap();
+                open(&device)
+            } else {
+                db.clone()
+            };
+            while when == "settled" && db.run_one(true) {}
+            for (i, name) in ["new", "old"].into_iter().enumerate() {
+                let tree = db.open_tree(name).unwrap();
+                let found = all_of(&tree);
+                let differs = models[i].iter().find(|(key, value)| found.get(*key) != Some(value));
+                let key = differs.map(|(key, _)| key);
+                assert!(found == models[i], "seed {seed}: {when}, {name}: key {key:?}");
+                tree.verify(&mut |_, _| true).unwrap();
+            }
+        }
+    }
+}
+
+/// Whether the two are met in memory, when runs are merged in passes, or at the end.
+#[test]
+fn a_key_that_was_given_twice_is_told() {
+    for (entries, distance) in [(100, 1), (20_000, 19_999), (400_000, 300_000)] {
+        let db = open(&Arc::new(MemoryDevice::new()));
+        let names = ["other", "twice"];
+        let [other, tree] = names.map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let key = |i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes();
+        for is_twice in [false, true] {
+            let load = db.bulk_load(small()).unwrap();
+            let mut writer = load.writer();
+            for i in 0..entries {
+                writer.put(&other, &key(i), b"").unwrap();
+                let of = if is_twice && i == entries - 1 { i - distance } else { i };
+                writer.put(&tree, &key(of), &[3; 40]).unwrap();
+            }
+            writer.finish().unwrap();
+            let report = load.finish(&mut |_| true).unwrap();
+            assert_eq!(report.duplicates, u64::from(is_twice));
+            assert_eq!(report.sorted_runs > 64, entries == 400_000);
+            let found = load.duplicate().map(|found| (found.tree, found.key.to_vec()));
+            let twice = key(entries - 1 - distance).to_vec();
+            assert_eq!(found, is_twice.then(|| (tree.id(), twice)));
+        }
+    }
+}
+
+/// Of many keys in two trees, however they are sorted.
+#[test]
+fn the_least_key_that_was_given_twice_is_told() {
+    for memory_bytes in [1, 64 << 20] {
+        let db = open(&Arc::new(MemoryDevice::new()));
+        let [first, second] =
+            ["b", "a"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
+        let load = db.bulk_load(BulkOptions { memory_bytes, ..small() }).unwrap();
+        let mut writer = load.writer();
+        let mut twice = Model::new();
+        for i in 0..100_000_u32 {
+            let key = (i % 99_000).wrapping_mul(2_654_435_761).to_be_bytes();
+            writer.put(&second, &key, &[5; 30]).unwrap();
+            writer.put(&first, &key, &[5; 30]).unwrap();
+            if i >= 99_000 {
+                twice.insert(key.to_vec(), Vec::new());
+            }
+        }
+        writer.finish().unwrap();
+        let report = load.finish(&mut |_| true).unwrap();
+        assert_eq!((report.duplicates, report.sorted_runs > 4), (2000, memory_bytes == 1));
+        let found = load.duplicate().unwrap();
+        let least = twice.keys().next().unwrap();
+        assert_eq!((found.tree, found.key.to_vec()), (first.id(), least.clone()));
+    }
+}
+
+/// Base is written once: as many leaves as a tree of that size has, and nothing left to merge.
+#[test]
+fn an_empty_tree_gets_its_base_at_once() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    for i in (0..200_000_u32).rev() {
+        writer.put(&tree, &i.wrapping_mul(2_654_435_761).to_be_bytes(), &[3; 100]).unwrap();
+    }
+    writer.finish().unwrap();
+    let report = load.finish(&mut |_| true).unwrap();
+    assert!(report.sorted_runs > 64, "more than are merged in one pass");
+    while db.run_one(false) {}
+    let stats = tree.stats().unwrap();
+    assert_eq!((stats.entries, stats.raw_bytes), (200_000, stats.base_raw_bytes));
+    assert_eq!(stats.leaves, stats.views);
+    assert_eq!(db.stats().rewrites + db.stats().merges, 0);
+}
+
+#[test]
+fn a_load_that_fails_leaves_nothing() {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put(b"k", b"v").unwrap();
+    let used = db.stats().data_used_bytes;
+    let before = all_of(&tree);
+    let fill = |load: &frondb::BulkLoad, n: u32| {
+        let mut writer = load.writer();
+        for i in 0..n {
+            writer.put(&tree, &(i % 9000).to_be_bytes(), &[1; 80])?;
+        }
+        writer.put(&tree, b"large", &[9; 100_000])?;
+        writer.put(&tree, b"large", &[8; 100_000])?;
+        writer.finish()
+    };
+    let kind = |result: frondb::Result<frondb::BulkReport>| result.unwrap_err().kind();
+
+    let load = db.bulk_load(small()).unwrap();
+    fill(&load, 20_000).unwrap();
+    drop(load);
+    assert_eq!(db.stats().data_used_bytes, used, "dropped");
+
+    let load = db.bulk_load(small()).unwrap();
+    fill(&load, 20_000).unwrap();
+    let mut calls = 0;
+    let mut some = |_| {
+        calls += 1;
+        calls < 2
+    };
+    assert_eq!(kind(load.finish(&mut some)), ErrorKind::Cancelled);
+    assert_eq!(db.stats().data_used_bytes, used, "cancelled by its progress");
+
+    let load = db.bulk_load(small()).unwrap();
+    load.cancel();
+    assert_eq!(fill(&load, 20_000).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Cancelled);
+    assert_eq!(db.stats().data_used_bytes, used, "cancelled");
+
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&tree, b"a", b"b").unwrap();
+    drop(writer);
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Cancelled, "a writer was dropped");
+
+    let load = db.bulk_load(BulkOptions { duplicates: Duplicates::Fail, ..small() }).unwrap();
+    fill(&load, 20_000).unwrap();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Exists);
+    assert_eq!(db.stats().data_used_bytes, used, "given twice");
+    assert_eq!(load.duplicate().unwrap().tree, tree.id());
+
+    let load = db.bulk_load(small()).unwrap();
+    let _writer = load.writer();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::Invalid, "a writer is under way");
+
+    let load = db.bulk_load(small()).unwrap();
+    let other = db.create_tree("other", TreeOptions::new()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&other, b"a", b"b").unwrap();
+    writer.put(&tree, b"a", b"b").unwrap();
+    writer.finish().unwrap();
+    db.drop_tree("other").unwrap();
+    assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::NotFound);
+    assert_eq!(all_of(&tree), before);
+
+    // One with nothing in it is no error.
+    let load = db.bulk_load(small()).unwrap();
+    load.writer().finish().unwrap();
+    assert_eq!(load.finish(&mut |_| true).unwrap().entries, 0);
+    db.close().unwrap();
+    assert_eq!(all_of(&open(&device).open_tree("t").unwrap()), before);
+}
+
+/// A snapshot from before does not see the load, and a transaction's locks keep it out.
+#[test]
+fn a_load_is_one_commit() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put(b"k", b"v").unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let reader = db.begin(TransactionOptions::new()).unwrap();
+    assert_eq!(reader.get(&tree, b"a").unwrap(), None);
+    let load = db.bulk_load(small()).unwrap();
+    let mut writer = load.writer();
+    writer.put(&tree, b"a", b"loaded").unwrap();
+    writer.put(&tree, b"k", b"loaded").unwrap();
+    writer.finish().unwrap();
+    let locker = db.begin(TransactionOptions::new()).unwrap();
+    locker.put(&tree, b"x", b"y").unwrap();
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        while db.lock_waits().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(tree.get(b"a").unwrap(), None);
+        locker.commit().unwrap();
+        assert_eq!(loading.join().unwrap().unwrap().entries, 2);
+    });
+    assert_eq!(tree.get(b"a").unwrap().as_deref(), Some(&b"loaded"[..]));
+    assert_eq!(tree.get_at(b"a", &snapshot).unwrap(), None);
+    assert_eq!(reader.get(&tree, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert!(db.locks().is_empty());
+}
+
+/// A load of one entry, ready to be finished, and a transaction that has locks in its tree.
+fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Transaction) {
+    let load = db.bulk_load(options).unwrap();
+    let mut writer = load.writer();
+    writer.put(tree, b"loaded", b"").unwrap();
+    writer.finish().unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    transaction.put(tree, b"x", b"").unwrap();
+    (load, transaction)
+}
+
+/// A load that waits for a transaction does not die of its next lock, nor does the transaction.
+#[test]
+fn a_load_loses_nothing_to_a_deadlock() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let (load, transaction) = load_and_writer(&db, &tree, small());
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        for key in 0..20_u32 {
+            while db.lock_waits().is_empty() {
+                std::thread::yield_now();
+            }
+            transaction.put(&tree, &key.to_be_bytes(), b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        assert_eq!(loading.join().unwrap().unwrap().entries, 1);
+    });
+    assert_eq!(all_of(&tree).len(), 22);
+}
+
+/// Whoever wants another row while a load waits for an idle transaction gets it.
+#[test]
+fn a_load_that_waits_keeps_nobody_out() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let (load, transaction) = load_and_writer(&db, &tree, small());
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| load.finish(&mut |_| true));
+        for key in 0..3_u32 {
+            while db.lock_waits().is_empty() {
+                std::thread::yield_now();
+            }
+            tree.put(&key.to_be_bytes(), b"").unwrap();
+        }
+        transaction.commit().unwrap();
+        loading.join().unwrap().unwrap();
+    });
+    assert_eq!(all_of(&tree).len(), 5);
+}
+
+#[test]
+fn a_load_that_waits_can_be_stopped() {
+    let db = open(&Arc::new(MemoryDevice::new()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let stops: [fn(&Db, &BulkLoad) -> ErrorKind; 3] = [
+        // From another thread.
+        |db, load| {
+            std::thread::scope(|scope| {
+                let loading = scope.spawn(|| load.finish(&mut |_| true));
+                while db.lock_waits().is_empty() {
+                    std::thread::yield_now();
+                }
+                load.cancel();
+                loading.join().unwrap().unwrap_err().kind()
+            })
+        },
+        // By who is told of its progress.
+        |_, load| {
+            let mut calls = 0;
+            let finished = load.finish(&mut |_| {
+                calls += 1;
+                calls < 5
+            });
+            finished.unwrap_err().kind()
+        },
+        // By its own patience; the load is given up with it.
+        |_, load| {
+            let error = load.finish(&mut |_| true).unwrap_err();
+            assert!(error.message().contains("tree \"t\""), "{error}");
+            error.kind()
+        },
+    ];
+    let options = |patience| BulkOptions { lock_timeout: patience, ..small() };
+    let (long, short) = (Duration::from_secs(3600), Duration::from_millis(150));
+    for (stop, patience) in stops.into_iter().zip([long, long, short]) {
+        let (load, transaction) = load_and_writer(&db, &tree, options(patience));
+        let expected = if patience == long { ErrorKind::Cancelled } else { ErrorKind::LockTimeout };
+        assert_eq!(stop(&db, &load), expected);
+        assert_eq!(load.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
+        transaction.rollback().unwrap();
+        assert!(all_of(&tree).is_empty());
+        assert!(db.locks().is_empty());
+    }
+}

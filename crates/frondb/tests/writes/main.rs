@@ -1,0 +1,11 @@
+//! Writes: batches, bulk loads, large values, update functions, and the order of commits.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod batch_sizes;
+mod bulk_load;
+mod commit_order;
+mod large_values;
+mod long_updates;
+mod missing_function;
+mod sequential;
+mod stalls;
