@@ -1,5 +1,5 @@
 //! Tests of the list of voids against a set of keys; what cursors make of it is tested in
-//! `frondb/tests/voids.rs`.
+//! `frondb/tests/deletes/empty_ranges.rs`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
