@@ -7,6 +7,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`command`] | what all commands share: their result and their arguments |
 //! | [`workspace`] | finds the crates and their files |
 //! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
 //! | [`modules`] | finds circles of modules inside a crate |
@@ -25,6 +26,7 @@
 
 mod audit;
 mod bench;
+mod command;
 mod fuzz;
 mod install;
 mod install_c;
@@ -45,8 +47,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-/// What went wrong, as a sentence for the person at the terminal.
-type Result<T = ()> = std::result::Result<T, String>;
+use command::{Result, report, variables};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [NAME=VALUE ...]
@@ -112,44 +113,5 @@ fn main() -> ExitCode {
             eprintln!("error: {message}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Turns a check's findings into a command's result: printed one a line, and none is success.
-fn report(check: &str, findings: Result<Vec<String>>) -> Result {
-    let findings = findings?;
-    for finding in &findings {
-        eprintln!("{finding}");
-    }
-    match findings.len() {
-        0 => Ok(()),
-        n => Err(format!("{check}: {n} finding(s)")),
-    }
-}
-
-/// Splits `NAME=VALUE` arguments, accepting only the names in `known`.
-fn variables<'a>(args: &'a [String], known: &[&str]) -> Result<Vec<(&'a str, &'a str)>> {
-    args.iter()
-        .map(|arg| {
-            let (name, value) =
-                arg.split_once('=').ok_or_else(|| format!("`{arg}` is not NAME=VALUE"))?;
-            if !known.contains(&name) {
-                return Err(format!("unknown variable {name}; known are {}", known.join(", ")));
-            }
-            Ok((name, value))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_are_split_and_unknown_ones_refused() {
-        let args = ["ROWS=10".to_owned(), "JSON=a=b".to_owned()];
-        assert_eq!(variables(&args, &["ROWS", "JSON"]), Ok(vec![("ROWS", "10"), ("JSON", "a=b")]));
-        assert!(variables(&args, &["ROWS"]).is_err_and(|e| e.contains("unknown variable JSON")));
-        assert!(variables(&["ROWS".to_owned()], &["ROWS"]).is_err());
     }
 }

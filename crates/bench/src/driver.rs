@@ -3,15 +3,15 @@
 mod args;
 mod bench;
 mod child;
+mod cli;
+mod order;
 mod progress;
 mod run;
 pub mod size;
 
-use std::process::ExitCode;
-
-pub use args::main;
 pub use bench::prepare_dir;
-pub(crate) use child::run_child;
+pub use cli::main;
+pub(crate) use order::run_child;
 pub use progress::{Progress, note};
 
 use crate::engine::EngineKind;
@@ -56,16 +56,6 @@ impl Registry {
             return Err(Error::Usage("no engine is named".to_owned()));
         }
         Ok(kinds)
-    }
-}
-
-fn exit(result: Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            progress::note(&format!("error: {error}"));
-            ExitCode::FAILURE
-        }
     }
 }
 

@@ -44,13 +44,12 @@ use std::path::Path;
 use crate::error::{Error, Result, harness};
 use crate::server::Server;
 use catalog::Catalog;
+pub use catalog::LEAST;
 use kind::Kind;
 use pair::{Met, Pair};
 use source::Source;
 use statement::Step;
 
-/// How often every kind of statement, type and collation is to come in a run of 20,000 statements.
-pub const LEAST: u64 = 50;
 /// After so many statements all tables are looked at.
 const AUDIT_EVERY: u64 = 100;
 /// A run begins anew after so many, so that what led to a failure is short.

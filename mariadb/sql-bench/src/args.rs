@@ -7,7 +7,12 @@ use frondb_bench::driver::size;
 use frondb_bench::measure::DiskLimit;
 
 use crate::contender::Contender;
-use crate::memory;
+
+/// InnoDB's buffer pool in `sql-memory`, where it is the control.
+const CONTROL_BYTES: u64 = 8 << 20;
+
+/// Bytes of a row of `sql-memory`, so large that a table of several times the memory has few rows.
+const MEMORY_ROW_BYTES: u64 = 1 << 10;
 
 /// Measures storage engines of a MariaDB server under the workloads of docs/benchmarks.md
 #[derive(Parser)]
@@ -111,7 +116,7 @@ impl Args {
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
             Workload::Sysbench | Workload::SqlCounts => 1_000_000,
-            Workload::SqlMemory => self.memory() * 4 / memory::ROW_BYTES,
+            Workload::SqlMemory => self.memory() * 4 / MEMORY_ROW_BYTES,
             _ => 5_000_000,
         };
         self.rows.unwrap_or(usual)
@@ -130,7 +135,7 @@ impl Args {
     /// Bytes of memory of this engine: of a control as little as it runs with.
     pub(crate) fn memory_of(&self, contender: Contender) -> u64 {
         match (self.workload, contender) {
-            (Workload::SqlMemory, Contender::Innodb) => memory::CONTROL_BYTES,
+            (Workload::SqlMemory, Contender::Innodb) => CONTROL_BYTES,
             _ => self.memory(),
         }
     }

@@ -9,6 +9,9 @@ use frondb_bench::measure::disk::allocated_bytes;
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{Engine, Options};
 
+/// The database of the benchmark's tables.
+pub(crate) const DATABASE: &str = "bench";
+
 /// An engine that takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Contender {
@@ -116,7 +119,7 @@ fn innodb_bytes(data: &Path) -> Result<u64> {
     for entry in fs::read_dir(data).map_err(Error::io(doing()))? {
         let entry = entry.map_err(Error::io(doing()))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name == crate::host::DATABASE {
+        if name == DATABASE {
             total += allocated_bytes(&entry.path())?;
         } else if ["ibdata", "undo"].iter().any(|kind| name.starts_with(kind)) {
             total += entry.metadata().map_err(Error::io(doing()))?.blocks() * 512;

@@ -11,10 +11,8 @@ use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{Client, Server};
 
 use crate::args::Args;
-use crate::contender::Contender;
+use crate::contender::{Contender, DATABASE};
 
-/// The database that the tables are in.
-pub(crate) const DATABASE: &str = "bench";
 /// Our own folder below the one that was named: it is emptied without asking.
 const FOLDER: &str = "frondb-sql-bench-data";
 /// A server that writes nothing for so long has nothing left to do.

@@ -26,10 +26,6 @@ use crate::args::Args;
 use crate::contender::Contender;
 use crate::host::Host;
 
-/// InnoDB's buffer pool when it is the control.
-pub(crate) const CONTROL_BYTES: u64 = 8 << 20;
-/// Bytes of a row: rows are few where they are more than the memory.
-pub(crate) const ROW_BYTES: u64 = 1 << 10;
 const CONNECTIONS: u64 = 200;
 /// Transactions of each connection.
 const TRANSACTIONS: u64 = 100;

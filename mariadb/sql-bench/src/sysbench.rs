@@ -7,8 +7,8 @@ use frondb_bench::report::Measurement;
 use frondb_bench::{Error, Result};
 
 use crate::args::Args;
-use crate::contender::Contender;
-use crate::host::{DATABASE, Host};
+use crate::contender::{Contender, DATABASE};
+use crate::host::Host;
 
 /// The tests, those that write behind those that read.
 pub(crate) const TESTS: [&str; 4] =

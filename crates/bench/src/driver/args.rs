@@ -1,35 +1,12 @@
-//! The command line of both binaries.
+//! The arguments of `bench` and `run`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::Args;
 
-use super::{Registry, bench, child, exit, run, size};
+use super::size;
 use crate::engine::Codec;
 use crate::workload::Workload;
-
-/// Measures storage engines under the workloads of docs/benchmarks.md
-#[derive(Parser)]
-#[command(version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Measure engines in turn, several rounds, and print medians with ratios
-    Bench(BenchArgs),
-    /// Load and query FronDB once, with live progress, a one-page summary and a chart
-    Run(RunArgs),
-    /// Measure one engine once, as the parent orders
-    #[command(hide = true)]
-    Child {
-        /// The order, as JSON
-        order: String,
-    },
-}
 
 /// Arguments of `bench`.
 #[derive(Args)]
@@ -124,37 +101,4 @@ fn codec(text: &str) -> Result<Codec, String> {
         .into_iter()
         .find(|codec| codec.name() == text)
         .ok_or_else(|| "it is one of standard, aggressive, none".to_owned())
-}
-
-/// Runs the command line of this process over the engines of `registry`.
-#[must_use]
-pub fn main(registry: &Registry) -> ExitCode {
-    exit(match Cli::parse().command {
-        Command::Bench(args) => bench::bench(registry, &args),
-        Command::Run(args) => run::run(registry, &args),
-        Command::Child { order } => child::serve(registry, &order),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_lasting_entry_point_is_understood() {
-        let line = "x bench --workload delete-left --engines frondb,rocksdb --rows 10000000 \
-                    --memory 256MiB --json out.json";
-        let Command::Bench(args) = Cli::parse_from(line.split_whitespace()).command else {
-            panic!("not bench");
-        };
-        assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, Some(10_000_000)));
-        assert_eq!((args.memory, args.rounds), (256 << 20, None));
-        assert_eq!(args.json, Some(PathBuf::from("out.json")));
-    }
 }

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::Path;
 
 use super::args::BenchArgs;
-use super::child::{self, Order};
+use super::child;
+use super::order::Order;
 use super::progress::note;
 use super::{Registry, size};
 use crate::engine::EngineKind;
@@ -208,7 +209,7 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
     for variant in variants {
         for kind in kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)) {
             let order = Order { spec: spec(args, variant, kind), cgroup: None };
-            let command = child::command(&order)?;
+            let command = order.command()?;
             let words: Vec<_> = std::iter::once(command.get_program())
                 .chain(command.get_args())
                 .map(|word| format!("'{}'", word.to_string_lossy()))

@@ -28,15 +28,17 @@ mod merge;
 mod mixed;
 mod overwrite;
 mod reads;
-mod reopen;
+mod run;
 mod settle;
 mod spec;
 mod threads;
 mod txn;
+mod variants;
 
-pub use bench::{Bench, run};
+pub use bench::Bench;
 pub use merge::KERNEL;
 pub use reads::{Timed, timed};
+pub use run::run;
 pub use spec::{ReadSeconds, Spec, Variant, Workload};
 
 #[cfg(test)]

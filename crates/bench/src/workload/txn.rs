@@ -1,4 +1,4 @@
-//! What transactions cost, each figure beside what it is compared with, in one process.
+//! The cost of transactions, each figure measured beside its counterpart in one process.
 //!
 //! ```text
 //!  large    one transaction of all rows | the same rows in batches        each in a database of its own
@@ -9,37 +9,27 @@
 //!  lock     of one row, and its release                                   no database: the lock manager
 //! ```
 //!
-//! What is compared takes turns, so that a slow moment of the machine meets both; a figure is the
-//! median of its turns' ratios. The large transaction comes first: the peak of memory is then its own.
+//! The two sides of a comparison take turns, so that a slow moment of the machine affects both; a figure
+//! is the median of the ratios of all turns. The large transaction runs first, so that the peak of
+//! memory is its own.
 
 mod bulk;
 mod durable;
 mod large;
 mod lock;
+mod parts;
 mod reads;
 mod rows;
 mod single;
 mod store;
 
+use self::parts::Parts;
 use super::Spec;
 use crate::driver::Progress;
 use crate::engines::frondb::FRONDB;
 use crate::error::Result;
 use crate::measure::process;
-use crate::report::{Figure, Measurement};
-
-/// What a part of the workload needs, and where it leaves its figures.
-struct Parts<'a> {
-    spec: &'a Spec,
-    progress: &'a Progress,
-    figures: Vec<Figure>,
-}
-
-impl Parts<'_> {
-    fn add(&mut self, figure: Figure) {
-        self.figures.push(figure);
-    }
-}
+use crate::report::Measurement;
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     let mut parts = Parts { spec, progress, figures: Vec::new() };

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 
-use super::LEAST;
 use super::values::{PIECES, hex};
 use crate::client::Client;
 use crate::error::{Error, Result};
+
+/// How often every kind of statement, type and collation is to occur in a run of 20,000 statements.
+pub const LEAST: u64 = 50;
 
 /// What values a column takes, and how a key names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

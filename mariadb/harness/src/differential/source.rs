@@ -2,12 +2,12 @@
 
 use frondb_core::prng::Prng;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, LEAST};
 use super::kind::Kind;
 use super::session::{self, Transaction};
 use super::statement::{Effect, Step};
 use super::table::Table;
-use super::{LEAST, change, define, read};
+use super::{change, define, read};
 
 /// Tables that there are at a time.
 const TABLES_MIN: usize = 2;

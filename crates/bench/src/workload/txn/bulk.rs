@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use frondb::{BulkOptions, Durability};
 
-use super::Parts;
-use super::large::VALUE_BYTES;
-use super::rows::Rows;
+use super::parts::Parts;
+use super::rows::{Rows, VALUE_BYTES};
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::measure::process;

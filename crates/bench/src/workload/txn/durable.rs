@@ -7,7 +7,7 @@ use frondb::Durability;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::threads::joined;
-use super::Parts;
+use super::parts::Parts;
 use super::rows::Rows;
 use super::store::Store;
 use crate::error::{Error, Result};

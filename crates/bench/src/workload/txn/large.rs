@@ -4,15 +4,13 @@ use std::time::{Duration, Instant};
 
 use frondb::Durability;
 
-use super::rows::Rows;
+use super::bulk;
+use super::parts::Parts;
+use super::rows::{Rows, VALUE_BYTES};
 use super::store::Store;
-use super::{Parts, bulk};
 use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, count};
-
-/// Fewest and most bytes of a value.
-pub(super) const VALUE_BYTES: (usize, usize) = (30, 100);
 
 /// How the rows got in.
 struct Loaded {

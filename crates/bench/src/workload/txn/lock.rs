@@ -7,7 +7,7 @@ use frondb_core::TreeId;
 use frondb_core::budget::Budget;
 use frondb_locks::{LockManager, LockMode, LockOptions, LockWait};
 
-use super::Parts;
+use super::parts::Parts;
 use super::rows::key;
 use crate::error::{Error, Result};
 use crate::report::{Figure, median_of};

@@ -8,7 +8,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::threads::joined;
-use super::Parts;
+use super::parts::Parts;
 use super::rows::{Rows, key};
 use super::store::{BATCH_ROWS, Store};
 use crate::error::{Error, Result};

@@ -5,6 +5,9 @@ use frondb_core::prng::Prng;
 /// A key's bytes.
 pub(super) const KEY_BYTES: usize = 16;
 
+/// Fewest and most bytes of a value of the large transaction and of the bulk load.
+pub(super) const VALUE_BYTES: (usize, usize) = (30, 100);
+
 /// Row after row of a seed. The key is a function of seed and number, so that it can be found again.
 pub(super) struct Rows {
     seed: u64,

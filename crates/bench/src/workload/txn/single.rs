@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use frondb::{Batch, Durability};
 
-use super::Parts;
+use super::parts::Parts;
 use super::rows::Rows;
 use super::store::Store;
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
-//! The cases of the workload `memory` that open a database with a long log: it was written with 64 times the
-//! memory, by a process that was then killed.
+//! The cases that open a database with a long log. Another process wrote the log with up to 64 times the
+//! memory and ended without closing the database.
 //!
 //! ```text
-//!  child  the order of the case --> grandchild  writes, and ends without closing
-//!     `-- opens with little memory, reads all: its peak is the case's
+//!  child  runs the case --> grandchild  writes, and ends without closing
+//!     `-- opens the database with little memory and reads all of it; its peak is the case's
 //! ```
 
 use std::fs;
@@ -11,14 +11,15 @@ use std::fs;
 use frondb::{Batch, Db, Durability, Options, TreeOptions};
 use frondb_core::prng::Prng;
 
-use super::{Spec, memory};
+use super::super::Spec;
+use super::shared::{self, BATCH_ROWS, MIB, RATIO_MAX, key};
 use crate::driver::{Progress, run_child};
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, Measurement};
 
-/// What is done with the database.
+/// How the database is opened.
 #[derive(Clone, Copy)]
 enum Doing {
     Open,
@@ -39,10 +40,9 @@ const CASES: [Case; 4] = [
     Case { name: "salvage, 16 MiB", memory_mib: 16, doing: Doing::Salvage },
 ];
 
-/// The variant that the grandchild carries out.
+/// The variant that the grandchild runs.
 const WRITER: &str = "write a long log";
 const WRITER_MIB: u64 = 1024;
-const BATCH_ROWS: u64 = 1000;
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
@@ -68,13 +68,13 @@ fn write(spec: &Spec) -> Result<()> {
     let (mut prng, mut batch, mut value) = (Prng::new(spec.seed), Batch::new(), [0; 100]);
     for row in 0..rows(spec) {
         prng.fill(&mut value);
-        batch.put(&tree, &memory::key(row, spec.seed), &value);
+        batch.put(&tree, &key(row, spec.seed), &value);
         if batch.len() as u64 == BATCH_ROWS {
             db.write(&batch, Durability::NoSync).map_err(Error::engine)?;
             batch.clear();
         }
     }
-    // Dropped, not closed: all of it is in the log.
+    // The database is dropped, not closed, so all rows are in the log only.
     db.sync().map_err(Error::engine)
 }
 
@@ -95,7 +95,7 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
         return Err(Error::Wrong(format!("{found} rows of {}", rows(spec))));
     }
     let peak = process::resident_peak_bytes()?.saturating_sub(empty);
-    let (mib, option) = (|bytes: u64| bytes as f64 / memory::MIB, case.memory_mib << 20);
+    let (mib, option) = (|bytes: u64| bytes as f64 / MIB, case.memory_mib << 20);
     let figure = |what: &str, value: f64, unit: &str| {
         Figure::plain(format!("{}: {what}", case.name), value, unit)
     };
@@ -109,7 +109,7 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
         rss_peak_bytes: Some(process::resident_peak_bytes()?),
         stats: if spec.stats { account } else { String::new() },
         figures: vec![
-            ratio.at_most(memory::FLOOR, None),
+            ratio.at_most(RATIO_MAX, None),
             figure("peak above empty", mib(peak), "MiB"),
             figure("opened and read in", seconds, "s"),
         ],
@@ -117,7 +117,7 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
     })
 }
 
-/// How many rows were found.
+/// Opens the database and counts its rows.
 fn carry_out(spec: &Spec, case: &Case, account: &mut String) -> Result<u64> {
     let options = Options::new().memory_bytes(case.memory_mib << 20);
     if let Doing::Salvage = case.doing {
@@ -136,7 +136,7 @@ fn carry_out(spec: &Spec, case: &Case, account: &mut String) -> Result<u64> {
         rows += 1;
     }
     drop(cursor);
-    *account = memory::account(&db);
+    *account = shared::account(&db);
     db.close().map_err(Error::engine)?;
     Ok(rows)
 }

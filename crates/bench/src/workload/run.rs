@@ -1,0 +1,60 @@
+//! From a [`Spec`] to a [`Measurement`]: opens the engine, runs the workload, closes the engine.
+
+use std::fs;
+
+use super::{
+    Bench, Spec, Workload, delete_left, durable, fsync, iibench, logs, memory, merge, mixed,
+    overwrite, txn,
+};
+use crate::driver::Progress;
+use crate::engine::EngineKind;
+use crate::error::{Error, Result};
+use crate::measure::{disk, process};
+use crate::report::Measurement;
+
+/// Runs the workload of `spec` on an engine of `kind` in this process, which ought to be a child
+/// that does nothing else: memory and processor time are the process's.
+pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measurement> {
+    match spec.workload {
+        Workload::Merge => return merge::run(spec),
+        Workload::Txn => return txn::run(spec, &progress),
+        Workload::Memory => return memory::run(spec, &progress),
+        _ => {}
+    }
+    let options = spec.engine_options();
+    let doing = || format!("create {}", spec.dir.display());
+    if let Some(parent) = spec.dir.parent() {
+        fs::create_dir_all(parent).map_err(Error::io(doing()))?;
+    }
+    fs::create_dir(&spec.dir).map_err(Error::io(doing()))?;
+    let engine = (kind.open)(&spec.dir, &options)?;
+    let measurement = Measurement {
+        engine: kind.name.to_owned(),
+        workload: spec.workload.name().to_owned(),
+        variant: spec.variant.name.clone(),
+        settings: (kind.describe)(&options),
+        rss_empty_bytes: Some(process::resident_bytes()?),
+        ..Measurement::default()
+    };
+    let mut bench = Bench { spec, engine: engine.as_ref(), measurement, progress };
+    match spec.workload {
+        Workload::Iibench => iibench::run(&mut bench)?,
+        Workload::Overwrite => overwrite::run(&mut bench)?,
+        Workload::DeleteLeft => delete_left::run(&mut bench)?,
+        Workload::Mixed => mixed::run(&mut bench)?,
+        Workload::Logs => logs::run(&mut bench)?,
+        Workload::Durable => durable::run(&mut bench)?,
+        Workload::Fsync => fsync::run(&mut bench)?,
+        // Answered above: they open none, or more than one.
+        Workload::Txn | Workload::Memory | Workload::Merge => {}
+    }
+    let mut measurement = bench.measurement;
+    measurement.rss_peak_bytes = Some(process::resident_peak_bytes()?);
+    if spec.stats {
+        measurement.stats = engine.stats();
+    }
+    engine.close()?;
+    disk::sync_file_system(&spec.dir)?;
+    measurement.disk_bytes = Some(disk::allocated_bytes(&spec.dir)?);
+    Ok(measurement)
+}

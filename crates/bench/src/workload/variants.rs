@@ -1,0 +1,53 @@
+//! The variants of each workload: which cases it runs, and in which order.
+
+use super::spec::FIT;
+use super::{Variant, Workload, memory};
+use crate::engine::{Codec, Durability};
+
+impl Workload {
+    /// Its variants, in the order in which they run. `codec` is what the workloads use that do not
+    /// compare codecs.
+    #[must_use]
+    pub fn variants(self, codec: Codec) -> Vec<Variant> {
+        let plain = Variant {
+            name: String::new(),
+            codec,
+            durability: Durability::NoSync,
+            batch_rows: None,
+            threads: 1,
+        };
+        match self {
+            Self::Logs => [Codec::Standard, Codec::Aggressive, Codec::None]
+                .map(|codec| Variant { name: codec.name().to_owned(), codec, ..plain.clone() })
+                .to_vec(),
+            Self::Durable => {
+                let cases = [(Durability::Sync, "sync"), (Durability::NoSync, "no sync")];
+                let case = |(durability, name): (Durability, &str), rows: u64| Variant {
+                    name: format!("{rows} a commit, {name}"),
+                    durability,
+                    batch_rows: Some(rows),
+                    ..plain.clone()
+                };
+                cases
+                    .into_iter()
+                    .flat_map(|sync| [1, 1_000, 10_000].map(|rows| case(sync, rows)))
+                    .collect()
+            }
+            Self::Fsync => {
+                let synced = Variant { durability: Durability::Sync, ..plain };
+                let fit = Variant { name: FIT.to_owned(), ..synced.clone() };
+                let beside = |threads: u64| Variant {
+                    name: format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
+                    batch_rows: Some(1),
+                    threads,
+                    ..synced.clone()
+                };
+                std::iter::once(fit).chain([1, 4, 16, 64].map(beside)).collect()
+            }
+            Self::Memory => memory::names()
+                .map(|name| Variant { name: name.to_owned(), ..plain.clone() })
+                .collect(),
+            _ => vec![plain],
+        }
+    }
+}
