@@ -572,6 +572,42 @@ typedef uint32_t frondb_log_level;
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
 /**
+ * What a frondb_write does to its key.
+ */
+typedef uint32_t frondb_operation;
+
+/**
+ * Flags of a frondb_write, combined with `|`; 0 for none.
+ */
+typedef uint32_t frondb_write_flags;
+
+/**
+ * One write of frondb_txn_write_entries().
+ */
+typedef struct {
+  /**
+   * The tree to write to.
+   */
+  frondb_tree *tree;
+  /**
+   * The key.
+   */
+  frondb_slice key;
+  /**
+   * The value, or the operand of an update function.
+   */
+  frondb_slice value;
+  /**
+   * What to do.
+   */
+  frondb_operation operation;
+  /**
+   * How to do it.
+   */
+  frondb_write_flags flags;
+} frondb_write;
+
+/**
  * No error.
  */
 #define FRONDB_OK 0
@@ -771,6 +807,31 @@ typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *
  * Cursors pass over such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
  */
 #define FRONDB_SKIP_LOCKED 2
+
+/**
+ * Sets the value of the key, as frondb_txn_put().
+ */
+#define FRONDB_WRITE_PUT 0
+
+/**
+ * Sets the value of a key that has none, as frondb_txn_insert(): FRONDB_EXISTS if it has one.
+ */
+#define FRONDB_WRITE_INSERT 1
+
+/**
+ * Removes the key, whether it exists or not, as frondb_txn_delete(). The value is ignored.
+ */
+#define FRONDB_WRITE_DELETE 2
+
+/**
+ * Applies the tree's update function with the value as its operand, as frondb_txn_update().
+ */
+#define FRONDB_WRITE_UPDATE 3
+
+/**
+ * Checks whether the key is outdated, as frondb_txn_get_outdated() would tell.
+ */
+#define FRONDB_WRITE_CHECK_OUTDATED 1
 
 /**
  * One key: `lo`.
@@ -2386,6 +2447,34 @@ frondb_kind frondb_committing_free(frondb_committing *committing);
  * Errors: FRONDB_INVALID if it was committed or rolled back before.
  */
 frondb_error *frondb_txn_rollback(frondb_txn *txn);
+
+/**
+ * Applies `count` writes in order, all or none: if a write fails, the writes before it are undone. Meant for
+ * the entries that one row has in several trees; one call costs less than one call an entry. Each write
+ * locks its key and behaves as the single call of its operation; a write sees what earlier writes of the
+ * same call wrote. The locks that the call took stay until the transaction ends, also after an error.
+ *
+ * After an error `failed_at` is the index of the write that failed, or `count` if the error did not come
+ * from a write.
+ *
+ * `any_outdated` is set if another transaction has committed the key of a write that has
+ * FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads;
+ * frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the snapshot.
+ * `failed_at` and `any_outdated` may be NULL.
+ *
+ * Threads: any. Calls of other threads with the same transaction may run between two writes; if a write
+ * fails, what they wrote in the meantime is undone too.
+ *
+ * Errors: as the single calls. The transaction is then as it was before the call except for its locks; after
+ * FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an operation or a flag that does not exist.
+ * Where the writes cannot be undone the error is that of frondb_txn_roll_back_to(), and some of them remain:
+ * roll the transaction back.
+ */
+frondb_error *frondb_txn_write_entries(frondb_txn *txn,
+                                       const frondb_write *writes,
+                                       size_t count,
+                                       size_t *failed_at,
+                                       bool *any_outdated);
 
 /**
  * Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can

@@ -93,38 +93,45 @@ impl Text {
     }
 }
 
+/// An array that C gives, without its length.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Array<T>(*const T);
+
+impl<T> Array<T> {
+    /// The `count` items in it.
+    pub(crate) fn items(&self, count: usize) -> Result<&[T]> {
+        if count == 0 {
+            return Ok(&[]);
+        }
+        check_array(self.0.is_null(), count, size_of::<T>())?;
+        // SAFETY: not null, and `count` items are readable there by the caller's promise; the borrow
+        // ends with the argument, that is with the call.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, count) })
+    }
+}
+
 /// An array of slices.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct Slices(*const frondb_slice);
+pub struct Slices(Array<frondb_slice>);
 
 impl Slices {
     /// The bytes of each of `count` slices.
     pub(crate) fn bytes(&self, count: usize) -> Result<Vec<&[u8]>> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        check_array(self.0.is_null(), count, size_of::<frondb_slice>())?;
-        // SAFETY: not null, and `count` slices are readable there by the caller's promise.
-        let slices = unsafe { std::slice::from_raw_parts(self.0, count) };
-        slices.iter().map(frondb_slice::bytes).collect()
+        self.0.items(count)?.iter().map(frondb_slice::bytes).collect()
     }
 }
 
 /// An array of trees.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct Trees(*const *mut frondb_tree);
+pub struct Trees(Array<*mut frondb_tree>);
 
 impl Trees {
     /// The handles in it.
-    pub(crate) fn handles(&self, count: usize) -> Result<Vec<*mut frondb_tree>> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        check_array(self.0.is_null(), count, size_of::<*mut frondb_tree>())?;
-        // SAFETY: not null, and `count` handles are readable there by the caller's promise.
-        Ok(unsafe { std::slice::from_raw_parts(self.0, count) }.to_vec())
+    pub(crate) fn handles(&self, count: usize) -> Result<&[*mut frondb_tree]> {
+        self.0.items(count)
     }
 }
 
@@ -258,8 +265,8 @@ mod tests {
         let bad = frondb_slice { data: std::ptr::null(), len: 1 };
         assert_eq!(bad.bytes().unwrap_err().kind(), frondb::ErrorKind::Invalid);
         assert_eq!(frondb_slice::of(b"a\0b").bytes().unwrap(), b"a\0b");
-        assert!(Slices(std::ptr::null()).bytes(0).unwrap().is_empty());
-        assert!(Slices(std::ptr::null()).bytes(1).is_err());
+        assert!(Slices(Array(std::ptr::null())).bytes(0).unwrap().is_empty());
+        assert!(Slices(Array(std::ptr::null())).bytes(1).is_err());
         assert!(OutBytes(std::ptr::null_mut()).write(1, b"x").is_err());
         assert!(OutSlices(std::ptr::null_mut()).write(&[frondb_slice::NONE]).is_err());
         assert!(Text(std::ptr::null()).str("name").is_err());

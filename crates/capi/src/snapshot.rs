@@ -59,7 +59,7 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
 ) -> *mut frondb_error {
     call(|| {
         let place = out_handle(snapshot)?;
-        let trees = trees.handles(count)?.into_iter().map(handle::shared::<Tree>);
+        let trees = trees.handles(count)?.iter().map(|tree| handle::shared::<Tree>(*tree));
         let trees = trees.collect::<Result<Vec<_>>>()?;
         let trees: Vec<&Tree> = trees.iter().map(|tree| &**tree).collect();
         let timeout = Duration::from_millis(timeout_millis);

@@ -134,6 +134,7 @@ programs!(
     bulk,
     cursors,
     damage,
+    entries,
     operating,
     threads,
     transactions,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 24] = [
+const SOURCES: [&str; 25] = [
     "version",
     "error",
     "slice",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 24] = [
     "cursor",
     "snapshot",
     "transaction",
+    "entries",
     "two_phase",
     "locks",
     "deadlock",
@@ -98,12 +99,15 @@ fn config() -> Config {
         ("Text", "const char *"),
         ("Trees", "frondb_tree *const *"),
         ("Slices", "const frondb_slice *"),
+        ("Writes", "const frondb_write *"),
         ("OutSlices", "frondb_slice *"),
         ("OutBytes", "void *"),
     ] {
         config.export.exclude.push(wrapper.to_owned());
         config.export.rename.insert(wrapper.to_owned(), pointer.to_owned());
     }
+    // Only a wrapper names it.
+    config.export.include.push("frondb_write".to_owned());
     config.function.sort_by = Some(cbindgen::SortKey::None);
     config
 }
@@ -131,7 +135,7 @@ fn generated() -> String {
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("a header is text");
     // A renamed type keeps the blank that a name would have behind it.
-    let text = ["const char *", "frondb_slice *", "void *", "*const *"]
+    let text = ["const char *", "frondb_slice *", "frondb_write *", "void *", "*const *"]
         .iter()
         .fold(text, |text, pointer| text.replace(&format!("{pointer} "), pointer));
     // Inside the part that C++ reads as C.

@@ -1,0 +1,166 @@
+//! All entries of a row in one call: writes of a transaction that take effect together or not at all.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Error, ErrorKind, Result, Transaction, Tree};
+
+use crate::call::call;
+use crate::error::frondb_error;
+use crate::handle::{self, Shared};
+use crate::slice::{Array, frondb_slice};
+use crate::transaction::{TransactionObject, frondb_txn};
+use crate::tree::frondb_tree;
+
+/// What a frondb_write does to its key.
+pub type frondb_operation = u32;
+/// Sets the value of the key, as frondb_txn_put().
+pub const FRONDB_WRITE_PUT: frondb_operation = 0;
+/// Sets the value of a key that has none, as frondb_txn_insert(): FRONDB_EXISTS if it has one.
+pub const FRONDB_WRITE_INSERT: frondb_operation = 1;
+/// Removes the key, whether it exists or not, as frondb_txn_delete(). The value is ignored.
+pub const FRONDB_WRITE_DELETE: frondb_operation = 2;
+/// Applies the tree's update function with the value as its operand, as frondb_txn_update().
+pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
+
+/// Flags of a frondb_write, combined with `|`; 0 for none.
+pub type frondb_write_flags = u32;
+/// Checks whether the key is outdated, as frondb_txn_get_outdated() would tell.
+pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
+
+/// One write of frondb_txn_write_entries().
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_write {
+    /// The tree to write to.
+    tree: *mut frondb_tree,
+    /// The key.
+    key: frondb_slice,
+    /// The value, or the operand of an update function.
+    value: frondb_slice,
+    /// What to do.
+    operation: frondb_operation,
+    /// How to do it.
+    flags: frondb_write_flags,
+}
+
+/// An array of writes.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Writes(Array<frondb_write>);
+
+/// Applies `count` writes in order, all or none: if a write fails, the writes before it are undone. Meant for
+/// the entries that one row has in several trees; one call costs less than one call an entry. Each write
+/// locks its key and behaves as the single call of its operation; a write sees what earlier writes of the
+/// same call wrote. The locks that the call took stay until the transaction ends, also after an error.
+///
+/// After an error `failed_at` is the index of the write that failed, or `count` if the error did not come
+/// from a write.
+///
+/// `any_outdated` is set if another transaction has committed the key of a write that has
+/// FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads;
+/// frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the snapshot.
+/// `failed_at` and `any_outdated` may be NULL.
+///
+/// Threads: any. Calls of other threads with the same transaction may run between two writes; if a write
+/// fails, what they wrote in the meantime is undone too.
+///
+/// Errors: as the single calls. The transaction is then as it was before the call except for its locks; after
+/// FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an operation or a flag that does not exist.
+/// Where the writes cannot be undone the error is that of frondb_txn_roll_back_to(), and some of them remain:
+/// roll the transaction back.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_write_entries(
+    txn: *mut frondb_txn,
+    writes: Writes,
+    count: usize,
+    mut failed_at: Option<&mut MaybeUninit<usize>>,
+    mut any_outdated: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    if let Some(place) = &mut failed_at {
+        place.write(count);
+    }
+    if let Some(place) = &mut any_outdated {
+        place.write(false);
+    }
+    call(|| {
+        let txn = handle::shared::<TransactionObject>(txn)?;
+        let mut done = 0;
+        let applied = atomically(txn.txn(), writes.0.items(count)?, &mut done);
+        if let (Err(_), Some(place)) = (&applied, failed_at) {
+            place.write(done);
+        }
+        if applied? && let Some(place) = any_outdated {
+            place.write(true);
+        }
+        Ok(())
+    })
+}
+
+/// Applies the writes or none of them; `done` is how many were applied when one failed. Whether a checked
+/// key is outdated.
+fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
+    // A single write is atomic by itself.
+    if writes.len() < 2 {
+        return apply(txn, writes, done);
+    }
+    let savepoint = txn.set_savepoint().inspect_err(|_| *done = writes.len())?;
+    let applied = apply(txn, writes, done);
+    match &applied {
+        // The transaction was rolled back, and its savepoints are gone.
+        Err(error) if error.kind() == ErrorKind::Deadlock => return applied,
+        Err(_) if *done > 0 => txn.roll_back_to(savepoint)?,
+        _ => {}
+    }
+    txn.forget_savepoint(savepoint)?;
+    applied
+}
+
+fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
+    let mut tree = None;
+    let mut any_outdated = false;
+    for write in writes {
+        let tree = tree_of(&mut tree, write)?;
+        let (key, checks_outdated) = (write.key.bytes()?, write.checks_outdated()?);
+        write.apply(txn, tree, key)?;
+        // The write has locked the key, so the answer stays true.
+        if checks_outdated && !any_outdated {
+            any_outdated = txn.outdated(tree, key)?.is_some();
+        }
+        *done += 1;
+    }
+    Ok(any_outdated)
+}
+
+/// The tree of a write; looked up once for neighbours that have the same.
+fn tree_of<'a>(
+    last: &'a mut Option<(*mut frondb_tree, Shared<Tree>)>,
+    write: &frondb_write,
+) -> Result<&'a Tree> {
+    if last.as_ref().is_none_or(|(handle, _)| *handle != write.tree) {
+        *last = Some((write.tree, handle::shared::<Tree>(write.tree)?));
+    }
+    match last {
+        Some((_, tree)) => Ok(tree),
+        None => Err(Error::internal("a tree that was looked up is missing")),
+    }
+}
+
+impl frondb_write {
+    fn apply(&self, txn: &Transaction, tree: &Tree, key: &[u8]) -> Result<()> {
+        match self.operation {
+            FRONDB_WRITE_PUT => txn.put(tree, key, self.value.bytes()?),
+            FRONDB_WRITE_INSERT => txn.insert(tree, key, self.value.bytes()?),
+            FRONDB_WRITE_DELETE => txn.delete(tree, key),
+            FRONDB_WRITE_UPDATE => txn.update(tree, key, self.value.bytes()?),
+            other => Err(Error::invalid(format!("there is no frondb_operation {other}"))),
+        }
+    }
+
+    fn checks_outdated(&self) -> Result<bool> {
+        match self.flags {
+            0 => Ok(false),
+            FRONDB_WRITE_CHECK_OUTDATED => Ok(true),
+            other => Err(Error::invalid(format!("there are no frondb_write_flags {other:#x}"))),
+        }
+    }
+}
