@@ -21,8 +21,8 @@ use frondb_core::{Lsn, RangeDelete, Result, RunId, SeqNo, TreeId};
 use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_space::Extent;
-use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
-use frondb_trunk::plan::DELETE_STRETCH;
+use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
+use frondb_trunk::plan::TOMBSTONE_RUN;
 
 use crate::env::Env;
 use crate::format::Edit;
@@ -123,10 +123,10 @@ fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSlot>) -> Result<Installed>
     let trunk = tree.version().trunk.clone();
     let leaf_target = tree.context(&trunk, env).leaf_target();
     let mut next_id = || env.next_node_id();
-    let mut surgeon = Surgeon::new(trunk, &mut next_id);
+    let mut builder = VersionBuilder::new(trunk, &mut next_id);
     let arrived = Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
-    surgeon.attach(&arrived, keep_hidden, leaf_target);
-    let change = surgeon.finish();
+    builder.attach(&arrived, keep_hidden, leaf_target);
+    let change = builder.finish();
     ask_for_cleaning(&change, &attached.runs);
 
     let (txn, part) = (attached.txn, attached.part);
@@ -158,14 +158,14 @@ fn made_of(run: &Arc<Run>) -> Made {
 
 /// Long stretches of deletes are cleaned away (rule 15): asks the nodes that got many.
 fn ask_for_cleaning(change: &Change, runs: &[Arc<Run>]) {
-    if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= DELETE_STRETCH {
+    if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= TOMBSTONE_RUN {
         return;
     }
     let ids: HashSet<RunId> = runs.iter().map(|run| run.meta().id).collect();
     change.trunk.for_each(&mut |node| {
         let new = node.runs.iter().filter(|view| ids.contains(&view.run.meta().id));
-        if new.map(frondb_trunk::View::deletes).sum::<u64>() > DELETE_STRETCH {
-            node.heat.ask_clean();
+        if new.map(frondb_trunk::View::deletes).sum::<u64>() > TOMBSTONE_RUN {
+            node.hints.request_tombstone_compaction();
         }
     });
 }

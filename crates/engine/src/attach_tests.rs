@@ -268,6 +268,6 @@ fn a_long_stretch_of_deletes_is_cleaned_away() {
     of((400_000..440_000).map(message(MessageKind::Delete)).collect(), false);
     while engine.run_one(false) {}
     let left = engine.tree_stats(&tree).unwrap().deletes;
-    assert!(left < DELETE_STRETCH / 2, "{left} deletes are left");
+    assert!(left < TOMBSTONE_RUN / 2, "{left} deletes are left");
     assert_eq!(count(&engine, &tree), 760_000);
 }

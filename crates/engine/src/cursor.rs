@@ -24,7 +24,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, ErrorKind, MessageKind, Result, Source};
 use frondb_merge::{Own, VisibleMerge, VisibleOptions};
-use frondb_trunk::plan::{DELETE_STRETCH, SCAN_DEBT_FACTOR};
+use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
 use frondb_trunk::{Key, Node, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
@@ -612,8 +612,8 @@ impl Cursor {
             return;
         }
         let block = self.tree.options.trunk.run_block_bytes as u64;
-        leaf.heat.add_scan_debt(extra * block);
-        let debt = leaf.heat.scan_debt.load(Ordering::Relaxed);
+        leaf.hints.add_scan_debt(extra * block);
+        let debt = leaf.hints.scan_debt.load(Ordering::Relaxed);
         let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
         // Once, when it passes the mark.
         if debt > due && debt - extra * block <= due {
@@ -640,8 +640,8 @@ impl Cursor {
             Counters::add(&self.shared.env.counters.deletes_stepped_over, new);
             self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
         }
-        if passed > DELETE_STRETCH {
-            walk.leaf.heat.ask_clean();
+        if passed > TOMBSTONE_RUN {
+            walk.leaf.hints.request_tombstone_compaction();
             replan(&self.shared.env, &self.shared.work, &self.tree, &[walk.leaf.id]);
         }
     }

@@ -383,7 +383,7 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
 
 fn planned(node: NodeId, rank: u8) -> Planned {
     let plan = Plan::Rewrite(if rank == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
-    Planned { node, plan, work_bytes: 1, rank, frees_space: false }
+    Planned { node, plan, work_bytes: 1, priority: rank, frees_space: false }
 }
 
 /// Rule 3: what scans have paid for gets a quarter of the steps, however much else there is to do.
@@ -397,8 +397,8 @@ fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
             work.set_plan(&tree, node, Some(planned(node, rank)));
         }
         let Some(Task::Plan(_, planned)) = work.try_next() else { panic!("nothing is due") };
-        work.stepped(planned.rank);
-        of_scans += u64::from(planned.rank == 4);
+        work.stepped(planned.priority);
+        of_scans += u64::from(planned.priority == 4);
         work.end_plan(tree.id, planned.node);
     }
     assert!((steps / 4..steps / 3).contains(&of_scans), "{of_scans} of {steps} steps");

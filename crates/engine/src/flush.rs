@@ -18,7 +18,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Lsn, Result, SeqNo};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Place, Surgeon};
+use frondb_trunk::install::{Place, VersionBuilder};
 use frondb_trunk::job::{Job, JobInput, JobResult};
 
 use crate::env::Env;
@@ -217,9 +217,9 @@ impl Written {
         }
         let trunk = tree.version().trunk.clone();
         let mut next_id = || env.next_node_id();
-        let mut surgeon = Surgeon::new(trunk, &mut next_id);
-        surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
-        let change = surgeon.finish();
+        let mut builder = VersionBuilder::new(trunk, &mut next_id);
+        builder.flush(&result.made, &deletes, keep_hidden, leaf_target);
+        let change = builder.finish();
         stretch::ask_after_flush(&change.trunk.root, &stretches, &result.made);
 
         let flushed = slot.max_seq();

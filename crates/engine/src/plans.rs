@@ -11,10 +11,10 @@ use frondb_manifest::Ticket;
 use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
-use frondb_trunk::install::{Change, Made, Surgeon};
+use frondb_trunk::install::{Change, Made, VersionBuilder};
 use frondb_trunk::job::{Job, JobStats};
-use frondb_trunk::plan::{DELETE_STRETCH, Plan, Planned, Summary, TRIM_STRETCH, plan_node};
-use frondb_trunk::{Heat, Node, View};
+use frondb_trunk::plan::{Plan, Planned, Summary, TOMBSTONE_RUN, TRUNCATION_RUN, plan_node};
+use frondb_trunk::{CompactionHints, Node, View};
 use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
@@ -37,7 +37,7 @@ impl Running {
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Flush(_) => RANK_FLUSH,
-            Self::Merge(job) => job.planned.rank,
+            Self::Merge(job) => job.planned.priority,
         }
     }
 
@@ -189,9 +189,9 @@ impl MergeJob {
             let summary = Summary::of(&node, node.id == root);
             let Some(planned) = plan_node(&summary, &context) else { return Ok(None) };
             install.claimed.insert(node.id);
-            if planned.plan == Plan::Trim {
+            if planned.plan == Plan::TruncatePrefix {
                 // What is flushed from now on asks again.
-                node.heat.trim.store(0, Ordering::Relaxed);
+                node.hints.truncate_prefix.store(0, Ordering::Relaxed);
             }
             if let Plan::Join(i) = planned.plan {
                 let free = node.children()[i..=i + 1]
@@ -265,35 +265,36 @@ impl MergeJob {
         install.claimed.remove(&planned.node);
         let trunk = tree.version().trunk.clone();
         let mut next_id = || env.next_node_id();
-        let mut surgeon = Surgeon::new(trunk, &mut next_id);
+        let mut builder = VersionBuilder::new(trunk, &mut next_id);
         let oldest = snapshots.first().copied();
         let done = !tree.is_dropped()
             && match planned.plan {
                 Plan::FlushNode => {
-                    surgeon.flush_node(planned.node, &claimed, &consumed, &result.made, oldest)
+                    builder.flush_node(planned.node, &claimed, &consumed, &result.made, oldest)
                 }
-                Plan::MergeRuns(_) => surgeon.merge_runs(planned.node, &claimed, &result.made),
-                Plan::Trim => {
+                Plan::MergeRuns(_) => builder.merge_runs(planned.node, &claimed, &result.made),
+                Plan::TruncatePrefix => {
                     let (version, stats) = (tree.version(), &result.stats);
-                    let heat = trimmed_heat(&version, planned.node, stats, oldest.is_some());
+                    let hints =
+                        hints_after_truncation(&version, planned.node, stats, oldest.is_some());
                     let kept = result.first_kept.as_ref();
-                    surgeon.trim(planned.node, &claimed, kept, &below, heat)
+                    builder.truncate_prefix(planned.node, &claimed, kept, &below, hints)
                 }
                 _ => {
                     let met = result.stats.entries_in.saturating_sub(result.stats.entries_out);
                     let overlap = (met * 100 / run_entries.max(1)).min(100);
                     let made = &result.made;
-                    surgeon.rewrite(planned.node, &claimed, &consumed, made, oldest, overlap)
+                    builder.rewrite(planned.node, &claimed, &consumed, made, oldest, overlap)
                 }
             };
         if !done {
             discard(&result.made);
             return Ok(Installed { touched: vec![planned.node], ..Installed::nothing() });
         }
-        let change = surgeon.finish();
+        let change = builder.finish();
         if planned.plan == Plan::FlushNode
             && let Some(node) = change.trunk.find(planned.node)
-            && node.heat.clean.swap(0, Ordering::Relaxed) != 0
+            && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
         {
             stretch::ask_after_node_flush(node, &result.made);
         }
@@ -320,25 +321,30 @@ fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 
-/// The heat of a leaf that was trimmed: what readers and flushes said of it still holds, but whether
+/// The hints of a leaf that was trimmed: what readers and flushes said of it still holds, but whether
 /// it needs cleaning depends on what is left of the deletes. `held` says whether a snapshot was live.
-fn trimmed_heat(version: &Version, node: NodeId, stats: &JobStats, held: bool) -> Heat {
-    let Some(node) = version.trunk.find(node) else { return Heat::default() };
+fn hints_after_truncation(
+    version: &Version,
+    node: NodeId,
+    stats: &JobStats,
+    held: bool,
+) -> CompactionHints {
+    let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
     // A stretch may end in the leaf and be short in it; one that a snapshot holds goes after it.
-    let in_vain = !held && stats.entries_in < TRIM_STRETCH.min(deletes / 2);
+    let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
         // Of this leaf too: it stays if nothing could be cut.
-        node.heat.trimmed_in_vain.store(1, Ordering::Relaxed);
+        node.hints.truncated_in_vain.store(1, Ordering::Relaxed);
     }
-    let heat = node.heat.copy();
-    if deletes.saturating_sub(stats.dropped_deletes) > DELETE_STRETCH {
+    let hints = node.hints.copy();
+    if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
         // Another stretch, which flushes cut short for the sake of this one.
-        heat.ask_clean();
+        hints.request_tombstone_compaction();
     } else if !in_vain {
-        heat.clean.store(0, Ordering::Relaxed);
+        hints.compact_tombstones.store(0, Ordering::Relaxed);
     }
-    heat
+    hints
 }
 
 /// Changes of the trunk without data: a level of inner nodes, two leaves joined.
@@ -347,19 +353,19 @@ fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Re
     let mut install = tree.install.lock();
     let trunk = tree.version().trunk.clone();
     let mut next_id = || env.next_node_id();
-    let mut surgeon = Surgeon::new(trunk, &mut next_id);
+    let mut builder = VersionBuilder::new(trunk, &mut next_id);
     let done = match planned.plan {
         Plan::Join(i) => {
             let children = node.children();
             let claimed = [i, i + 1].iter().any(|&i| install.claimed.contains(&children[i].id));
-            !claimed && surgeon.join(node.id, children[i].id, children[i + 1].id)
+            !claimed && builder.join(node.id, children[i].id, children[i + 1].id)
         }
-        _ => surgeon.regroup(node.id, tree.options.trunk.fanout),
+        _ => builder.regroup(node.id, tree.options.trunk.fanout),
     };
     if !done || tree.is_dropped() {
         return Ok(Installed::nothing());
     }
-    let change = surgeon.finish();
+    let change = builder.finish();
     let end = InstallEnd::default();
     commit_edit(env, tree, &mut install, change, &[], end)
 }

@@ -298,7 +298,7 @@ fn open_manifest(
         return Ok((manifest, ManifestState::default(), log_device, lock));
     }
     let (manifest, recovered) = Manifest::open(Arc::clone(device), ManifestOptions::default())?;
-    recovery.manifest_tail = recovered.trimmed.map(|trimmed| trimmed.to_string());
+    recovery.manifest_tail = recovered.torn_tail.map(|tail| tail.to_string());
     for warning in &recovered.warnings {
         tracing::warn!("{warning}");
     }

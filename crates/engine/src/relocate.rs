@@ -14,7 +14,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, Result, RunId};
 use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
-use frondb_trunk::install::{Made, Place, Surgeon};
+use frondb_trunk::install::{Made, Place, VersionBuilder};
 
 use crate::env::Env;
 use crate::plans::{InstallEnd, commit_edit, replan};
@@ -89,9 +89,9 @@ fn move_run(env: &Env, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Resul
     }
     let trunk = tree.version().trunk.clone();
     let mut next_id = || env.next_node_id();
-    let mut surgeon = Surgeon::new(trunk, &mut next_id);
-    surgeon.relocate(run.meta().id, &new);
-    let change = surgeon.finish();
+    let mut builder = VersionBuilder::new(trunk, &mut next_id);
+    builder.relocate(run.meta().id, &new);
+    let change = builder.finish();
     let lo = Arc::from(&*run.meta().first_key);
     let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
     let end = InstallEnd::default();

@@ -199,7 +199,7 @@ fn due(env: &Env, tree: &TreeCore) -> Option<Planned> {
         let planned = plan_node(&Summary::of(node, node.id == root), &context);
         let planned = planned.filter(Planned::is_debt);
         if let Some(planned) = planned
-            && due.as_ref().is_none_or(|due| planned.rank < due.rank)
+            && due.as_ref().is_none_or(|due| planned.priority < due.priority)
         {
             due = Some(planned);
         }

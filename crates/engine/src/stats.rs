@@ -54,7 +54,7 @@ impl Counters {
         let counter = match planned.plan {
             Plan::FlushNode => &self.node_flushes,
             Plan::MergeRuns(_) => &self.merges,
-            Plan::Trim => &self.trims,
+            Plan::TruncatePrefix => &self.trims,
             Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
             _ => &self.rewrites,
         };

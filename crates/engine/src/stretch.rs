@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A stretch that begins a leaf is trimmed off, which writes nothing, so it may be short
-//! ([`TRIM_STRETCH`]): that is what a table from whose beginning rows are deleted asks for. For any
-//! other a leaf is written again, so it must be long ([`DELETE_STRETCH`]).
+//! ([`TRUNCATION_RUN`]): that is what a table from whose beginning rows are deleted asks for. For any
+//! other a leaf is written again, so it must be long ([`TOMBSTONE_RUN`]).
 
 use std::ops::Bound;
 
@@ -24,13 +24,13 @@ use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
 use frondb_trunk::install::Made;
-use frondb_trunk::plan::{DELETE_STRETCH, TRIM_STRETCH};
+use frondb_trunk::plan::{TOMBSTONE_RUN, TRUNCATION_RUN};
 use frondb_trunk::{Key, Node, View};
 
 use crate::tree::TreeCore;
 
 /// Deletes by which a memtable grows before it is looked through again, at least.
-const LOOK_EVERY: u64 = TRIM_STRETCH / 4;
+const LOOK_EVERY: u64 = TRUNCATION_RUN / 4;
 
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
@@ -40,7 +40,7 @@ type KeyRange = (Key, Option<Key>);
 pub(crate) fn is_due(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;
-    if memtable.hidden() > DELETE_STRETCH && memtable.len() > DELETE_STRETCH {
+    if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
         // What a range delete hides of runs is stepped over at once, of its own memtable one by one.
         return true;
     }
@@ -48,7 +48,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     // What else is in the memtable would be flushed early, too, in small runs: where rows come at
     // one end and go at the other, the base would be full of them.
     let mostly_deletes = deletes * 4 >= memtable.len() * 3;
-    let shortest = if mostly_deletes { TRIM_STRETCH } else { DELETE_STRETCH };
+    let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
     // Counts all over the tree, so it is an upper bound.
     if memtable.delete_stretch() <= shortest {
         // Of a new memtable, if there was a long one before.
@@ -57,7 +57,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     }
     let looked = tree.stretch_looked.load(Ordering::Relaxed);
     // A look goes through all leaves: the more deletes are spread over them, the seldomer.
-    if deletes.saturating_sub(looked) < (looked / 8).clamp(LOOK_EVERY, DELETE_STRETCH / 4) {
+    if deletes.saturating_sub(looked) < (looked / 8).clamp(LOOK_EVERY, TOMBSTONE_RUN / 4) {
         return false;
     }
     tree.stretch_looked.store(deletes, Ordering::Relaxed);
@@ -84,12 +84,12 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[M
         let is_long = stretches.long.iter().any(meets);
         for node in receivers(root, made) {
             if begins && node.is_leaf() {
-                node.heat.ask_trim();
+                node.hints.request_prefix_truncation();
             }
             // Other stretches of such a memtable were cut short.
             let is_long = is_long || trims && !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
-                node.heat.ask_clean();
+                node.hints.request_tombstone_compaction();
             }
         }
     }
@@ -105,14 +105,14 @@ pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
         for child in receivers(node, made) {
             // Its totals have the new run in them already.
             let dense =
-                meta.deletes * 4 >= child.totals.entries || meta.deletes > DELETE_STRETCH / 2;
-            let worth_trimming = meta.deletes > TRIM_STRETCH / 8;
+                meta.deletes * 4 >= child.totals.entries || meta.deletes > TOMBSTONE_RUN / 2;
+            let worth_trimming = meta.deletes > TRUNCATION_RUN / 8;
             if worth_trimming && child.is_leaf() {
                 // What that leaves is cleaned.
-                child.heat.ask_trim();
+                child.hints.request_prefix_truncation();
             }
             if dense || worth_trimming && !child.is_leaf() {
-                child.heat.ask_clean();
+                child.hints.request_tombstone_compaction();
             }
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
 
 /// Whether a node's runs hold enough deletes for a long stretch.
 fn holds_many_deletes(node: &Node) -> bool {
-    node.runs.iter().map(View::deletes).sum::<u64>() > DELETE_STRETCH
+    node.runs.iter().map(View::deletes).sum::<u64>() > TOMBSTONE_RUN
 }
 
 /// The children whose range the run reaches; a leaf takes it itself.
@@ -136,16 +136,16 @@ fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'
 /// What a memtable's deletes make, by range.
 #[derive(Default)]
 pub(crate) struct Stretches {
-    /// Longer than [`DELETE_STRETCH`].
+    /// Longer than [`TOMBSTONE_RUN`].
     long: Vec<KeyRange>,
-    /// Longer than [`TRIM_STRETCH`], from the beginning of a leaf on.
+    /// Longer than [`TRUNCATION_RUN`], from the beginning of a leaf on.
     begin: Vec<KeyRange>,
 }
 
 impl Stretches {
     /// Reads block indexes that are not in the cache, so it is not for use under a lock.
     pub(crate) fn find(root: &Node, memtable: &Memtable) -> Self {
-        if memtable.delete_stretch() <= TRIM_STRETCH {
+        if memtable.delete_stretch() <= TRUNCATION_RUN {
             return Self::default();
         }
         let gatherer = || Gatherer { lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };
@@ -164,7 +164,7 @@ fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
     let (from, to) = (Bound::Included(lo), Bound::Unbounded);
     let mut cursor = memtable.cursor(Direction::Forward, from, to, SeqNo::MAX);
     let (mut chunk, mut last, mut deletes) = (Chunk::new(), None::<Vec<u8>>, 0);
-    while deletes < TRIM_STRETCH / 2 && matches!(cursor.next_chunk(&mut chunk), Ok(true)) {
+    while deletes < TRUNCATION_RUN / 2 && matches!(cursor.next_chunk(&mut chunk), Ok(true)) {
         for (i, &kind) in chunk.kinds.iter().enumerate() {
             if last.as_deref() == Some(chunk.key(i)) {
                 // An older message of the same key.
@@ -179,7 +179,7 @@ fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
             last.extend_from_slice(chunk.key(i));
         }
     }
-    deletes >= TRIM_STRETCH / 2
+    deletes >= TRUNCATION_RUN / 2
 }
 
 /// Gathers a stretch leaf by leaf.
@@ -230,7 +230,7 @@ impl Finder<'_> {
     fn add_long(&mut self, node: &Node, messages: u64) {
         let long = &mut self.long;
         long.messages += messages;
-        if long.messages > DELETE_STRETCH {
+        if long.messages > TOMBSTONE_RUN {
             long.reaches(node);
         }
         if messages * 2 < node.totals.entries {
@@ -243,16 +243,16 @@ impl Finder<'_> {
     /// Takes the same into the stretch that begins a leaf; `from` messages lie below it.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
         let is_dense = messages * 2 >= self.entries_reached(node);
-        let can_be_trimmed = !node.is_leaf() || node.can_be_trimmed();
+        let can_truncate_prefix = !node.is_leaf() || node.can_truncate_prefix();
         let before = self.begin.messages;
         self.begin.messages += messages;
-        if self.begin.messages > TRIM_STRETCH && can_be_trimmed {
-            let rest = TRIM_STRETCH.saturating_sub(before);
+        if self.begin.messages > TRUNCATION_RUN && can_truncate_prefix {
+            let rest = TRUNCATION_RUN.saturating_sub(before);
             if is_dense || messages > 0 && self.is_dense_up_to(node, from, rest) {
                 self.begin.reaches(node);
             }
         }
-        if !is_dense || !can_be_trimmed {
+        if !is_dense || !can_truncate_prefix {
             // It ends inside this leaf; another may begin with the next.
             self.begin.lo = node.hi.clone().unwrap_or_else(|| Arc::clone(&node.lo));
             self.begin.messages = 0;

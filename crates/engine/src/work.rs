@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
-use frondb_trunk::plan::{Planned, RANK_IDLE, RANK_VALUES};
+use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use crate::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
 use crate::plans::Running;
@@ -127,8 +127,8 @@ impl Work {
             state.plans.remove(&(rank, tree.id, node));
         }
         if let Some(planned) = planned {
-            state.ranks.insert((tree.id, node), planned.rank);
-            state.plans.insert((planned.rank, tree.id, node), (Arc::clone(tree), planned));
+            state.ranks.insert((tree.id, node), planned.priority);
+            state.plans.insert((planned.priority, tree.id, node), (Arc::clone(tree), planned));
             self.changed.notify_all();
         }
     }
@@ -408,8 +408,9 @@ impl State {
         }
         let parked = self.parked.iter().filter(|job| job.is_debt()).count() as u64;
         let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
-        let values = (RANK_VALUES, TreeId::MIN, NodeId::MIN)..(RANK_IDLE, TreeId::MIN, NodeId::MIN);
-        let of_values = self.parked.iter().filter(|job| job.rank() == RANK_VALUES).count();
+        let values =
+            (PRIORITY_VALUES, TreeId::MIN, NodeId::MIN)..(PRIORITY_IDLE, TreeId::MIN, NodeId::MIN);
+        let of_values = self.parked.iter().filter(|job| job.rank() == PRIORITY_VALUES).count();
         Due {
             values_jobs: (self.plans.range(values).count() + of_values) as u64,
             debt_jobs: debt_jobs + parked + flushes,
@@ -460,8 +461,8 @@ impl State {
         }
         let let_in = match (self.idle, self.values_wanted) {
             (true, _) => u8::MAX,
-            (false, 0) => RANK_VALUES,
-            (false, _) => RANK_IDLE,
+            (false, 0) => PRIORITY_VALUES,
+            (false, _) => PRIORITY_IDLE,
         };
         let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
             !self.busy_nodes.contains(&(key.1, key.2))

@@ -32,7 +32,7 @@ pub mod fuzz;
 pub use format::SUPER_FILE;
 pub use manifest::{Manifest, Ticket};
 pub use options::ManifestOptions;
-pub use recovery::{Recovered, TrimmedTail};
+pub use recovery::{Recovered, TornTail};
 pub use salvage::salvage;
 pub use snapshot::SnapshotWriter;
 pub use stats::ManifestStats;

@@ -30,14 +30,14 @@ pub struct Recovered {
     /// The edits since, in order.
     pub edits: Vec<Vec<u8>>,
     /// What was cut off the end: edits that nobody was told were durable.
-    pub trimmed: Option<TrimmedTail>,
+    pub torn_tail: Option<TornTail>,
     /// What is odd but does no harm, in a sentence each.
     pub warnings: Vec<String>,
 }
 
 /// What was cut off the end of a manifest file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TrimmedTail {
+pub struct TornTail {
     /// The file.
     pub file: String,
     /// Where its valid records end.
@@ -48,7 +48,7 @@ pub struct TrimmedTail {
     pub reason: String,
 }
 
-impl fmt::Display for TrimmedTail {
+impl fmt::Display for TornTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, offset, dropped_bytes, reason } = self;
         write!(f, "cut {dropped_bytes} bytes off {file} at offset {offset}: {reason}")
@@ -136,7 +136,7 @@ pub(crate) fn open(
     };
     let recovered = Recovered {
         db_id: superblock.db_id,
-        trimmed: content.trimmed(&superblock),
+        torn_tail: content.torn_tail(&superblock),
         snapshot: content.snapshot,
         edits: content.edits,
         warnings: warning.into_iter().collect(),
@@ -194,9 +194,9 @@ struct Content {
 }
 
 impl Content {
-    fn trimmed(&self, superblock: &Superblock) -> Option<TrimmedTail> {
+    fn torn_tail(&self, superblock: &Superblock) -> Option<TornTail> {
         let torn = !self.stop.is_clean(false);
-        torn.then(|| TrimmedTail {
+        torn.then(|| TornTail {
             file: file_name(superblock.generation),
             offset: self.stop.offset,
             dropped_bytes: self.stop.dropped_bytes,

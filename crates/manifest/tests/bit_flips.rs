@@ -57,7 +57,7 @@ fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64]) -> Seen {
             }
             Ok((_, recovered)) => {
                 let found = state(&recovered);
-                if recovered.trimmed.is_some() {
+                if recovered.torn_tail.is_some() {
                     // Nothing behind the last edit proves that it had been durable.
                     assert!(found.len() + 1 >= expected.len(), "{name} bit {bit}: {found:?}");
                     assert_eq!(found, expected[..found.len()], "{name} bit {bit}");

@@ -172,13 +172,13 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
     assert_eq!(found, known.edits[..found.len()]);
     assert!(found.len() >= known.synced, "{} of {} synced", found.len(), known.synced);
     if mode == CrashMode::KeepAll {
-        assert_eq!(recovered.trimmed, None, "the device stops between calls");
+        assert_eq!(recovered.torn_tail, None, "the device stops between calls");
     }
     // It goes on from there, through edits and a snapshot.
     support::log(&manifest, &edit(1 << 40)).unwrap();
     drop(manifest);
     let (manifest, recovered) = open(&device).unwrap();
-    assert_eq!(recovered.trimmed, None);
+    assert_eq!(recovered.torn_tail, None);
     let mut expected = found;
     expected.push(1 << 40);
     assert_eq!(state(&recovered), expected);

@@ -34,7 +34,7 @@ fn edits_come_back_in_order() {
     assert_eq!(recovered.edits[3], edit(3));
     assert_eq!(recovered.edits[10], b"");
     assert!(recovered.snapshot.is_empty());
-    assert_eq!((recovered.trimmed, recovered.warnings), (None, vec![]));
+    assert_eq!((recovered.torn_tail, recovered.warnings), (None, vec![]));
     assert!(manifest.log_bytes() > 0);
 }
 

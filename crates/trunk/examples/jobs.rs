@@ -19,7 +19,7 @@ use frondb_filter::{FilterBuilder, FilterKind};
 use frondb_run::{ReadMode, RunCursor, RunEnv};
 use frondb_space::{Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::Surgeon;
+use frondb_trunk::install::VersionBuilder;
 use frondb_trunk::job::{Job, JobEnv, JobInput};
 use frondb_trunk::plan::{Plan, Reason};
 use frondb_trunk::{Key, Node, Trunk, TrunkOptions, prepare};
@@ -123,9 +123,9 @@ impl Bench {
             *next_node += 1;
             NodeId(*next_node)
         };
-        let mut surgeon = Surgeon::new(self.trunk.clone(), &mut next_id);
-        surgeon.flush(&made, &RangeDeletes::empty(), None, u64::MAX);
-        self.trunk = surgeon.finish().trunk;
+        let mut builder = VersionBuilder::new(self.trunk.clone(), &mut next_id);
+        builder.flush(&made, &RangeDeletes::empty(), None, u64::MAX);
+        self.trunk = builder.finish().trunk;
     }
 
     fn rewrite(&self) {

@@ -29,7 +29,7 @@ mod view;
 
 pub use format::NodeImage;
 pub use lookup::Reading;
-pub use node::{Body, Heat, Key, Node, NodeTotals, Trunk};
+pub use node::{Body, CompactionHints, Key, Node, NodeTotals, Trunk};
 pub use options::{FilterPolicy, TrunkOptions};
 pub use prepare::{Prepared, prepare};
 pub use restore::{Restored, restore};

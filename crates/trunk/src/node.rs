@@ -25,17 +25,17 @@ pub type Key = Arc<[u8]>;
 
 /// What readers tell the planner about a leaf; shared by all versions of the node, not durable.
 #[derive(Debug, Default)]
-pub struct Heat {
+pub struct CompactionHints {
     /// What scans paid beyond a leaf that is one base, in bytes read or merged, since the last
     /// consolidation.
     pub scan_debt: AtomicU64,
     /// Set when a cursor stepped over a long stretch of deletes here, or a flush brought one.
-    pub clean: AtomicU64,
+    pub compact_tombstones: AtomicU64,
     /// Set when a flush brought deletes that seem to begin a leaf (rule 15).
-    pub trim: AtomicU64,
+    pub truncate_prefix: AtomicU64,
     /// Set when trimming found something alive near the leaf's beginning: not tried again before
     /// the leaf is rewritten.
-    pub trimmed_in_vain: AtomicU64,
+    pub truncated_in_vain: AtomicU64,
     /// The oldest snapshot that was live when the base was written and kept garbage from going,
     /// plus one; 0 if there was none.
     pub held_by: AtomicU64,
@@ -45,15 +45,15 @@ pub struct Heat {
     pub overlap_percent: AtomicU64,
 }
 
-impl Heat {
+impl CompactionHints {
     /// Adds what a scan paid for merging.
     pub fn add_scan_debt(&self, bytes: u64) {
         self.scan_debt.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Asks for the leaf to be consolidated soon.
-    pub fn ask_clean(&self) {
-        self.clean.store(1, Ordering::Relaxed);
+    pub fn request_tombstone_compaction(&self) {
+        self.compact_tombstones.store(1, Ordering::Relaxed);
     }
 
     /// What it says now, for another node.
@@ -62,9 +62,9 @@ impl Heat {
         let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
         Self {
             scan_debt: copy(&self.scan_debt),
-            clean: copy(&self.clean),
-            trim: copy(&self.trim),
-            trimmed_in_vain: copy(&self.trimmed_in_vain),
+            compact_tombstones: copy(&self.compact_tombstones),
+            truncate_prefix: copy(&self.truncate_prefix),
+            truncated_in_vain: copy(&self.truncated_in_vain),
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
@@ -72,8 +72,8 @@ impl Heat {
     }
 
     /// Asks for deletes at the beginning of the leaf to be cut off, with what they hide.
-    pub fn ask_trim(&self) {
-        self.trim.store(1, Ordering::Relaxed);
+    pub fn request_prefix_truncation(&self) {
+        self.truncate_prefix.store(1, Ordering::Relaxed);
     }
 }
 
@@ -158,7 +158,7 @@ pub struct Node {
     /// Leaf or inner.
     pub body: Body,
     /// Hints from readers.
-    pub heat: Arc<Heat>,
+    pub hints: Arc<CompactionHints>,
     /// Sums, its own and those below.
     pub totals: NodeTotals,
 }
@@ -173,7 +173,7 @@ impl Node {
         runs: Vec<View>,
         range_deletes: Arc<RangeDeletes>,
         body: Body,
-        heat: Arc<Heat>,
+        hints: Arc<CompactionHints>,
     ) -> Arc<Self> {
         let mut totals = NodeTotals::default();
         for view in &runs {
@@ -197,7 +197,7 @@ impl Node {
                 }
             }
         }
-        Arc::new(Self { id, lo, hi, runs, range_deletes, body, heat, totals })
+        Arc::new(Self { id, lo, hi, runs, range_deletes, body, hints, totals })
     }
 
     /// An empty leaf.
@@ -265,16 +265,16 @@ impl Node {
     /// Whether trimming a leaf may gain something. Not where a view refers to large values: those
     /// that a cut leaves behind would have to be freed with it.
     #[must_use]
-    pub fn can_be_trimmed(&self) -> bool {
+    pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()
-            && self.heat.trimmed_in_vain.load(Ordering::Relaxed) == 0
+            && self.hints.truncated_in_vain.load(Ordering::Relaxed) == 0
             && self.views().all(|view| view.run.meta().refs == 0)
     }
 
     /// Messages of a leaf's base that were trimmed away: garbage in runs that live on. Too many
     /// where the run is also seen by another leaf.
     #[must_use]
-    pub fn trimmed_entries(&self) -> u64 {
+    pub fn truncated_entries(&self) -> u64 {
         let is_trimmed = |view: &&View| view.lo > self.lo && *view.run.meta().first_key < *view.lo;
         let views = self.base().iter().filter(is_trimmed);
         views.map(|view| view.run.meta().entries - view.entries()).sum()

@@ -20,11 +20,11 @@ pub const BASE_VIEWS_MAX: usize = 16;
 /// Deletes in a row that make a leaf worth rewriting at once (rule 15). A reader may meet two such
 /// stretches, one in a memtable and one that is being cleaned away, and under each delete the put
 /// that it hides: 128 Ki messages together.
-pub const DELETE_STRETCH: u64 = 32 * 1024;
+pub const TOMBSTONE_RUN: u64 = 32 * 1024;
 
 /// Deletes in a row that are worth trimming a leaf for, if they begin it (rule 15): that reads what
 /// they hide once and writes nothing, so it pays early.
-pub const TRIM_STRETCH: u64 = 8 * 1024;
+pub const TRUNCATION_RUN: u64 = 8 * 1024;
 
 /// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
@@ -32,17 +32,17 @@ pub const SCAN_DEBT_FACTOR: u64 = 4;
 /// Runs that two leaves to be joined may have together.
 const JOIN_RUNS_MAX: usize = 4;
 
-/// Rank of work that gives back deleted large values: done when nothing is written, or when somebody waits for it.
-pub const RANK_VALUES: u8 = 5;
+/// Priority of work that gives back deleted large values: done when nothing is written, or when somebody waits for it.
+pub const PRIORITY_VALUES: u8 = 5;
 
-/// Rank of work that is done only when nothing is written.
-pub const RANK_IDLE: u8 = 6;
+/// Priority of work that is done only when nothing is written.
+pub const PRIORITY_IDLE: u8 = 6;
 
 /// Why a leaf is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
     /// A long stretch of deletes (rule 15).
-    Clean,
+    Tombstones,
     /// More runs than the schedule allows.
     Runs,
     /// More than [`RANGE_DELETES_MAX`] range deletes.
@@ -65,7 +65,7 @@ pub enum Plan {
     /// Move what an inner node buffers to its children.
     FlushNode,
     /// Cut the deletes off that a leaf begins with, and what they hide.
-    Trim,
+    TruncatePrefix,
     /// Merge this many of a node's newest runs into one.
     MergeRuns(usize),
     /// Merge all of a leaf into a new base, split into this many leaves.
@@ -87,7 +87,7 @@ pub struct Planned {
     /// Key and value bytes it will read.
     pub work_bytes: u64,
     /// Smaller comes first.
-    pub rank: u8,
+    pub priority: u8,
     /// Whether it makes data smaller, or leads to that, so that it may use the reserve of a full
     /// disk (rule 25).
     pub frees_space: bool,
@@ -99,7 +99,7 @@ impl Planned {
     pub fn is_debt(&self) -> bool {
         let is_for_readers =
             matches!(self.plan, Plan::Rewrite(Reason::ScanDebt, _) | Plan::Join(_) | Plan::Regroup);
-        self.rank < RANK_VALUES && !is_for_readers
+        self.priority < PRIORITY_VALUES && !is_for_readers
     }
 }
 
@@ -131,19 +131,19 @@ pub struct Summary {
     pub base_views: usize,
     /// Range deletes.
     pub range_deletes: usize,
-    /// See `Heat`.
+    /// See `CompactionHints`.
     pub scan_debt: u64,
-    /// See `Heat`.
-    pub clean: bool,
-    /// See `Heat`; only if it can be done.
-    pub trim: bool,
+    /// See `CompactionHints`.
+    pub compact_tombstones: bool,
+    /// See `CompactionHints`; only if it can be done.
+    pub truncate_prefix: bool,
     /// Messages of the base that were trimmed away and are still on disk.
-    pub trimmed_entries: u64,
-    /// See `Heat`.
+    pub truncated_entries: u64,
+    /// See `CompactionHints`.
     pub overlap_percent: u64,
-    /// See `Heat`.
+    /// See `CompactionHints`.
     pub held_by: u64,
-    /// See `Heat`.
+    /// See `CompactionHints`.
     pub held_range_deletes: usize,
     /// Whether a leaf's range deletes hide all of a view.
     pub hides_view: bool,
@@ -254,13 +254,14 @@ impl Summary {
             base,
             base_views: node.base().len(),
             range_deletes: node.range_deletes.len(),
-            scan_debt: node.heat.scan_debt.load(Ordering::Relaxed),
-            clean: node.heat.clean.load(Ordering::Relaxed) != 0,
-            trim: node.heat.trim.load(Ordering::Relaxed) != 0 && node.can_be_trimmed(),
-            trimmed_entries: node.trimmed_entries(),
-            overlap_percent: node.heat.overlap_percent.load(Ordering::Relaxed),
-            held_by: node.heat.held_by.load(Ordering::Relaxed),
-            held_range_deletes: node.heat.held_range_deletes.load(Ordering::Relaxed) as usize,
+            scan_debt: node.hints.scan_debt.load(Ordering::Relaxed),
+            compact_tombstones: node.hints.compact_tombstones.load(Ordering::Relaxed) != 0,
+            truncate_prefix: node.hints.truncate_prefix.load(Ordering::Relaxed) != 0
+                && node.can_truncate_prefix(),
+            truncated_entries: node.truncated_entries(),
+            overlap_percent: node.hints.overlap_percent.load(Ordering::Relaxed),
+            held_by: node.hints.held_by.load(Ordering::Relaxed),
+            held_range_deletes: node.hints.held_range_deletes.load(Ordering::Relaxed) as usize,
             hides_view: hides_view(node),
             old_refs: node.views().skip(1).map(View::refs).sum(),
             base_refs: node.base().iter().map(View::refs).sum(),
@@ -327,22 +328,22 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     };
     let plan = within_inputs(node, plan, context);
     let runs = node.runs_raw_bytes();
-    let (work_bytes, rank) = match plan {
-        Plan::FlushNode if node.clean => (runs, 0),
-        Plan::FlushNode if !is_flush_due(node, context) => (runs, RANK_VALUES),
+    let (work_bytes, priority) = match plan {
+        Plan::FlushNode if node.compact_tombstones => (runs, 0),
+        Plan::FlushNode if !is_flush_due(node, context) => (runs, PRIORITY_VALUES),
         Plan::FlushNode => (runs, 1),
-        Plan::Trim => (runs + node.hidden_raw_bytes(), 0),
+        Plan::TruncatePrefix => (runs + node.hidden_raw_bytes(), 0),
         Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
-        Plan::Rewrite(Reason::Clean, _) => (runs + node.base.raw_bytes, 0),
+        Plan::Rewrite(Reason::Tombstones, _) => (runs + node.base.raw_bytes, 0),
         Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
         Plan::Rewrite(Reason::ScanDebt, _) => (runs + node.base.raw_bytes, 4),
-        Plan::Rewrite(Reason::Values, _) => (runs + node.base.raw_bytes, RANK_VALUES),
-        Plan::Rewrite(Reason::Idle, _) => (runs + node.base.raw_bytes, RANK_IDLE),
+        Plan::Rewrite(Reason::Values, _) => (runs + node.base.raw_bytes, PRIORITY_VALUES),
+        Plan::Rewrite(Reason::Idle, _) => (runs + node.base.raw_bytes, PRIORITY_IDLE),
         Plan::Rewrite(..) => (runs + node.base.raw_bytes, 3),
         Plan::Regroup | Plan::Join(_) => (0, 1),
     };
     let frees_space = frees_space(node, plan, context);
-    Some(Planned { node: node.id, plan, work_bytes, rank, frees_space })
+    Some(Planned { node: node.id, plan, work_bytes, priority, frees_space })
 }
 
 /// The plan, or before it a merge of as many runs as it reads too many: as few as there can be, for they are
@@ -350,7 +351,7 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
-        Plan::FlushNode | Plan::Trim | Plan::Rewrite(..) => node.runs.len(),
+        Plan::FlushNode | Plan::TruncatePrefix | Plan::Rewrite(..) => node.runs.len(),
         Plan::Regroup | Plan::Join(_) => 0,
     };
     let most = context.inputs_max.max(2);
@@ -364,11 +365,15 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
         Plan::Rewrite(
-            Reason::Clean | Reason::Garbage | Reason::RangeDeletes | Reason::Values | Reason::Idle,
+            Reason::Tombstones
+            | Reason::Garbage
+            | Reason::RangeDeletes
+            | Reason::Values
+            | Reason::Idle,
             _,
         ) => true,
         Plan::Rewrite(..) => {
-            garbage_percent(node, node.is_held(context), node.trimmed_entries)
+            garbage_percent(node, node.is_held(context), node.truncated_entries)
                 >= context.options.garbage_percent / 2
         }
         Plan::FlushNode => {
@@ -378,7 +383,7 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
                 .fold((0, 0), |sum, run| (sum.0 + run.entries, sum.1 + run.deletes));
             node.range_deletes > 0 || deletes * 2 > entries
         }
-        Plan::Trim => true,
+        Plan::TruncatePrefix => true,
         Plan::MergeRuns(_) | Plan::Regroup | Plan::Join(_) => false,
     }
 }
@@ -389,7 +394,8 @@ fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
     let runs_max = (4 * o.fanout.max(4)).min(context.inputs_max.saturating_sub(1));
     let is_enough = node.runs_raw_bytes() >= enough || node.runs.len() > runs_max;
-    !node.runs.is_empty() && (node.clean || is_enough) || node.range_deletes > RANGE_DELETES_MAX
+    !node.runs.is_empty() && (node.compact_tombstones || is_enough)
+        || node.range_deletes > RANGE_DELETES_MAX
 }
 
 /// Whether an inner node buffers deletes that may hide large values below, at most one each, which are worth the leaves
@@ -433,11 +439,11 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     let total = runs + node.base.raw_bytes;
     let rewrite = |reason| Some(Plan::Rewrite(reason, context.pieces(total)));
     let held = node.is_held(context);
-    if node.trim && node.runs.iter().any(|run| run.deletes > 0) {
-        return Some(Plan::Trim);
+    if node.truncate_prefix && node.runs.iter().any(|run| run.deletes > 0) {
+        return Some(Plan::TruncatePrefix);
     }
-    if node.clean && node.has_deletes(held) {
-        return rewrite(Reason::Clean);
+    if node.compact_tombstones && node.has_deletes(held) {
+        return rewrite(Reason::Tombstones);
     }
     let kept = if held { node.held_range_deletes } else { 0 };
     if node.range_deletes > kept + RANGE_DELETES_MAX {
@@ -461,7 +467,7 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return rewrite(Reason::Runs);
     }
     // Where rows go in key order the rest of a trimmed leaf goes soon, and writes nothing then.
-    let trimmed = node.trimmed_entries;
+    let trimmed = node.truncated_entries;
     if node.hides_view && !held || garbage_percent(node, held, trimmed / 2) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
@@ -521,7 +527,7 @@ fn runs_max(node: &Summary, context: &Context) -> u64 {
 fn garbage_percent(node: &Summary, held: bool, trimmed: u64) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
-    let entries = run_entries + node.base.entries + node.trimmed_entries;
+    let entries = run_entries + node.base.entries + node.truncated_entries;
     if entries == 0 {
         return 0;
     }

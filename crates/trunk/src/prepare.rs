@@ -45,7 +45,7 @@ pub fn prepare(
     let (views, base) = match plan {
         Plan::FlushNode => (&node.runs[..], &[][..]),
         Plan::MergeRuns(n) => (newest(&node.runs, n), &[][..]),
-        Plan::Rewrite(..) | Plan::Trim => (&node.runs[..], node.base()),
+        Plan::Rewrite(..) | Plan::TruncatePrefix => (&node.runs[..], node.base()),
         Plan::Regroup | Plan::Join(_) => {
             return Err(Error::internal("a change of shape has no job"));
         }
@@ -62,7 +62,7 @@ pub fn prepare(
     let writes = writes.unwrap_or(0).saturating_add(1);
     let targets = targets(node, plan, &input, leaf_target);
     let mut job = Job::below(env, input, targets, writes, trunk.oldest_above(node))?;
-    if plan == Plan::Trim {
+    if plan == Plan::TruncatePrefix {
         job.end_at_first_kept();
     }
     let run_entries = node.runs.iter().map(View::entries).sum();

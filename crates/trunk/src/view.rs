@@ -110,7 +110,7 @@ impl View {
     /// The view without the keys below `lo`, of which its run has about `below`; `None` if nothing
     /// is left.
     #[must_use]
-    pub fn trimmed(&self, lo: &Key, below: u64) -> Option<Self> {
+    pub fn truncated(&self, lo: &Key, below: u64) -> Option<Self> {
         let mut view = self.cut(lo, None, 1)?;
         let entries = self.run.meta().entries;
         let left = entries.saturating_sub(below).min(self.entries()).max(1);

@@ -299,7 +299,7 @@ impl History {
         self.flushed = (state, seq);
         self.note_refs(result.dropped_refs);
         for key in beginnings {
-            self.lab.trunk.leaf_for(&key).heat.ask_trim();
+            self.lab.trunk.leaf_for(&key).hints.request_prefix_truncation();
         }
     }
 
@@ -331,7 +331,7 @@ impl History {
             Plan::Regroup => {
                 let fanout = self.lab.env.options.fanout;
                 let height = self.lab.trunk.height();
-                if self.lab.change(&[], |surgeon| surgeon.regroup(node.id, fanout))
+                if self.lab.change(&[], |builder| builder.regroup(node.id, fanout))
                     && self.lab.trunk.height() < height
                 {
                     self.count("a level less");
@@ -342,7 +342,7 @@ impl History {
                 if !node.children()[i].is_leaf() {
                     self.count("inner nodes joined");
                 }
-                assert!(self.lab.change(&[], |surgeon| surgeon.join(node.id, a, b)));
+                assert!(self.lab.change(&[], |builder| builder.join(node.id, a, b)));
             }
             _ => self.jobs.extend(self.lab.begin(node.id, plan, &live)),
         }
@@ -355,7 +355,7 @@ impl History {
             let pieces = 1 + self.prng.below(4);
             let trims = node.old_refs == 0 && self.taste.refs == 0;
             return match self.prng.below(4) {
-                0 if runs > 0 && trims => Some(Plan::Trim),
+                0 if runs > 0 && trims => Some(Plan::TruncatePrefix),
                 0 | 1 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
                 _ => Some(Plan::Rewrite(Reason::Idle, pieces)),
             };
@@ -389,7 +389,7 @@ impl History {
         match self.lab.install(job) {
             None => self.count("thrown away"),
             Some(result) => {
-                if plan == Plan::Trim {
+                if plan == Plan::TruncatePrefix {
                     self.count(if self.model.live().is_empty() {
                         "trimmed"
                     } else {
@@ -441,7 +441,7 @@ impl History {
             }
         }
         for node in self.lab.leaves() {
-            node.heat.add_scan_debt(100);
+            node.hints.add_scan_debt(100);
         }
     }
 
@@ -484,7 +484,7 @@ impl History {
             _ => self.pin(),
         }
         if self.prng.chance(1, 100) {
-            self.prng.pick(&self.lab.leaves()).unwrap().heat.ask_clean();
+            self.prng.pick(&self.lab.leaves()).unwrap().hints.request_tombstone_compaction();
         }
     }
 
@@ -519,13 +519,13 @@ impl History {
             match plan {
                 Plan::Regroup => {
                     let fanout = self.lab.env.options.fanout;
-                    assert!(self.lab.change(&[], |surgeon| surgeon.regroup(node.id, fanout)));
+                    assert!(self.lab.change(&[], |builder| builder.regroup(node.id, fanout)));
                 }
                 Plan::Join(i) => {
                     let (a, b) = (node.children()[i].id, node.children()[i + 1].id);
-                    assert!(self.lab.change(&[], |surgeon| surgeon.join(node.id, a, b)));
+                    assert!(self.lab.change(&[], |builder| builder.join(node.id, a, b)));
                 }
-                Plan::Trim => {
+                Plan::TruncatePrefix => {
                     let job = self.lab.begin(node.id, plan, &live).unwrap();
                     // Nothing changes where the first key is alive.
                     let result = self.lab.install(job);
@@ -630,11 +630,11 @@ fn name_of(plan: Plan) -> &'static str {
     match plan {
         Plan::FlushNode => "flush node",
         Plan::MergeRuns(_) => "merge runs",
-        Plan::Trim => "trim",
+        Plan::TruncatePrefix => "trim",
         Plan::Regroup => "regroup",
         Plan::Join(_) => "join",
         Plan::Rewrite(reason, _) => match reason {
-            Reason::Clean => "clean",
+            Reason::Tombstones => "clean",
             Reason::Runs => "runs",
             Reason::RangeDeletes => "range deletes",
             Reason::Growth => "growth",

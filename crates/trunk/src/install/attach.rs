@@ -18,7 +18,7 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_run::Run;
 
-use crate::install::{Made, Place, Surgeon};
+use crate::install::{Made, Place, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
@@ -52,7 +52,7 @@ impl Arrived<'_> {
     }
 }
 
-impl Surgeon<'_> {
+impl VersionBuilder<'_> {
     /// Makes the runs and range deletes of a commit part of the trunk. `keep_hidden` is the oldest
     /// live snapshot, if one may still need what a range delete hides; leaves should hold
     /// `leaf_target` key and value bytes.

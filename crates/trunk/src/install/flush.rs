@@ -8,8 +8,8 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, RunId, SeqNo};
 
-use crate::install::surgeon::{cut_all, without};
-use crate::install::{Made, Place, Surgeon};
+use crate::install::version_builder::{cut_all, without};
+use crate::install::{Made, Place, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
@@ -36,7 +36,7 @@ impl Arrival<'_> {
     }
 }
 
-impl Surgeon<'_> {
+impl VersionBuilder<'_> {
     /// A memtable's flush: slices, range deletes, and what lies right of all data. `keep_hidden`
     /// is the oldest live snapshot, if one may still need what a range delete hides.
     /// Appended runs go to the last leaf's base until that leaf holds `leaf_target` bytes.
@@ -264,7 +264,7 @@ impl Node {
             cut_all(&self.runs, &self.lo, Some(hi), 1),
             Arc::new(self.range_deletes.clip(&self.lo, Some(hi))),
             Body::Leaf { base: cut_all(self.base(), &self.lo, Some(hi), 1) },
-            Arc::clone(&self.heat),
+            Arc::clone(&self.hints),
         )
     }
 

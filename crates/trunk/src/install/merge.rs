@@ -8,12 +8,12 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
 use frondb_run::Run;
 
-use crate::install::surgeon::{cut_all, without};
-use crate::install::{Made, Surgeon};
-use crate::node::{Body, Heat, Key, Node};
+use crate::install::version_builder::{cut_all, without};
+use crate::install::{Made, VersionBuilder};
+use crate::node::{Body, CompactionHints, Key, Node};
 use crate::view::View;
 
-impl Surgeon<'_> {
+impl VersionBuilder<'_> {
     /// Several newest runs of a leaf became `made` (or nothing). `false` if an input is gone.
     pub fn merge_runs(&mut self, id: NodeId, claimed: &HashSet<RunId>, made: &[Made]) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
@@ -54,12 +54,12 @@ impl Surgeon<'_> {
         let mut leaves = Vec::with_capacity(bounds.len());
         for (i, (lo, hi)) in bounds.into_iter().enumerate() {
             let piece = pieces.get(i).and_then(|piece| piece.view().cut(&lo, hi.as_ref(), 2));
-            let heat = Heat::default();
-            heat.overlap_percent.store(overlap_percent, Ordering::Relaxed);
+            let hints = CompactionHints::default();
+            hints.overlap_percent.store(overlap_percent, Ordering::Relaxed);
             if let Some(snapshot) = keep_hidden {
-                heat.held_by.store(snapshot.get() + 1, Ordering::Relaxed);
+                hints.held_by.store(snapshot.get() + 1, Ordering::Relaxed);
                 let kept = kept.clip(&lo, hi.as_deref()).len() as u64;
-                heat.held_range_deletes.store(kept, Ordering::Relaxed);
+                hints.held_range_deletes.store(kept, Ordering::Relaxed);
             }
             let mut base: Vec<View> = piece.into_iter().collect();
             base.extend(cut_all(&newer_base, &lo, hi.as_ref(), parts));
@@ -67,7 +67,7 @@ impl Surgeon<'_> {
             let deletes = Arc::new(deletes.clip(&lo, hi.as_deref()));
             let id = if i == 0 { node.id } else { self.new_id() };
             let body = Body::Leaf { base };
-            leaves.push(Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat)));
+            leaves.push(Node::new(id, lo, hi, runs, deletes, body, Arc::new(hints)));
         }
         self.replace(&node, leaves);
         true
@@ -77,13 +77,13 @@ impl Surgeon<'_> {
     /// at all if that is `None`): they are cut there. `below` says how many messages each run has
     /// below it. The leaf gets an id of its own, so that a job that read it as it was finds its node
     /// gone: it would bring back what the deletes hid. `false` if an input is gone or nothing is cut.
-    pub fn trim(
+    pub fn truncate_prefix(
         &mut self,
         id: NodeId,
         claimed: &HashSet<RunId>,
         first_kept: Option<&Key>,
         below: &HashMap<RunId, u64>,
-        heat: Heat,
+        hints: CompactionHints,
     ) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let is_cut = |view: &View| {
@@ -97,13 +97,13 @@ impl Surgeon<'_> {
             if !is_cut(view) {
                 return Some(view.clone());
             }
-            view.trimmed(first_kept?, below.get(&view.run.meta().id).copied().unwrap_or(0))
+            view.truncated(first_kept?, below.get(&view.run.meta().id).copied().unwrap_or(0))
         };
         let runs: Vec<View> = node.runs.iter().filter_map(cut).collect();
         let base: Vec<View> = node.base().iter().filter_map(cut).collect();
         let (lo, hi, deletes) = (node.lo.clone(), node.hi.clone(), node.range_deletes.clone());
         let (id, body) = (self.new_id(), Body::Leaf { base });
-        let leaf = Node::new(id, lo, hi, runs, deletes, body, Arc::new(heat));
+        let leaf = Node::new(id, lo, hi, runs, deletes, body, Arc::new(hints));
         self.replace(&node, vec![leaf]);
         true
     }

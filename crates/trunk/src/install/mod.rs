@@ -1,13 +1,13 @@
 //! Puts the result of a job into the current trunk: pure changes of the persistent tree, done
 //! under the tree's lock by the caller, while the job's I/O is long over.
 //!
-//! A [`Surgeon`] applies one or more changes and notes what the manifest and the counts of views
+//! A [`VersionBuilder`] applies one or more changes and notes what the manifest and the counts of views
 //! must learn ([`Change`]). A result is placed by key range, not by the nodes the job saw: leaves
 //! may have been split or joined since, so views are cut at the pivots of now (rule 1).
 //!
 //! | file | changes |
 //! |---|---|
-//! | `surgeon.rs` | what they all use: replace a node, copy the path above it, note it |
+//! | `version_builder.rs` | what they all use: replace a node, copy the path above it, note it |
 //! | `flush.rs` | a memtable or an inner node's buffer goes down; what range deletes hide wholly goes |
 //! | `attach.rs` | the runs of a large commit come in as they are |
 //! | `merge.rs` | runs of a leaf become one; a leaf becomes new leaves; a run moves on disk |
@@ -17,10 +17,10 @@ mod attach;
 mod flush;
 mod merge;
 mod reshape;
-mod surgeon;
+mod version_builder;
 
 pub use attach::Arrived;
-pub use surgeon::Surgeon;
+pub use version_builder::VersionBuilder;
 
 use std::collections::HashMap;
 

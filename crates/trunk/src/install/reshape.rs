@@ -7,12 +7,12 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, RangeDelete};
 
-use crate::install::Surgeon;
-use crate::install::surgeon::cut_all;
+use crate::install::VersionBuilder;
+use crate::install::version_builder::cut_all;
 use crate::node::{Body, Node};
 use crate::view::View;
 
-impl Surgeon<'_> {
+impl VersionBuilder<'_> {
     /// Gives the children of an inner node in groups of at most `fanout` to inner nodes of their
     /// own: of the root, as a new level below it; of another node, in its place. A root with a
     /// single child gives way to it. `false` if there is nothing to do.

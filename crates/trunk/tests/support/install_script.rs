@@ -7,7 +7,7 @@
 //!                                               delete; either end may be missing)
 //! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, of words as
 //!                                               in a flush; a line of range deletes alone is no run
-//! begin job= node= plan=flush|merge|rewrite|trim [runs=] [pieces=] [snapshots=(n,..)]
+//! begin job= node= plan=flush|merge|rewrite|truncate-prefix [runs=] [pieces=] [snapshots=(n,..)]
 //! install job=                                  what was begun
 //! run node= plan= ..                            both in one
 //! join left= right=                             two neighbours
@@ -76,12 +76,12 @@ impl InstallScript {
                 let (left, right) = (self.node(args, "left"), self.node(args, "right"));
                 let holds = |node: &Arc<Node>| node.children().iter().any(|c| c.id == left);
                 let parent = self.lab.nodes().into_iter().find(holds).unwrap().id;
-                done(self.lab.change(&[], |surgeon| surgeon.join(parent, left, right)))
+                done(self.lab.change(&[], |builder| builder.join(parent, left, right)))
             }
             "regroup" => {
                 let node = self.node(args, "node");
                 let fanout = number(args, "fanout").unwrap() as usize;
-                done(self.lab.change(&[], |surgeon| surgeon.regroup(node, fanout)))
+                done(self.lab.change(&[], |builder| builder.regroup(node, fanout)))
             }
             "tree" => describe(&self.lab.trunk),
             "read" => self.read(number(args, "at").map_or(SeqNo::MAX, SeqNo)),
@@ -167,7 +167,7 @@ impl InstallScript {
     fn job(&self, args: &Args) -> InFlight {
         let plan = match text(args, "plan").unwrap() {
             "flush" => Plan::FlushNode,
-            "trim" => Plan::Trim,
+            "truncate-prefix" => Plan::TruncatePrefix,
             "merge" => Plan::MergeRuns(number(args, "runs").unwrap() as usize),
             "rewrite" => Plan::Rewrite(Reason::Idle, number(args, "pieces").unwrap_or(1)),
             other => panic!("unknown plan {other}"),

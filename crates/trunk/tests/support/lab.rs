@@ -17,11 +17,12 @@ use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
 use frondb_run::{Output, Run, RunEnv, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Arrived, Change, Made, Place, Surgeon};
+use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
-    Heat, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment, verify,
+    CompactionHints, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment,
+    verify,
 };
 
 use super::messages::{Entry, References, VecSource, sort};
@@ -153,8 +154,8 @@ impl Lab {
     pub(crate) fn install_flush(&mut self, flushing: Flushing) -> JobResult {
         let Flushing { job, deletes, keep_hidden, leaf_target } = flushing;
         let result = run(job);
-        self.change(&result.made, |surgeon| {
-            surgeon.flush(&result.made, &deletes, keep_hidden, leaf_target);
+        self.change(&result.made, |builder| {
+            builder.flush(&result.made, &deletes, keep_hidden, leaf_target);
             true
         });
         result
@@ -214,9 +215,9 @@ impl Lab {
             place: Place::Slice,
         });
         let made: Vec<Made> = made.collect();
-        self.change(&made, |surgeon| {
+        self.change(&made, |builder| {
             let arrived = Arrived { runs, deletes: &deletes, are_base };
-            surgeon.attach(&arrived, keep_hidden, leaf_target);
+            builder.attach(&arrived, keep_hidden, leaf_target);
             true
         });
     }
@@ -224,8 +225,8 @@ impl Lab {
     /// Begins the job of a plan; `None` if the node is gone.
     pub(crate) fn begin(&self, node: NodeId, plan: Plan, snapshots: &[SeqNo]) -> Option<InFlight> {
         let found = self.trunk.find(node)?;
-        if plan == Plan::Trim {
-            found.heat.trim.store(0, Ordering::Relaxed);
+        if plan == Plan::TruncatePrefix {
+            found.hints.truncate_prefix.store(0, Ordering::Relaxed);
         }
         let oldest = snapshots.first().copied();
         let leaf_target = self.context(oldest).leaf_target();
@@ -245,17 +246,17 @@ impl Lab {
             (run.meta().id, rank)
         };
         let below = runs.iter().map(below).collect();
-        let done = self.change(&result.made, |surgeon| match plan {
-            Plan::FlushNode => surgeon.flush_node(node, &claimed, &consumed, &result.made, oldest),
-            Plan::MergeRuns(_) => surgeon.merge_runs(node, &claimed, &result.made),
-            Plan::Trim => {
+        let done = self.change(&result.made, |builder| match plan {
+            Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, &result.made, oldest),
+            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, &result.made),
+            Plan::TruncatePrefix => {
                 let kept = result.first_kept.as_ref();
-                surgeon.trim(node, &claimed, kept, &below, Heat::default())
+                builder.truncate_prefix(node, &claimed, kept, &below, CompactionHints::default())
             }
             _ => {
                 let met = result.stats.entries_in - result.stats.entries_out;
                 let overlap = (met * 100 / run_entries.max(1)).min(100);
-                surgeon.rewrite(node, &claimed, &consumed, &result.made, oldest, overlap)
+                builder.rewrite(node, &claimed, &consumed, &result.made, oldest, overlap)
             }
         });
         done.then_some(result)
@@ -271,16 +272,16 @@ impl Lab {
     pub(crate) fn change(
         &mut self,
         made: &[Made],
-        operate: impl FnOnce(&mut Surgeon<'_>) -> bool,
+        operate: impl FnOnce(&mut VersionBuilder<'_>) -> bool,
     ) -> bool {
         let next_node = &mut self.next_node;
         let mut next_id = || {
             *next_node += 1;
             NodeId(*next_node)
         };
-        let mut surgeon = Surgeon::new(self.trunk.clone(), &mut next_id);
-        let done = operate(&mut surgeon);
-        let change = surgeon.finish();
+        let mut builder = VersionBuilder::new(self.trunk.clone(), &mut next_id);
+        let done = operate(&mut builder);
+        let change = builder.finish();
         if done {
             self.apply(change, made);
         } else {

@@ -4,7 +4,7 @@
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% clean trim trimmed=KiB held= kept= old-refs= base-refs=    prints the plan
+//!      debt=KiB overlap=% tombstones truncate-prefix truncated=KiB held= kept= old-refs= base-refs=    prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
 //! ```
 
@@ -116,9 +116,9 @@ impl PlanScript {
                 "refs" => node.children[0].refs = number(),
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
-                "clean" => node.clean = true,
-                "trim" => node.trim = true,
-                "trimmed" => node.trimmed_entries = (number() << 10) / MESSAGE_BYTES,
+                "tombstones" => node.compact_tombstones = true,
+                "truncate-prefix" => node.truncate_prefix = true,
+                "truncated" => node.truncated_entries = (number() << 10) / MESSAGE_BYTES,
                 "held-by" => node.held_by = number() + 1,
                 "kept" => node.held_range_deletes = number() as usize,
                 "children" => node.children = children(value),
@@ -129,10 +129,10 @@ impl PlanScript {
             None => format!("{line}: nothing\n"),
             Some(planned) => {
                 let debt = if planned.is_debt() { ", debt" } else { "" };
-                let (plan, rank) = (planned.plan, planned.rank);
+                let (plan, priority) = (planned.plan, planned.priority);
                 let work = planned.work_bytes >> 10;
                 let frees = if planned.frees_space { ", frees space" } else { "" };
-                format!("{line}: {plan:?}, rank {rank}, reads {work} KiB{debt}{frees}\n")
+                format!("{line}: {plan:?}, priority {priority}, reads {work} KiB{debt}{frees}\n")
             }
         }
     }

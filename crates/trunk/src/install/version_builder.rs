@@ -1,4 +1,4 @@
-//! [`Surgeon`]: replaces nodes of a persistent tree and notes what changed.
+//! [`VersionBuilder`]: replaces nodes of a persistent tree and notes what changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ use crate::view::View;
 ///      / \             /|\        images: b', c, and p' because its children are others;
 ///     b   d           b'c d       the path to the root is copied, the rest is shared
 /// ```
-pub struct Surgeon<'a> {
+pub struct VersionBuilder<'a> {
     pub(super) trunk: Trunk,
     old_root: NodeId,
     next_id: &'a mut dyn FnMut() -> NodeId,
@@ -35,8 +35,8 @@ pub struct Surgeon<'a> {
     views: HashMap<RunId, i64>,
 }
 
-impl<'a> Surgeon<'a> {
-    /// A surgeon on `trunk`; `next_id` makes node ids that were never used.
+impl<'a> VersionBuilder<'a> {
+    /// A builder on `trunk`; `next_id` makes node ids that were never used.
     pub fn new(trunk: Trunk, next_id: &'a mut dyn FnMut() -> NodeId) -> Self {
         Self {
             old_root: trunk.root.id,
@@ -167,7 +167,7 @@ impl<'a> Surgeon<'a> {
 }
 
 impl Node {
-    /// The node with other content, its range and heat.
+    /// The node with other content, its range and hints.
     pub(super) fn with(
         &self,
         runs: Vec<View>,
@@ -175,7 +175,7 @@ impl Node {
         body: Body,
     ) -> Arc<Self> {
         let (lo, hi) = (Arc::clone(&self.lo), self.hi.clone());
-        Self::new(self.id, lo, hi, runs, deletes, body, Arc::clone(&self.heat))
+        Self::new(self.id, lo, hi, runs, deletes, body, Arc::clone(&self.hints))
     }
 
     pub(super) fn body_clone(&self) -> Body {
