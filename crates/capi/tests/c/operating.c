@@ -45,9 +45,11 @@ static void listens(const char *path) {
 static void files(frondb_db *db) {
   frondb_files *files;
   frondb_file_info info;
-  uint64_t bytes[4] = {0, 0, 0, 0};
+  uint64_t bytes[4] = {0, 0, 0, 0}, handles;
   size_t i;
+  handles = frondb_live_handles();
   OK(frondb_db_files(db, &files));
+  CHECK(frondb_live_handles() == handles + 1);
   CHECK(frondb_files_count(files) >= 4);
   for (i = 0; i < frondb_files_count(files); i++) {
     OK(frondb_files_get(files, i, &info));
