@@ -1344,6 +1344,34 @@ frondb_error *frondb_db_batch_bytes_max(frondb_db *db, uint64_t *bytes);
 frondb_error *frondb_db_begin(frondb_db *db, frondb_txn_options *options, frondb_txn **txn);
 
 /**
+ * Takes a snapshot of all that is committed. Free it with frondb_snapshot_free().
+ *
+ * Threads: any, and any number of them may read at it.
+ *
+ * Errors: FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
+
+/**
+ * Takes a snapshot that sees all that transactions have written to `count` trees before this call.
+ * Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
+ * moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
+ * from now on, then read the data at this snapshot: no row is missed.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
+ * first;
+ * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
+ * of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+ */
+frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
+                                                frondb_tree *const *trees,
+                                                size_t count,
+                                                uint64_t timeout_millis,
+                                                frondb_snapshot **snapshot);
+
+/**
  * A handle of the same database whose trees make each single write (frondb_tree_put() and its like)
  * as durable as this, and so its transactions unless their options say otherwise. The handle it is
  * made of, and trees that are open, stay as they are. Free it with frondb_db_free(); either may be
@@ -1957,34 +1985,6 @@ frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **sn
  * FRONDB_CLOSED.
  */
 frondb_error *frondb_cursor_unlock(frondb_cursor *cursor);
-
-/**
- * Takes a snapshot of all that is committed. Free it with frondb_snapshot_free().
- *
- * Threads: any, and any number of them may read at it.
- *
- * Errors: FRONDB_CLOSED.
- */
-frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
-
-/**
- * Takes a snapshot that sees all that transactions have written to `count` trees before this call.
- * Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
- * moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
- * from now on, then read the data at this snapshot: no row is missed.
- *
- * Threads: any.
- *
- * Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
- * first;
- * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
- * of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
- */
-frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
-                                                frondb_tree *const *trees,
-                                                size_t count,
-                                                uint64_t timeout_millis,
-                                                frondb_snapshot **snapshot);
 
 /**
  * Frees a snapshot. NULL is ignored. Cursors that read at it go on.

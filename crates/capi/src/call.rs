@@ -71,6 +71,7 @@ pub(crate) fn number(count: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::error::*;
+    use crate::error_fields::*;
 
     #[test]
     fn a_panic_becomes_an_error_object() {

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use frondb::{Batch, Db, Error, Options, SyncMode, TransactionOptions};
+use frondb::{Batch, Db, Error, Options, Result, SyncMode, TransactionOptions, Tree};
 
 use crate::batch::{durability, frondb_batch, frondb_durability};
 use crate::call::{call, call_or, free};
@@ -15,7 +15,8 @@ use crate::options::{
     FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
     frondb_sync_mode, sync_mode,
 };
-use crate::slice::{Text, cleared, out, out_flag, out_handle};
+use crate::slice::{Array, Text, cleared, out, out_flag, out_handle};
+use crate::snapshot::frondb_snapshot;
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
@@ -213,6 +214,60 @@ pub extern "C" fn frondb_db_begin(
         };
         let txn = handle::shared::<Db>(db)?.begin(options)?;
         place.write(handle::insert(TransactionObject::new(txn))?);
+        Ok(())
+    })
+}
+
+/// An array of trees.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct TreeHandles(Array<*mut frondb_tree>);
+
+/// Takes a snapshot of all that is committed. Free it with frondb_snapshot_free().
+///
+/// Threads: any, and any number of them may read at it.
+///
+/// Errors: FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_snapshot(
+    db: *mut frondb_db,
+    snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(snapshot)?;
+        let snapshot = handle::shared::<Db>(db)?.snapshot()?;
+        place.write(handle::insert(snapshot)?);
+        Ok(())
+    })
+}
+
+/// Takes a snapshot that sees all that transactions have written to `count` trees before this call.
+/// Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
+/// moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
+/// from now on, then read the data at this snapshot: no row is missed.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
+/// first;
+/// FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
+/// of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_snapshot_behind_writers(
+    db: *mut frondb_db,
+    trees: TreeHandles,
+    count: usize,
+    timeout_millis: u64,
+    snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(snapshot)?;
+        let trees = trees.0.items(count)?.iter().map(|tree| handle::shared::<Tree>(*tree));
+        let trees = trees.collect::<Result<Vec<_>>>()?;
+        let trees: Vec<&Tree> = trees.iter().map(|tree| &**tree).collect();
+        let timeout = Duration::from_millis(timeout_millis);
+        let snapshot = handle::shared::<Db>(db)?.snapshot_behind_writers(&trees, timeout)?;
+        place.write(handle::insert(snapshot)?);
         Ok(())
     })
 }

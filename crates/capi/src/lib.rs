@@ -8,7 +8,7 @@
 //! | [`handle`] | tables of live objects: a handle is a number and never dereferenced |
 //! | [`slice`] | all that reads or writes the caller's memory |
 //! | [`call`] | what every function is wrapped in: no panic leaves it |
-//! | [`error`] | errors as objects |
+//! | [`error`], [`error_fields`] | errors as objects, and what C reads from them |
 //! | the others | the functions, by what they are about |
 //!
 //! Invariants: a handle that is null, freed, of another type or never was one makes an error and
@@ -33,6 +33,7 @@ mod db;
 mod deadlock;
 mod entries;
 mod error;
+mod error_fields;
 mod figures;
 mod files;
 mod handle;
@@ -61,6 +62,7 @@ pub use db::*;
 pub use deadlock::*;
 pub use entries::*;
 pub use error::*;
+pub use error_fields::*;
 pub use figures::*;
 pub use files::*;
 pub use handle::frondb_live_handles;

@@ -10,8 +10,6 @@ use std::mem::MaybeUninit;
 
 use frondb::{Error, Result};
 
-use crate::tree::frondb_tree;
-
 /// Bytes: a key, a value, an operand. May hold zero bytes. NULL with a length of 0 is empty; NULL
 /// with another length is an error of the kind FRONDB_INVALID.
 ///
@@ -120,18 +118,6 @@ impl Slices {
     /// The bytes of each of `count` slices.
     pub(crate) fn bytes(&self, count: usize) -> Result<Vec<&[u8]>> {
         self.0.items(count)?.iter().map(frondb_slice::bytes).collect()
-    }
-}
-
-/// An array of trees.
-#[repr(transparent)]
-#[derive(Clone, Copy)]
-pub struct Trees(Array<*mut frondb_tree>);
-
-impl Trees {
-    /// The handles in it.
-    pub(crate) fn handles(&self, count: usize) -> Result<&[*mut frondb_tree]> {
-        self.0.items(count)
     }
 }
 

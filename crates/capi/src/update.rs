@@ -180,7 +180,7 @@ const _: () = assert!(size_of::<frondb_update_fn>() == 56);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::frondb_error_free;
+    use crate::error_fields::frondb_error_free;
 
     #[test]
     fn an_output_is_good_during_its_call_only() {

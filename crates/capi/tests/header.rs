@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
 /// The order of the header. Files that declare nothing for C are not in it.
-const SOURCES: [&str; 25] = [
+const SOURCES: [&str; 26] = [
     "version",
     "error",
+    "error_fields",
     "slice",
     "options",
     "update",
@@ -97,7 +98,7 @@ fn config() -> Config {
     // What wraps the caller's memory in the source is a plain pointer in C.
     for (wrapper, pointer) in [
         ("Text", "const char *"),
-        ("Trees", "frondb_tree *const *"),
+        ("TreeHandles", "frondb_tree *const *"),
         ("Slices", "const frondb_slice *"),
         ("Writes", "const frondb_write *"),
         ("OutSlices", "frondb_slice *"),
