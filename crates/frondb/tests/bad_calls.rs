@@ -3,12 +3,12 @@
 //! tree dropped. Each works, or fails with an error of the right kind that says why.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use frondb::{
     Batch, Codec, Cursor, CursorOptions, Db, Durability, Error, ErrorKind, Options, Result, Tree,
     TreeOptions,
 };
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::limits::{KEY_BYTES_MAX, TREE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
@@ -21,9 +21,8 @@ fn database() -> (Db, Tree) {
         .write_buffer_bytes(BUFFER)
         .background_threads(0)
         .reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device = Arc::new(MemoryDevice::new());
-    let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let db = support::open(device, options).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`crash`] | run a history, lose power at every call, check what is found |
 //! | [`dir`](mod@dir) | a directory that goes away |
+//! | [`functions`] | update functions |
 //! | [`fuzz`] | random and mutated bytes for decoders, by seed |
 //! | `schedules` | shuttle's checkers for tests with deep stacks; only with `--cfg shuttle` |
 //! | [`seed`] | seeds from the environment, so that a failure can be replayed |
@@ -12,6 +13,7 @@
 
 pub mod crash;
 pub mod dir;
+pub mod functions;
 pub mod fuzz;
 #[cfg(shuttle)]
 pub mod schedules;

@@ -19,32 +19,10 @@ use frondb_merge::{Found, Lookup, Own, VisibleMerge, VisibleOptions};
 use frondb_run::format::ValueRef;
 use frondb_run::{RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
+use frondb_testkit::functions::Append;
 use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
 
 const TREES: u32 = 3;
-
-/// Appends the operand.
-#[derive(Debug)]
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(
-        &self,
-        _: &[u8],
-        existing: Option<&[u8]>,
-        operand: &[u8],
-    ) -> std::result::Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
 
 /// What a key has: `Some(None)` was deleted here, `None` was not touched.
 type Model = BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>;

@@ -22,6 +22,7 @@ mod packet;
 mod place;
 mod reply;
 mod server;
+mod variable;
 
 pub use client::Client;
 pub use error::{Error, Result};
@@ -29,3 +30,4 @@ pub use innodb_log::{StaleTail, stale_tail};
 pub use options::{Engine, Options};
 pub use reply::{Column, Reply, Value};
 pub use server::{Server, free_port};
+pub use variable::variable;

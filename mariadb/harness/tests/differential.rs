@@ -5,15 +5,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use frondb_mariadb_harness::{Options, Server, differential};
+use frondb_mariadb_harness::{Options, Server, differential, variable};
 
 const STATEMENTS: u64 = 20_000;
 const SEED: u64 = 1;
-
-fn variable(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
-}
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]

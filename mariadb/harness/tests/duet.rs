@@ -6,14 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frondb_mariadb_harness::differential::duet;
-use frondb_mariadb_harness::{Options, Server};
+use frondb_mariadb_harness::{Options, Server, variable};
 
 const STEPS: u64 = 3_000;
-
-fn variable(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
-}
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]

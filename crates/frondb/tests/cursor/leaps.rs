@@ -11,17 +11,19 @@ use frondb::{
     TransactionOptions, Tree, TreeOptions, UpdateFn,
 };
 use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const KEYS: u64 = 3000;
 
-struct Append;
+/// Appends the operand. Operands are not combined, so they pile up until they meet a value.
+struct AppendEach;
 
-impl UpdateFn for Append {
+impl UpdateFn for AppendEach {
     fn name(&self) -> &str {
         "append"
     }
@@ -49,9 +51,9 @@ fn open(clock: &Arc<ManualClock>) -> (Db, Tree) {
         .memory_bytes(16 << 20)
         .background_threads(0)
         .reserve_bytes(0)
-        .update_fn(Append);
+        .update_fn(AppendEach);
     let device = Arc::new(MemoryDevice::new());
-    let db = Db::open_on(device, None, options, clock.clone(), &ThreadExecutor::shared()).unwrap();
+    let db = support::open_at(device, options, clock.clone()).unwrap();
     let shape = TreeOptions::new().update_fn("append", 1).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (16 << 10, 16 << 10);
         (shape.base_block_bytes, shape.run_block_bytes) = (512, 512);

@@ -5,31 +5,15 @@ use std::collections::BTreeMap;
 
 use frondb::{
     Batch, Codec, Cursor, CursorOptions, Db, Durability, ErrorKind, Options, TransactionOptions,
-    Tree, TreeOptions, UpdateFn,
+    Tree, TreeOptions,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+use frondb_testkit::functions;
 use frondb_testkit::seed::from_env;
 
-/// Appends the operand, so that the order of updates shows.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
+use crate::support;
 
 const MEMORY: u64 = 16 << 20;
 
@@ -38,10 +22,10 @@ fn open() -> Db {
         .memory_bytes(MEMORY)
         .background_threads(0)
         .reserve_bytes(0)
-        .update_fn(Append);
+        .update_fn(functions::Append);
     // It stands still: no version grows old by itself.
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    let device = Arc::new(MemoryDevice::new());
+    support::open_still(device, options)
 }
 
 fn create(db: &Db, name: &str) -> Tree {

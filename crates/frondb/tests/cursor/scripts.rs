@@ -10,29 +10,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datadriven::{TestCase, walk};
-use frondb::{
-    Batch, Cursor, CursorOptions, Db, Durability, Options, Snapshot, Tree, TreeOptions, UpdateFn,
-};
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
+use frondb::{Batch, Cursor, CursorOptions, Db, Durability, Options, Snapshot, Tree, TreeOptions};
 use frondb_device::MemoryDevice;
+use frondb_testkit::functions;
 
-/// Appends the operand, so that the order of updates shows.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
+use crate::support;
 
 struct World {
     db: Db,
@@ -45,10 +27,9 @@ fn world() -> World {
         .memory_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(0)
-        .update_fn(Append);
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
-    let executor = ThreadExecutor::shared();
-    let db = Db::open_on(device, None, options, clock, &executor).unwrap();
+        .update_fn(functions::Append);
+    let device = Arc::new(MemoryDevice::new());
+    let db = support::open_still(device, options);
     let shape = TreeOptions::new().update_fn("append", 1).shape(|shape| {
         shape.leaf_bytes_min = 4 << 10;
         shape.base_block_bytes = 256;

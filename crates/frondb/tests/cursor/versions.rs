@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 const ROWS: u32 = 20_000;
 const VALUE_BYTES: usize = 200;
@@ -20,7 +21,7 @@ fn open(clock: &Arc<ManualClock>) -> Db {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
     let clock: SharedClock = Arc::clone(clock) as SharedClock;
     let device = Arc::new(MemoryDevice::new());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open_at(device, options, clock).unwrap()
 }
 
 /// A tree of several leaves.

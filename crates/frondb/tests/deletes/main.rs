@@ -1,6 +1,9 @@
 //! Deletes: what readers skip, and when the space comes back.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod empty_ranges;
 mod idle_space;
 mod range_edges;

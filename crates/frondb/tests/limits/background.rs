@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use frondb::{Batch, Db, Durability, ErrorKind, FileKind, Options, TreeOptions};
 use frondb_core::clock::{Clock, ManualClock, Nanos, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_testkit::TempDir;
+
+use crate::support;
 
 const LIMIT: u64 = 1 << 20;
 
@@ -39,7 +40,7 @@ fn flushes_and_merges_keep_to_the_limit() {
         (clock.clone(), Arc::new(MemoryDevice::new()));
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let options = options.background_bytes_per_second(LIMIT);
-    let db = Db::open_on(device, None, options, shared_clock, &ThreadExecutor::shared()).unwrap();
+    let db = support::open_at(device, options, shared_clock).unwrap();
     let run = |seed| {
         let (begun, before) = (clock.now(), db.stats());
         fill(&db, seed);

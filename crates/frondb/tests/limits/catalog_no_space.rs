@@ -2,16 +2,15 @@
 //! snapshot of the manifest, not after a restart. It may be repeated.
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::faults::Script;
 use frondb_device::{FaultDevice, MemoryDevice, SharedDevice};
 
+use crate::support;
+
 fn open(device: SharedDevice) -> Db {
     let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(device, options).unwrap()
 }
 
 /// The trees that [`check`] expects, with what they hold in memory and in the log only.

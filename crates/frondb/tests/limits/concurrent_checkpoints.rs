@@ -1,19 +1,18 @@
 //! Any thread may ask for a checkpoint at any time, and a worker may want to replace the manifest
 //! at the same moment: one snapshot of the manifest is written at a time and nobody is refused.
 
-use frondb::{Db, Options, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb::{Options, TreeOptions};
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 #[test]
 fn checkpoints_of_many_threads_do_not_meet() {
     let device = Arc::new(MemoryDevice::new());
     let open = || {
         let options = Options::new().memory_bytes(16 << 20).background_threads(1).reserve_bytes(0);
-        let clock: SharedClock = Arc::new(ManualClock::stepping());
-        Db::open_on(Arc::clone(&device) as _, None, options, clock, &ThreadExecutor::shared())
+        support::open(Arc::clone(&device) as _, options)
     };
     let db = open().unwrap();
     // Enough trees for a snapshot to take a while.

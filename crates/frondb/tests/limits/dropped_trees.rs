@@ -2,10 +2,10 @@
 //! give it back: they must not count as what writers are waiting to see flushed.
 
 use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 const WRITE_BUFFER: u64 = 4 << 20;
 
@@ -15,9 +15,8 @@ fn open(threads: usize) -> Db {
         .write_buffer_bytes(WRITE_BUFFER)
         .background_threads(threads)
         .reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device = Arc::new(MemoryDevice::new());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(device, options).unwrap()
 }
 
 /// Writes about `bytes` of rows. Their keys do not ascend: a sequential tree is flushed early.

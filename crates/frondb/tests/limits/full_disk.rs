@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Result, Tree, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -19,8 +19,7 @@ fn open(device: &MemoryDevice) -> Db {
         .write_buffer_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(32 << 20);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(Arc::new(device.clone()), options).unwrap()
 }
 
 /// Puts a row that does not compress, and notes it if that was acknowledged.

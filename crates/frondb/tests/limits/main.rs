@@ -1,6 +1,9 @@
 //! Limits of memory, disk and background work, and an engine that runs into them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod background;
 mod busy_engine;
 mod catalog_no_space;

@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::faults::Script;
 use frondb_device::{FaultDevice, MemoryDevice};
 use frondb_testkit::TempDir;
+
+use crate::support;
 
 fn options(threads: usize) -> Options {
     Options::new().memory_bytes(16 << 20).write_buffer_bytes(2 << 20).background_threads(threads)
@@ -102,9 +102,8 @@ fn calls_under_way_end_before_the_directory_is_free() {
 #[test]
 fn closing_again_tells_how_closing_ended() {
     let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &Script::default()));
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
     let shared = Arc::clone(&device) as _;
-    let db = Db::open_on(shared, None, options(0), clock, &ThreadExecutor::shared()).unwrap();
+    let db = support::open(shared, options(0)).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let mut batch = Batch::new();
     batch.put(&tree, b"k", b"v");

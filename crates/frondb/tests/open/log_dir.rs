@@ -4,6 +4,8 @@
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
+use crate::support::names;
+
 fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
 }
@@ -22,14 +24,6 @@ fn refused(opened: frondb::Result<Db>, words: &str) {
     let error = opened.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains(words), "{error}");
-}
-
-fn names(dir: &TempDir) -> Vec<String> {
-    let entries = std::fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]

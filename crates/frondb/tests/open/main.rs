@@ -1,6 +1,9 @@
 //! Opening and closing a database: what is created, what is refused, and what stays usable.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod bad_databases;
 mod close;
 mod lifecycle;

@@ -4,20 +4,19 @@
 use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, TransactionOptions, TreeOptions,
 };
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::trace::Detail;
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice, TraceDevice};
 use frondb_testkit::TempDir;
+
+use crate::support;
 
 fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0)
 }
 
 fn open(device: SharedDevice, options: Options) -> Db {
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(device, options).unwrap()
 }
 
 fn rows(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {

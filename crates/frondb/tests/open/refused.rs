@@ -3,16 +3,10 @@
 use frondb::{Db, ErrorKind, Options, SyncMode};
 use frondb_testkit::TempDir;
 
+use crate::support::names;
+
 fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
-}
-
-fn names(dir: &TempDir) -> Vec<String> {
-    let entries = std::fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]

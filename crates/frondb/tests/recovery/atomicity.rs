@@ -3,12 +3,12 @@
 //! that makes a flush count.
 
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::MemoryDevice;
 use frondb_testkit::{CrashTest, crash_while_running};
+
+use crate::support;
 
 const BATCHES: u64 = 1500;
 
@@ -18,8 +18,7 @@ fn open(device: Arc<MemoryDevice>) -> Result<Db> {
         .write_buffer_bytes(64 << 10)
         .background_threads(0)
         .sync(SyncMode::Never);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    support::open(device, options)
 }
 
 /// The two trees: the large one fills the write buffer and is flushed again and again, the small

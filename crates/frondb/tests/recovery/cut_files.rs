@@ -3,10 +3,10 @@
 //! commit that was synced before a kill.
 
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+
+use crate::support;
 
 const MANIFEST: &str = "MANIFEST-000001";
 /// Of a superblock.
@@ -14,8 +14,7 @@ const SLOT_BYTES: u64 = 4096;
 
 fn open(device: &MemoryDevice) -> Result<Db> {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared())
+    support::open(Arc::new(device.clone()), options)
 }
 
 type Step = fn(&Db) -> Result<()>;
@@ -111,8 +110,7 @@ fn after_a_kill_only_what_the_log_has_too_may_be_cut() {
 
 fn open_or_create(device: &MemoryDevice) -> Db {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).create(true);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(Arc::new(device.clone()), None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(Arc::new(device.clone()), options).unwrap()
 }
 
 /// Two damages at once: where the newer superblock is gone, too, the older one does not know how far the manifest was
@@ -153,20 +151,25 @@ fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest()
     assert!(refused > 0);
 }
 
+/// A database of 20 synced rows, closed or killed.
+fn with_synced_rows(close: bool) -> MemoryDevice {
+    let device = MemoryDevice::new();
+    let db = open_or_create(&device);
+    let tree = db.create_tree("t", TreeOptions::default()).unwrap();
+    for row in 0..20_u8 {
+        tree.put(&[row], &[row; 50]).unwrap();
+    }
+    if close {
+        db.close().unwrap();
+    }
+    device.crash(CrashMode::KeepAll)
+}
+
 /// Cuts, zeroes and removes the segments of the log after a kill and after a close.
 #[test]
 fn no_synced_commit_goes_with_a_segment() {
     for close in [false, true] {
-        let device = MemoryDevice::new();
-        let db = open_or_create(&device);
-        let tree = db.create_tree("t", TreeOptions::default()).unwrap();
-        for row in 0..20_u8 {
-            tree.put(&[row], &[row; 50]).unwrap();
-        }
-        if close {
-            db.close().unwrap();
-        }
-        let device = device.crash(CrashMode::KeepAll);
+        let device = with_synced_rows(close);
         let names = device.list("wal").unwrap();
         for name in names.iter().filter(|name| name.ends_with(".wal")) {
             let path = format!("wal/{name}");
@@ -199,16 +202,7 @@ fn no_synced_commit_goes_with_a_segment() {
 #[test]
 fn no_synced_commit_goes_with_segments_and_the_mark() {
     for close in [false, true] {
-        let device = MemoryDevice::new();
-        let db = open_or_create(&device);
-        let tree = db.create_tree("t", TreeOptions::default()).unwrap();
-        for row in 0..20_u8 {
-            tree.put(&[row], &[row; 50]).unwrap();
-        }
-        if close {
-            db.close().unwrap();
-        }
-        let device = device.crash(CrashMode::KeepAll);
+        let device = with_synced_rows(close);
         let is_segment = |name: &String| name.ends_with(".wal");
         let names: Vec<String> =
             device.list("wal").unwrap().into_iter().filter(is_segment).collect();

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use frondb::{Batch, Db, Durability, Options, TransactionOptions, Tree, TreeOptions};
+use frondb::{Batch, Db, Durability, Options, TransactionOptions, TreeOptions};
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, MemoryDevice, PosixDevice, SharedDevice};
 use frondb_testkit::{Crash, CrashTest, TempDir, for_each_crash_point};
+
+use crate::support::{self, contents};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Found = BTreeMap<String, Rows>;
@@ -21,20 +21,7 @@ fn options(write_buffer: u64) -> Options {
 }
 
 fn open(device: SharedDevice, options: Options) -> Result<Db> {
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
-}
-
-fn contents(db: &Db) -> Found {
-    let rows = |tree: Tree| {
-        let (mut cursor, mut rows) = (tree.cursor().unwrap(), Rows::new());
-        while cursor.next().unwrap() {
-            rows.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
-        }
-        rows
-    };
-    let names = db.list_trees().into_iter();
-    names.map(|name| (name.clone(), rows(db.open_tree(&name).unwrap()))).collect()
+    support::open(device, options)
 }
 
 /// Commits of every kind into a few trees, none of them flushed; what there is afterwards. The write buffer

@@ -1,6 +1,9 @@
 //! What a database has after power loss, after damage to its files, and after a salvage.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod atomicity;
 mod cut_files;
 mod log_dir;

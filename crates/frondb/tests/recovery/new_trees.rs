@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 
 use frondb::{BulkOptions, Db, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
+use crate::support;
+
 fn open(memory: &Arc<MemoryDevice>) -> Result<Db> {
     let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(Arc::clone(memory) as _, None, options, clock, &ThreadExecutor::shared())
+    support::open(Arc::clone(memory) as _, options)
 }
 
 fn rows_of(tree: &Tree) -> u64 {

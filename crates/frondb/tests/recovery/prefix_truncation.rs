@@ -4,12 +4,12 @@
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_device::{Device, MemoryDevice};
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
+
+use crate::support;
 
 const ROWS: u64 = 40_000;
 const DELETED: u64 = 36_000;
@@ -30,9 +30,8 @@ struct Known {
 
 fn open(device: &MemoryDevice) -> Result<Db> {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device: Arc<dyn Device> = Arc::new(device.clone());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    support::open(device, options)
 }
 
 /// Several leaves below inner nodes, so that stretches span and end in leaves.

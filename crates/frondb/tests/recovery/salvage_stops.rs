@@ -12,6 +12,8 @@ use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 
+use crate::support::{self, contents};
+
 type Found = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 fn options() -> Options {
@@ -23,19 +25,7 @@ fn clock() -> SharedClock {
 }
 
 fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
-    Db::open_on(memory, None, options(), clock(), &ThreadExecutor::shared())
-}
-
-fn contents(db: &Db) -> Found {
-    let mut found = Found::new();
-    for name in db.list_trees() {
-        let (tree, rows) = (db.open_tree(&name).unwrap(), found.entry(name).or_default());
-        let mut cursor = tree.cursor().unwrap();
-        while cursor.next().unwrap() {
-            rows.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
-        }
-    }
-    found
+    support::open(memory, options())
 }
 
 /// Two trees with rows and large values, in runs and in a log that has large records too; a byte of the log is

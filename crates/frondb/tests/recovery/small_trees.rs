@@ -4,13 +4,13 @@
 
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::trace::Detail;
 use frondb_device::{Device, MemoryDevice, TraceDevice};
 use frondb_testkit::{Crash, CrashTest, crash_while_running};
+
+use crate::support;
 
 const TREES: u64 = 12;
 const ROUNDS: u64 = 4;
@@ -24,8 +24,7 @@ struct Known {
 
 fn open(device: Arc<dyn Device>) -> Result<Db> {
     let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    support::open(device, options)
 }
 
 fn name(tree: u64) -> String {

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Options, SyncMode, TransactionOptions, Tree, TreeOptions,
-    UpdateFn,
 };
 use frondb_core::clock::{Clock, ManualClock, SharedClock, SystemClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
+use frondb_testkit::functions;
+
+use crate::support;
 
 fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
@@ -20,7 +21,7 @@ fn options() -> Options {
 
 fn open_at(memory: &MemoryDevice, options: Options, clock: SharedClock) -> Db {
     let device: SharedDevice = Arc::new(memory.clone());
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open_at(device, options, clock).unwrap()
 }
 
 fn open(memory: &MemoryDevice, options: Options) -> Db {
@@ -145,9 +146,8 @@ fn a_bad_interval_changes_nothing_and_a_failed_sync_is_told() {
     let memory = MemoryDevice::new();
     let faults = Arc::new(FaultDevice::new(Arc::new(memory), &Script::default()));
     let device = Arc::clone(&faults) as SharedDevice;
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
     let options = options().sync(SyncMode::Never);
-    let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let db = support::open(device, options).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     for millis in [0, SyncMode::MILLIS_MAX + 1, u64::MAX] {
         let error = db.set_sync_mode(SyncMode::EveryMillis(millis)).unwrap_err();
@@ -160,21 +160,6 @@ fn a_bad_interval_changes_nothing_and_a_failed_sync_is_told() {
     let error = db.set_sync_mode(SyncMode::Always).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Poisoned);
     assert_eq!(tree.put(b"key", b"value").unwrap_err().kind(), ErrorKind::Poisoned);
-}
-
-/// Adds a byte.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-    fn apply(&self, _: &[u8], old: Option<&[u8]>, new: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([old.unwrap_or_default(), new].concat())
-    }
-    fn combine(&self, _: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
-        Some([old, new].concat())
-    }
 }
 
 /// Syncs of the log for one of each kind of single write.
@@ -190,7 +175,7 @@ fn syncs_of_writes(db: &Db, tree: &Tree) -> u64 {
 #[test]
 fn a_handle_says_how_durable_its_writes_are() {
     let memory = MemoryDevice::new();
-    let db = open(&memory, options().update_fn(Append));
+    let db = open(&memory, options().update_fn(functions::Append));
     let bulk = db.with_commit_sync(Durability::NoSync);
     let tree = TreeOptions::new().update_fn("append", 1);
     let (made, safe) = (bulk.create_tree("t", tree.clone()), db.create_tree("safe", tree));

@@ -1,45 +1,26 @@
 //! Transactions larger than their share of the memory: they spill to private runs, and everything a
 //! small transaction promises holds (rules 18 to 20).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
     TransactionOptions, Tree, TreeOptions, UpdateFn,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
+use frondb_testkit::functions;
 
-/// Appends the operand.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
-
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::{self, Rows, rows};
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
     let options = Options::new()
         .memory_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(0)
-        .update_fn(Append);
-    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+        .update_fn(functions::Append);
+    let device = Arc::clone(device);
+    support::open_still(device, options)
 }
 
 fn trees(db: &Db) -> [Tree; 2] {
@@ -53,18 +34,9 @@ fn trees(db: &Db) -> [Tree; 2] {
     })
 }
 
-fn all_of(tree: &Tree) -> Model {
-    let mut cursor = tree.cursor().unwrap();
-    let mut all = Model::new();
-    while cursor.next().unwrap() {
-        all.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
-    }
-    all
-}
-
-fn check(trees: &[Tree; 2], models: &[Model; 2], when: &str) {
+fn check(trees: &[Tree; 2], models: &[Rows; 2], when: &str) {
     for (tree, model) in trees.iter().zip(models) {
-        let found = all_of(tree);
+        let found = rows(tree);
         assert!(
             found == *model,
             "{when}: {} has {} keys, not {}",
@@ -84,8 +56,8 @@ fn check(trees: &[Tree; 2], models: &[Model; 2], when: &str) {
 /// One transaction's history, and what it makes of the models.
 struct History {
     rng: Prng,
-    models: [Model; 2],
-    savepoints: Vec<(Savepoint, [Model; 2])>,
+    models: [Rows; 2],
+    savepoints: Vec<(Savepoint, [Rows; 2])>,
 }
 
 impl History {
@@ -179,7 +151,7 @@ fn histories_that_spill_agree_with_a_model() {
     for seed in 0..24 {
         let device = Arc::new(MemoryDevice::new());
         let mut db = open(&device);
-        let mut models = [Model::new(), Model::new()];
+        let mut models = [Rows::new(), Rows::new()];
         let mut rng = Prng::new(seed);
         for round in 0..4 {
             let trees = trees(&db);
@@ -218,10 +190,10 @@ fn one(
     db: &Db,
     trees: &[Tree; 2],
     rng: &mut Prng,
-    before: [Model; 2],
+    before: [Rows; 2],
     end: End,
     when: &str,
-) -> [Model; 2] {
+) -> [Rows; 2] {
     let options = TransactionOptions::new()
         .isolation(Isolation::RepeatableRead)
         .durability(Durability::NoSync);
@@ -287,7 +259,7 @@ fn room_that_a_savepoint_gave_up_is_found() {
         transaction.put(&trees[1], &i.to_be_bytes(), &[2; 20_000]).unwrap();
     }
     transaction.commit().unwrap();
-    let mut models = [Model::new(), Model::new()];
+    let mut models = [Rows::new(), Rows::new()];
     models[1].extend((0..40_u32).map(|i| (i.to_be_bytes().to_vec(), vec![2; 20_000])));
     check(&trees, &models, "after the commit");
 }
@@ -299,7 +271,7 @@ fn a_commit_that_fails_keeps_savepoints() {
     let db = open(&Arc::new(MemoryDevice::new()));
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
-    let mut models = [Model::new(), Model::new()];
+    let mut models = [Rows::new(), Rows::new()];
     for i in 0..20_000_u32 {
         transaction.put(&trees[0], &i.to_be_bytes(), &[7; 50]).unwrap();
         models[0].insert(i.to_be_bytes().to_vec(), vec![7; 50]);

@@ -9,14 +9,15 @@ use frondb::{
     TransactionInfo, TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 fn open(device: &Arc<MemoryDevice>, clock: &Arc<ManualClock>) -> Db {
     let (device, clock) = (Arc::clone(device), Arc::clone(clock));
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open_at(device, options, clock).unwrap()
 }
 
 struct World {

@@ -8,15 +8,15 @@ use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, TransactionOptions, Tree, TreeOptions,
     Wait, WaitNotice,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Mutex;
 use frondb_device::MemoryDevice;
 
+use crate::support;
+
 fn database() -> Db {
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let device = Arc::new(MemoryDevice::new());
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open_still(device, options)
 }
 
 /// It reads the newest data, so it keeps no version of anything alive to its end (rule 12).

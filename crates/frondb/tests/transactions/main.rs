@@ -1,6 +1,9 @@
 //! Transactions: isolation, locks, two-phase commit, and transactions larger than memory.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod disjoint_keys;
 mod large;
 mod list;

@@ -9,10 +9,10 @@ use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
     TransactionOptions, Tree, TreeOptions, Wait,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 /// Rows have a key of one byte. An entry of the index is the row's first byte, then its key, with all of the row.
 struct Table {
@@ -29,9 +29,9 @@ fn entry(key: &[u8], value: &[u8]) -> Vec<u8> {
 
 impl Table {
     fn new() -> Self {
-        let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+        let device = Arc::new(MemoryDevice::new());
         let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-        let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+        let db = support::open_still(device, options);
         let tree = |name| db.create_tree(name, TreeOptions::new()).unwrap();
         Self { rows: tree("rows"), index: tree("index"), db }
     }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use frondb::{
     Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree, TreeOptions, Wait,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 const MEMORY_BYTES: u64 = 16 << 20;
 
 fn database() -> (Db, Tree) {
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let device = Arc::new(MemoryDevice::new());
     let options = Options::new().memory_bytes(MEMORY_BYTES).background_threads(0).reserve_bytes(0);
-    let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let db = support::open_still(device, options);
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }

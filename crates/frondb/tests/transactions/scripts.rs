@@ -22,26 +22,10 @@ use frondb::{
     Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions,
     UpdateFn, Wait,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_device::MemoryDevice;
+use frondb_testkit::functions;
 
-/// Appends the operand, so that the order of updates shows.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
+use crate::support;
 
 /// A thread with one transaction after another.
 struct Session {
@@ -65,9 +49,9 @@ fn open(device: &Arc<MemoryDevice>) -> Db {
         .memory_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(0)
-        .update_fn(Append);
-    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+        .update_fn(functions::Append);
+    let device = Arc::clone(device);
+    support::open_still(device, options)
 }
 
 fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {

@@ -7,14 +7,14 @@ use std::time::Duration;
 use frondb::{
     Db, Durability, ErrorKind, Isolation, Options, Transaction, TransactionOptions, TreeOptions,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_device::MemoryDevice;
 
+use crate::support;
+
 fn database() -> Db {
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
+    let device = Arc::new(MemoryDevice::new());
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open_still(device, options)
 }
 
 fn kind<T>(result: frondb::Result<T>) -> Option<ErrorKind> {

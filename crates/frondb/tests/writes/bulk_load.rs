@@ -1,6 +1,5 @@
 //! Bulk loads: sorted outside of the trees, attached at once, nothing left of one that fails.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,31 +7,20 @@ use frondb::{
     Batch, BulkLoad, BulkOptions, Db, Duplicates, Durability, ErrorKind, Options, Transaction,
     TransactionOptions, Tree, TreeOptions,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+use crate::support::{self, Rows, rows};
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    let (device, clock) = (Arc::clone(device), Arc::new(ManualClock::new()));
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    let device = Arc::clone(device);
+    support::open_still(device, options)
 }
 
 fn small() -> BulkOptions {
     // The smallest buffers there are.
     BulkOptions { memory_bytes: 1, durability: Durability::NoSync, ..BulkOptions::default() }
-}
-
-fn all_of(tree: &Tree) -> Model {
-    let mut cursor = tree.cursor().unwrap();
-    let mut all = Model::new();
-    while cursor.next().unwrap() {
-        all.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
-    }
-    all
 }
 
 /// Unsorted entries from several threads into two trees, one empty and one not; runs on disk and
@@ -44,7 +32,7 @@ fn what_was_given_is_there_and_nothing_else() {
         let db = open(&device);
         let trees = ["new", "old"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
         let mut rng = Prng::new(seed);
-        let mut models = [Model::new(), Model::new()];
+        let mut models = [Rows::new(), Rows::new()];
         let mut batch = Batch::new();
         for _ in 0..500 {
             let key = rng.below(30_000).to_be_bytes();
@@ -57,12 +45,12 @@ fn what_was_given_is_there_and_nothing_else() {
         }
         let load = db.bulk_load(small()).unwrap();
         let entries = [100, 4000, 12_000][seed as usize % 3];
-        let given: Vec<[Model; 2]> = std::thread::scope(|scope| {
+        let given: Vec<[Rows; 2]> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..3_u64)
                 .map(|thread| {
                     let (mut writer, trees, mut rng) = (load.writer(), &trees, rng.fork());
                     scope.spawn(move || {
-                        let mut given = [Model::new(), Model::new()];
+                        let mut given = [Rows::new(), Rows::new()];
                         for _ in 0..entries {
                             let at = rng.index(2);
                             // Each writer has keys of its own.
@@ -80,8 +68,8 @@ fn what_was_given_is_there_and_nothing_else() {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let before = models.clone();
-        assert_eq!(trees.each_ref().map(all_of), before, "nothing shows before the commit");
-        let loaded: usize = given.iter().flatten().map(Model::len).sum();
+        assert_eq!(trees.each_ref().map(rows), before, "nothing shows before the commit");
+        let loaded: usize = given.iter().flatten().map(Rows::len).sum();
         for (model, given) in given.into_iter().flat_map(|given| [0, 1].into_iter().zip(given)) {
             models[model].extend(given);
         }
@@ -106,7 +94,7 @@ fn what_was_given_is_there_and_nothing_else() {
             while when == "settled" && db.run_one(true) {}
             for (i, name) in ["new", "old"].into_iter().enumerate() {
                 let tree = db.open_tree(name).unwrap();
-                let found = all_of(&tree);
+                let found = rows(&tree);
                 let differs = models[i].iter().find(|(key, value)| found.get(*key) != Some(value));
                 let key = differs.map(|(key, _)| key);
                 assert!(found == models[i], "seed {seed}: {when}, {name}: key {key:?}");
@@ -152,7 +140,7 @@ fn the_least_key_that_was_given_twice_is_told() {
             ["b", "a"].map(|name| db.create_tree(name, TreeOptions::new()).unwrap());
         let load = db.bulk_load(BulkOptions { memory_bytes, ..small() }).unwrap();
         let mut writer = load.writer();
-        let mut twice = Model::new();
+        let mut twice = Rows::new();
         for i in 0..100_000_u32 {
             let key = (i % 99_000).wrapping_mul(2_654_435_761).to_be_bytes();
             writer.put(&second, &key, &[5; 30]).unwrap();
@@ -197,7 +185,7 @@ fn a_load_that_fails_leaves_nothing() {
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     tree.put(b"k", b"v").unwrap();
     let used = db.stats().data_used_bytes;
-    let before = all_of(&tree);
+    let before = rows(&tree);
     let fill = |load: &frondb::BulkLoad, n: u32| {
         let mut writer = load.writer();
         for i in 0..n {
@@ -254,14 +242,14 @@ fn a_load_that_fails_leaves_nothing() {
     writer.finish().unwrap();
     db.drop_tree("other").unwrap();
     assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::NotFound);
-    assert_eq!(all_of(&tree), before);
+    assert_eq!(rows(&tree), before);
 
     // One with nothing in it is no error.
     let load = db.bulk_load(small()).unwrap();
     load.writer().finish().unwrap();
     assert_eq!(load.finish(&mut |_| true).unwrap().entries, 0);
     db.close().unwrap();
-    assert_eq!(all_of(&open(&device).open_tree("t").unwrap()), before);
+    assert_eq!(rows(&open(&device).open_tree("t").unwrap()), before);
 }
 
 /// A snapshot from before does not see the load, and a transaction's locks keep it out.
@@ -323,7 +311,7 @@ fn a_load_loses_nothing_to_a_deadlock() {
         transaction.commit().unwrap();
         assert_eq!(loading.join().unwrap().unwrap().entries, 1);
     });
-    assert_eq!(all_of(&tree).len(), 22);
+    assert_eq!(rows(&tree).len(), 22);
 }
 
 /// Whoever wants another row while a load waits for an idle transaction gets it.
@@ -343,7 +331,7 @@ fn a_load_that_waits_keeps_nobody_out() {
         transaction.commit().unwrap();
         loading.join().unwrap().unwrap();
     });
-    assert_eq!(all_of(&tree).len(), 5);
+    assert_eq!(rows(&tree).len(), 5);
 }
 
 #[test]
@@ -386,7 +374,7 @@ fn a_load_that_waits_can_be_stopped() {
         assert_eq!(stop(&db, &load), expected);
         assert_eq!(load.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
         transaction.rollback().unwrap();
-        assert!(all_of(&tree).is_empty());
+        assert!(rows(&tree).is_empty());
         assert!(db.locks().is_empty());
     }
 }

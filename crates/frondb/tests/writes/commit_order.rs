@@ -6,15 +6,15 @@ use frondb::{
     Batch, CommitInfo, Committing, Db, Durability, ErrorKind, Options, TransactionOptions, Tree,
     TreeOptions, Wait,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Mutex;
 use frondb_device::MemoryDevice;
 
+use crate::support;
+
 fn world() -> (Db, Tree) {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
-    let (device, clock) = (Arc::new(MemoryDevice::new()), Arc::new(ManualClock::new()));
-    let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let device = Arc::new(MemoryDevice::new());
+    let db = support::open_still(device, options);
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }

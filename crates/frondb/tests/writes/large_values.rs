@@ -4,11 +4,11 @@
 use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
 };
-use frondb_core::clock::ManualClock;
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, MemoryDevice};
 use frondb_testkit::TempDir;
+
+use crate::support;
 
 const VALUES: u64 = 40;
 
@@ -350,8 +350,7 @@ fn own_values_stay_for_the_cursors_that_found_them() {
 
 fn open_in_memory(device: &MemoryDevice) -> Db {
     let options = Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0);
-    let (device, clock) = (Arc::new(device.clone()), Arc::new(ManualClock::stepping()));
-    Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    support::open(Arc::new(device.clone()), options).unwrap()
 }
 
 /// Rules 6 and 17: no record that is durable names a value that is not, whoever logs it.

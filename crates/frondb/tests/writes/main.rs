@@ -1,6 +1,9 @@
 //! Writes: batches, bulk loads, large values, update functions, and the order of commits.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod batch_sizes;
 mod bulk_load;
 mod commit_order;
