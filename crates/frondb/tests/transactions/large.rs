@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
-    TransactionOptions, Tree, TreeOptions, UpdateFn,
+    TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;

@@ -19,8 +19,7 @@ use std::time::Duration;
 use datadriven::{TestCase, walk};
 use frondb::{
     Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Options, Result,
-    Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions,
-    UpdateFn, Wait,
+    Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_device::MemoryDevice;
 use frondb_testkit::functions;
