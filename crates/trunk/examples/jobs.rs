@@ -1,8 +1,9 @@
-//! Prints what jobs cost a message: `cargo run --release -p frondb-trunk --example jobs -- [messages]`.
+//! Prints what jobs cost per message: `cargo run --release -p frondb-trunk --example jobs --
+//! [messages]`.
 //!
-//! Time is that which the thread spent on the processor, so other programs disturb it less; the
-//! device is in memory. Keys have 24 bytes, values 8. The last two lines are what a job could save
-//! by copying blocks that no other input touches (docs/decisions/0010-untouched-blocks.md).
+//! Times are processor time of the thread, so that other programs disturb them less; the device is
+//! in memory. Keys have 24 bytes, values 8. The last two lines show what a job could save by
+//! copying blocks that no other input touches (docs/decisions/0010-untouched-blocks.md).
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 #![allow(clippy::unwrap_used, reason = "it measures and may panic")]
 
@@ -24,14 +25,14 @@ use frondb_trunk::job::{Job, JobEnv, JobInput};
 use frondb_trunk::plan::{Plan, Reason};
 use frondb_trunk::{Key, Node, Trunk, TrunkOptions, prepare};
 
-/// Seconds this thread has run.
+/// Processor time of this thread in seconds.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos: f64 = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0);
     nanos / 1e9
 }
 
-/// Prints how long `work` took for each of `count` things.
+/// Runs `work` and prints its time for each of `count` messages.
 fn measure<T>(what: &str, count: u64, work: impl FnOnce() -> T) -> T {
     let start = processor_seconds();
     let result = work();
@@ -59,7 +60,7 @@ impl Source for Keys {
     }
 }
 
-/// `count` random keys whose first eight bytes lie in `range` of 2^64 / 100 each.
+/// `count` random keys whose first eight bytes lie in `range`, in units of 2^64 / 100.
 fn random_keys(prng: &mut Prng, count: u64, range: std::ops::Range<u64>) -> Vec<[u8; 24]> {
     let step = u64::MAX / 100;
     let mut keys: Vec<[u8; 24]> = (0..count)

@@ -1,14 +1,14 @@
-//! A leaf's base as one source: its views are disjoint, so they are read one after the other, each
-//! opened when the walk comes to it.
+//! Reads the base of a leaf as one source. The views of a base are disjoint, so the cursor reads
+//! them one after the other and opens each when it gets there.
 
 use frondb_core::{Chunk, Direction, Result, Source};
 use frondb_run::{ReadMode, RunCursor};
 
 use crate::view::View;
 
-/// Walks the views of a base. For one thread at a time.
+/// A cursor over the views of a base. For one thread at a time.
 pub(crate) struct BaseCursor {
-    /// Views not yet opened, the next one last.
+    /// Views that are not open yet, the next one last.
     views: Vec<View>,
     current: Option<RunCursor>,
     direction: Direction,
@@ -18,7 +18,7 @@ pub(crate) struct BaseCursor {
 }
 
 impl BaseCursor {
-    /// A walk over `views`, disjoint and in key order. Opens nothing yet.
+    /// A cursor over `views`, which are disjoint and in key order. Opens nothing yet.
     pub(crate) fn new(mut views: Vec<View>, direction: Direction, mode: ReadMode) -> Self {
         if direction == Direction::Forward {
             views.reverse();
@@ -64,10 +64,11 @@ impl Source for BaseCursor {
             Direction::Forward => view.hi.as_ref().is_some_and(|hi| **hi <= *key),
             Direction::Backward => *view.lo >= *key,
         };
-        // What has something left is before all views that are not opened.
+        // Without another view, only the open cursor can be affected.
         let Some(next) = self.views.last() else { return self.skip_in_current(key) };
-        // A view's bounds may be those of its node, beyond the keys of its run and over those of the views
-        // beside it: what is open ends where the keys of the next one begin.
+        // The bounds of a view may be those of its node: beyond the keys of its run, and
+        // overlapping the views beside it. The open view therefore ends where the keys of the next
+        // one begin.
         let meta = next.run.meta();
         let reaches_next = match self.direction {
             Direction::Forward => (&*next.lo).max(&*meta.first_key) <= key,
@@ -119,7 +120,7 @@ mod tests {
         format!("{letter}{number:03}").into_bytes()
     }
 
-    /// A run with a hundred keys that begin with `letter`, seen through a view with its node's bounds.
+    /// A run with a hundred keys that begin with `letter`, seen through a view without bounds.
     fn view(env: &Arc<RunEnv>, letter: char) -> View {
         let options = RunOptions {
             codec: Codec::None,

@@ -1,5 +1,5 @@
-//! Where the output of a job is cut into runs: at node boundaries for a flush, at even sizes for
-//! a rewritten base, nowhere for a merge of runs.
+//! Where the output of a job is cut into runs: at node boundaries for a flush, at even sizes for a
+//! rewritten base, nowhere for a merge of runs.
 
 use frondb_core::sync::Arc;
 
@@ -11,18 +11,19 @@ use crate::node::{Key, Trunk};
 pub struct Target {
     /// First key.
     pub lo: Key,
-    /// First key beyond.
+    /// First key after it.
     pub hi: Option<Key>,
     /// Where its runs go.
     pub place: Place,
-    /// Key and value bytes after which a new run begins, for a base of several leaves.
+    /// Key and value bytes after which a new run begins, for a base that becomes several leaves.
     pub piece_bytes: u64,
 }
 
-/// The targets of a memtable's flush into `trunk`: one slice a node below the root; what lies
-/// right of all data is appended (rule 5); an empty tree's first flush becomes its base.
+/// The targets of a memtable's flush into `trunk`: one slice for each node below the root; data to
+/// the right of everything else is appended (rule 5); the first flush of an empty tree becomes its
+/// base.
 ///
-/// `right_edge` is the largest key of all that is older than the memtable.
+/// `right_edge` is the largest key of everything older than the memtable.
 #[must_use]
 pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64) -> Vec<Target> {
     let root = &trunk.root;
@@ -39,7 +40,7 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
     if let (Some(edge), Some(last)) = (right_edge, targets.last_mut())
         && last.place == Place::Slice
     {
-        // The smallest key above the edge, and in the last leaf.
+        // The smallest key above the edge that lies in the last leaf.
         let above: Key = [edge, &[0]].concat().into();
         let lo = above.max(Arc::clone(&trunk.last_leaf().lo));
         if *last.lo < *lo {
@@ -53,7 +54,7 @@ pub fn flush_targets(trunk: &Trunk, right_edge: Option<&[u8]>, leaf_target: u64)
     targets
 }
 
-/// The targets of an inner node's flush: one slice a child.
+/// The targets of an inner node's flush: one slice for each child.
 pub(crate) fn node_targets(node: &crate::Node, leaf_target: u64) -> Vec<Target> {
     let targets = node.children().iter().map(|child| Target {
         lo: Arc::clone(&child.lo),

@@ -1,4 +1,4 @@
-//! Bytes of a node in the manifest.
+//! Encoding of a node in the manifest.
 //!
 //! ```text
 //! id, flags (u8: bit 0 inner, bit 1 has hi), lo (bytes), hi (bytes, if flagged)
@@ -10,7 +10,8 @@
 //!        follow), lo (bytes), hi (bytes), shares; bounds that do not follow are the node's
 //! ```
 //!
-//! Numbers are varints, `bytes` a varint length and the bytes. Unknown flags are refused.
+//! Numbers are varints; `bytes` is a varint length followed by the bytes. Unknown flags are
+//! rejected.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
 use frondb_core::sync::Arc;
@@ -32,15 +33,15 @@ const VIEW_SHARES: u8 = 8;
 pub struct ViewImage {
     /// The run.
     pub run: RunId,
-    /// First key seen.
+    /// First key visible.
     pub lo: Key,
-    /// First key no longer seen.
+    /// First key after the view.
     pub hi: Option<Key>,
     /// See [`View::shares`].
     pub shares: u32,
 }
 
-/// What a node holds below or beside its runs.
+/// What a node holds in addition to its runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BodyImage {
     /// A leaf's base.
@@ -56,7 +57,7 @@ pub struct NodeImage {
     pub id: NodeId,
     /// First key of its range.
     pub lo: Key,
-    /// First key beyond it.
+    /// First key after it.
     pub hi: Option<Key>,
     /// Views, newest first.
     pub runs: Vec<ViewImage>,
@@ -86,7 +87,7 @@ impl NodeImage {
         }
     }
 
-    /// Appends the encoding.
+    /// Appends the encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.id.get());
         let inner = matches!(self.body, BodyImage::Inner(_));

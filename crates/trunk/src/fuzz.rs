@@ -1,10 +1,10 @@
-//! Fuzz entry for the decoder of this crate.
+//! Fuzz entry point for the decoder of node images.
 
 use frondb_core::codec::Reader;
 
 use crate::NodeImage;
 
-/// A node's image: decodes or refuses, and what decodes survives a round trip.
+/// Decodes a node image. Bytes that decode must survive a round trip.
 pub fn node_image(bytes: &[u8]) {
     if let Ok(image) = NodeImage::decode(&mut Reader::new(bytes)) {
         let mut out = Vec::new();

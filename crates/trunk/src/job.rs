@@ -1,12 +1,12 @@
-//! Does a plan: merges its inputs and writes the runs, in resumable steps, without any lock.
+//! Executes a plan: merges its inputs and writes the runs, in resumable steps and without any lock.
 //!
 //! ```text
 //! sources, newest first -> FoldMerge -> cut at targets -> RunWriter -> Output -> extents
 //! ```
 //!
-//! A job is made with everything it needs, is [`step`](Job::step)ped by whichever thread the
-//! scheduler chooses, and yields its runs. Until an edit names them they belong to the job:
-//! dropping it gives their extents back.
+//! A job is created with everything it needs, is [`step`](Job::step)ped by any thread that the
+//! scheduler chooses, and yields its runs. The runs belong to the job until an edit names them:
+//! dropping the job frees their extents.
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::chunk::key_prefix;
@@ -28,7 +28,7 @@ use crate::node::Key;
 use crate::options::TrunkOptions;
 use crate::view::View;
 
-/// Output after which a step ends (rule 3).
+/// Bytes of output after which a step ends (rule 3).
 pub const STEP_BYTES: u64 = 256 * 1024;
 
 /// Messages read after which a step ends, however few of them were written.
@@ -41,35 +41,36 @@ pub struct JobEnv {
     pub tree: TreeId,
     /// Its options.
     pub options: TrunkOptions,
-    /// Where runs live.
+    /// Where the runs are stored.
     pub run_env: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
-    /// Reads that found something, when the job was made: whether its blocks are worth keeping in the cache.
+    /// Reads of the tree that found a message, counted when the job was created. They decide
+    /// whether the job's blocks are worth keeping in the cache.
     pub reads: u64,
-    /// Whether the output may use the space that is kept for a full disk (rule 25).
+    /// Whether the output may use the space reserved for a full disk (rule 25).
     pub reserved: bool,
     /// The tree's update function.
     pub update: Option<frondb_core::message::SharedUpdateFn>,
 }
 
-/// What the messages go through.
+/// The input of a job.
 pub struct JobInput {
-    /// Newest first.
+    /// Sources, newest first.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes that apply to them.
+    /// Range deletes that apply to the sources.
     pub range_deletes: RangeDeletes,
-    /// Live snapshots, ascending, taken after the newest input was complete.
+    /// Live snapshots, ascending, listed after the newest input was complete.
     pub snapshots: Arc<[SeqNo]>,
     /// Smallest and largest SeqNo among the inputs.
     pub seqs: (SeqNo, SeqNo),
-    /// Whether any input holds updates.
+    /// Whether any input contains updates.
     pub has_updates: bool,
-    /// Whether the inputs hold all older data of their range.
+    /// Whether the inputs contain all older data of their range.
     pub at_base: bool,
-    /// Key and value bytes, about.
+    /// Estimated key and value bytes.
     pub raw_bytes: u64,
-    /// Bytes on disk, about.
+    /// Estimated bytes on disk.
     pub disk_bytes: u64,
 }
 
@@ -80,7 +81,7 @@ pub struct JobStats {
     pub entries_in: u64,
     /// Messages written.
     pub entries_out: u64,
-    /// Deletes read that need not be written any more.
+    /// Deletes read that were not written again.
     pub dropped_deletes: u64,
     /// Key and value bytes written, before encoding.
     pub raw_bytes_out: u64,
@@ -95,14 +96,14 @@ pub struct Job {
     env: JobEnv,
     merge: FoldMerge,
     targets: Vec<Target>,
-    /// How often slices written here have been written.
+    /// How often the messages of the slices written here have been written.
     writes: u8,
     target: usize,
     output: Option<Output>,
     writer: Option<RunWriter>,
-    /// Where the run being written begins: the target's first key, or the piece's.
+    /// The lower bound of the run being written: the first key of the target, or of the piece.
     lo: Key,
-    /// First eight bytes of the target's end; none of its keys begins with more.
+    /// First eight bytes of the target's end. A key with a smaller prefix lies inside the target.
     hi_prefix: u64,
     per_entry_seqs: bool,
     /// Largest SeqNo of the inputs.
@@ -110,30 +111,31 @@ pub struct Job {
     metas: Vec<(RunMeta, Key, Place)>,
     stats: JobStats,
     done: bool,
-    /// Whether it writes nothing and ends at the first message it would write.
-    is_trim: bool,
+    /// Whether the job is a prefix truncation: it writes nothing and ends at the first message it
+    /// would write.
+    is_truncation: bool,
     first_kept: Option<Key>,
-    /// What it takes of the memory budget while it is under way (rule 24).
+    /// The job's share of the memory budget while it is under way (rule 24).
     _memory: Reservation,
 }
 
-/// What a finished job hands to be installed.
+/// What a finished job hands over to be installed.
 pub struct JobResult {
     /// The runs, in key order.
     pub made: Vec<Made>,
-    /// Of a trim: the first key that stays; `None` if none does.
+    /// For a prefix truncation: the first key that stays; `None` if none does.
     pub first_kept: Option<Key>,
     /// References to values whose last message was dropped.
     pub dropped_refs: Vec<Box<[u8]>>,
-    /// The key of the first message that was dropped for a newer one.
+    /// Key of the first message that was dropped in favour of a newer one.
     pub first_dropped: Option<Box<[u8]>>,
     /// Counters.
     pub stats: JobStats,
 }
 
 impl Job {
-    /// A job that merges `input` into `targets`, which are adjacent and cover its keys; its slices
-    /// will have been written `writes` times.
+    /// A job that merges `input` into `targets`, which are adjacent and cover its keys. The slices
+    /// it writes will have been written `writes` times.
     ///
     /// # Errors
     /// What opening a source returns.
@@ -144,7 +146,7 @@ impl Job {
         Self::below(env, input, targets, writes, None)
     }
 
-    /// As [`new`](Self::new), for inputs of a node above which messages or range deletes from
+    /// Like [`new`](Self::new), for the inputs of a node above which messages or range deletes from
     /// `oldest_above` on are buffered.
     pub(crate) fn below(
         env: JobEnv,
@@ -155,9 +157,9 @@ impl Job {
     ) -> Result<Self> {
         assert!(!targets.is_empty(), "a job without a target");
         let (min, max) = input.seqs;
-        // One SeqNo for the run will do unless someone tells its messages apart by theirs: a live
-        // snapshot, a key that may keep several messages, or something older in a node above (for
-        // which see invariant 4 of a node).
+        // One SeqNo for the whole run suffices unless readers must tell its messages apart by
+        // SeqNo: for a live snapshot, for a key that may keep several messages, or because a node
+        // above holds something older (see invariant 4 of a node).
         let split = input.snapshots.iter().any(|s| min <= *s && *s < max);
         let under_older = oldest_above.is_some_and(|oldest| oldest <= max);
         let per_entry_seqs = split || under_older || input.has_updates;
@@ -192,7 +194,7 @@ impl Job {
             metas: Vec::new(),
             stats: JobStats::default(),
             done: false,
-            is_trim: false,
+            is_truncation: false,
             first_kept: None,
             _memory: memory,
         };
@@ -200,14 +202,14 @@ impl Job {
         Ok(job)
     }
 
-    /// Makes it a trim: nobody can see what it has read when it comes to the first message to keep,
-    /// and there it ends.
+    /// Makes the job a prefix truncation. It ends at the first message to keep; no reader can see
+    /// what the job has read by then.
     pub(crate) fn end_at_first_kept(&mut self) {
-        self.is_trim = true;
+        self.is_truncation = true;
     }
 
-    /// Writes so many bytes at once from the first step on: more than suits a job in the background, where
-    /// somebody waits for this one.
+    /// Writes this many bytes at once from the first step on. Larger than what suits background
+    /// work, for a job that a thread waits for.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         self.output = self.output.map(|output| output.with_buffer(bytes));
@@ -220,17 +222,17 @@ impl Job {
         self.merge.stats().entries_in
     }
 
-    /// Bytes written to the device so far; what is buffered comes with [`finish`](Self::finish).
+    /// Bytes written to the device so far. Buffered bytes are added by [`finish`](Self::finish).
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.output.as_ref().map_or(0, Output::bytes_written)
     }
 
-    /// Goes on for about [`STEP_BYTES`] of output, or [`STEP_MESSAGES`] of input where little is
-    /// left of it; `true` when all is written.
+    /// Continues for about [`STEP_BYTES`] of output, or for [`STEP_MESSAGES`] of input if little of
+    /// it remains; `true` when everything is written.
     ///
     /// # Errors
-    /// `NoSpace`, `Corruption` of an input, or a device error. The job is then to be dropped.
+    /// `NoSpace`, `Corruption` of an input, or a device error. The caller must then drop the job.
     pub fn step(&mut self) -> Result<bool> {
         self.stats.steps += 1;
         if let Some(mut output) = self.output.take() {
@@ -250,7 +252,7 @@ impl Job {
                 self.done = true;
                 break;
             }
-            if self.is_trim {
+            if self.is_truncation {
                 self.first_kept = Some(self.merge.key().into());
                 self.done = true;
                 break;
@@ -292,7 +294,7 @@ impl Job {
         })
     }
 
-    /// Moves to the target that holds the merge's current key.
+    /// Moves to the target that contains the merge's current key.
     fn next_target(&mut self) {
         let mut target = self.target;
         let key = self.merge.key();
@@ -332,8 +334,8 @@ impl Job {
         if let Some(mut meta) = writer.finish(output)? {
             let place = self.targets[self.target].place;
             if place == Place::Slice {
-                // The newest message may be among those that were dropped; the run takes the
-                // place of all inputs in the order of ages all the same.
+                // The newest message may have been dropped, but the run still takes the place of
+                // all its inputs in the order of ages.
                 meta.max_seq = meta.max_seq.max(self.max_seq);
             }
             self.metas.push((meta, Arc::clone(&self.lo), place));
@@ -364,7 +366,8 @@ impl Job {
         Ok(JobResult { made, first_kept, dropped_refs, first_dropped, stats: self.stats })
     }
 
-    /// The end of a run's range: where the next piece of its target begins, or its target's end.
+    /// The end of a run's range: the beginning of the next piece in its target, or the end of the
+    /// target.
     fn hi_of(&self, i: usize) -> Option<Key> {
         let (_, lo, _) = &self.metas[i];
         let target = self.targets.iter().rfind(|target| target.lo <= *lo)?;
@@ -405,7 +408,7 @@ pub(crate) fn view_input<'a>(
 }
 
 impl JobInput {
-    /// Adds the base of a leaf, older than all views so far, as one source.
+    /// Adds the base of a leaf, which is older than all views added so far, as one source.
     pub(crate) fn add_base(&mut self, base: &[View]) {
         base.iter().for_each(|view| self.count(view));
         if !base.is_empty() {

@@ -1,15 +1,17 @@
 //! Layer 4: the trunk, a B-epsilon-tree whose nodes hold references to immutable sorted runs.
 //!
 //! ```text
-//!  memtable flush -> root -> inner nodes, with the runs they buffer -> LEAF {runs newest..oldest, base}
+//!  memtable flush -> root -> inner nodes, with the runs they buffer
+//!                               -> LEAF {runs newest..oldest, base}
 //! ```
 //!
-//! A [`Trunk`] is immutable and shared; every change makes a new one by copying the path
-//! ([`install`]) and a list of [`NodeImage`]s for the manifest. Work is split in three: [`plan`]
-//! decides (pure), [`job`] does (I/O, no locks, in steps), [`install`] puts the result into the
-//! current trunk (short; its caller holds the tree's lock).
+//! A [`Trunk`] is immutable and shared; every change creates a new one by copying the path from the
+//! root ([`install`]) and lists the [`NodeImage`]s for the manifest. Background work has three
+//! parts: [`plan`] decides what a node needs (a pure function), [`job`] merges and writes (I/O
+//! without locks, in steps), and [`install`] puts the result into the current trunk (short; its
+//! caller holds the tree's lock).
 //!
-//! The crate knows nothing of memtables, logs or threads.
+//! This crate knows nothing of memtables, logs or threads.
 
 mod base;
 pub mod cut;

@@ -8,16 +8,16 @@ use frondb_run::ReadMode;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// Counts what reads met; added up by the caller.
+/// Counters of a point lookup; the caller adds them up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reading {
-    /// Runs asked, filters' refusals not counted.
+    /// Runs that were searched; runs that a filter excluded do not count.
     pub runs: u64,
 }
 
 impl Trunk {
-    /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until it is
-    /// resolved.
+    /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until the
+    /// lookup is resolved.
     ///
     /// # Errors
     /// `Corruption` or a device error of a block that may hold the key.
@@ -35,7 +35,7 @@ impl Trunk {
     }
 }
 
-/// Returns whether older nodes are still to be asked.
+/// Returns whether the lookup must go on to older nodes.
 fn get_in_node(node: &Node, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) -> Result<bool> {
     if !node.range_deletes.is_empty() {
         lookup.hide_below(node.range_deletes.newest_covering(key, snapshot));
@@ -54,8 +54,8 @@ fn get_in_node(node: &Node, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) ->
 }
 
 impl Trunk {
-    /// Whether a message or range delete above `after`, up to `upto`, lies in `[lo, hi)`. Runs that
-    /// have none by their largest SeqNo are not read.
+    /// Whether `[lo, hi)` contains a message or range delete with a SeqNo above `after` and at most
+    /// `upto`. Runs whose largest SeqNo rules this out are not read.
     ///
     /// # Errors
     /// `Corruption` or a device error of a run that has to be read.

@@ -1,16 +1,17 @@
-//! Nodes of the trunk and the immutable tree they make up.
+//! Nodes of the trunk, and the immutable tree that they form.
 //!
 //! Invariants (checked by [`verify`](crate::verify)):
-//! 1. The ranges of an inner node's children are adjacent and make up the node's own range.
+//! 1. The ranges of an inner node's children are adjacent and together equal the node's own range.
 //! 2. A view lies inside its node's range.
-//! 3. In a node `runs` are ordered by age, newest first: their largest SeqNos descend, and where
-//!    two hold the same key, the message of the first is newer. Largest SeqNos are equal only
-//!    where keys are apart (outputs of one job, views of one run).
-//! 4. All that a parent buffers is newer than all that its children hold, for the same key and for
-//!    the range of a range delete. Not in general: what is appended (rule 5) goes past the buffers
-//!    to the last leaf and lies there under older messages of other keys.
-//! 5. `base` is older than all `runs` of its leaf where keys meet; its views are disjoint and
-//!    ascend.
+//! 3. The `runs` of a node are ordered by age, newest first: their largest SeqNos descend, and
+//!    where two runs hold the same key, the first run has the newer message. Two largest SeqNos are
+//!    equal only for runs with disjoint keys (outputs of one job, views of one run).
+//! 4. Everything that a parent buffers is newer than everything that its children hold for the same
+//!    key, or for the range of a range delete. Across different keys this does not hold: appended
+//!    data (rule 5) bypasses the buffers, goes to the last leaf, and then lies below older messages
+//!    of other keys.
+//! 5. For each key, `base` is older than all `runs` of its leaf; the views of a base are disjoint
+//!    and ascend.
 //! 6. The root buffers nothing unless it is a leaf.
 
 use frondb_core::range_delete::RangeDeletes;
@@ -23,40 +24,42 @@ use crate::view::View;
 /// A shared key: pivots and bounds.
 pub type Key = Arc<[u8]>;
 
-/// What readers tell the planner about a leaf; shared by all versions of the node, not durable.
+/// Hints from readers and flushes to the planner about one leaf. All versions of the node share
+/// them; they are not durable.
 #[derive(Debug, Default)]
 pub struct CompactionHints {
-    /// What scans paid beyond a leaf that is one base, in bytes read or merged, since the last
-    /// consolidation.
+    /// Bytes that scans read or merged in addition to what a leaf that is a single base would cost,
+    /// since the last consolidation.
     pub scan_debt: AtomicU64,
-    /// Set when a cursor stepped over a long stretch of deletes here, or a flush brought one.
+    /// Set when a cursor stepped over a long tombstone run here, or when a flush brought one.
     pub compact_tombstones: AtomicU64,
-    /// Set when a flush brought deletes that seem to begin a leaf (rule 15).
+    /// Set when a flush brought deletes that appear to begin a leaf (rule 15).
     pub truncate_prefix: AtomicU64,
-    /// Set when trimming found something alive near the leaf's beginning: not tried again before
-    /// the leaf is rewritten.
+    /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
+    /// does not try again before the leaf is rewritten.
     pub truncated_in_vain: AtomicU64,
-    /// The oldest snapshot that was live when the base was written and kept garbage from going,
-    /// plus one; 0 if there was none.
+    /// One more than the oldest snapshot that was live when the base was written and that kept
+    /// garbage in it; 0 if there was none.
     pub held_by: AtomicU64,
-    /// Range deletes that were kept then for the same reason.
+    /// Range deletes that the same snapshot kept in the leaf.
     pub held_range_deletes: AtomicU64,
-    /// Of the messages merged into the base last time, how many met an older one, in percent.
+    /// Percentage of the messages merged into the base last time that met an older message of their
+    /// key.
     pub overlap_percent: AtomicU64,
 }
 
 impl CompactionHints {
-    /// Adds what a scan paid for merging.
+    /// Adds the bytes that a scan spent on merging.
     pub fn add_scan_debt(&self, bytes: u64) {
         self.scan_debt.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Asks for the leaf to be consolidated soon.
+    /// Requests that the leaf is consolidated soon.
     pub fn request_tombstone_compaction(&self) {
         self.compact_tombstones.store(1, Ordering::Relaxed);
     }
 
-    /// What it says now, for another node.
+    /// A copy of the current hints, for another node.
     #[must_use]
     pub fn copy(&self) -> Self {
         let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
@@ -71,7 +74,8 @@ impl CompactionHints {
         }
     }
 
-    /// Asks for deletes at the beginning of the leaf to be cut off, with what they hide.
+    /// Requests that the deletes at the beginning of the leaf are cut off, together with what they
+    /// hide.
     pub fn request_prefix_truncation(&self) {
         self.truncate_prefix.store(1, Ordering::Relaxed);
     }
@@ -80,19 +84,19 @@ impl CompactionHints {
 /// What distinguishes leaves from inner nodes.
 #[derive(Debug)]
 pub enum Body {
-    /// Holds the consolidated data of its range.
+    /// A leaf holds the consolidated data of its range.
     Leaf {
         /// Disjoint views in key order, older than all of the node's runs.
         base: Vec<View>,
     },
-    /// Holds children.
+    /// An inner node holds children.
     Inner {
         /// At least one, in key order.
         children: Vec<Arc<Node>>,
     },
 }
 
-/// Sums over a node and all below it. Estimates where views are parts of runs.
+/// Sums over a node and everything below it. Estimates where views are parts of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeTotals {
     /// Leaves.
@@ -101,16 +105,16 @@ pub struct NodeTotals {
     pub inners: u64,
     /// Views.
     pub views: u64,
-    /// Messages.
+    /// Messages, deletes included.
     pub entries: u64,
-    /// Deletes among them.
+    /// Deletes.
     pub deletes: u64,
     /// Key and value bytes of all messages.
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
-    /// Messages of bases where each is known to be the only one of its key: not where open snapshots
-    /// kept several.
+    /// Messages in bases whose runs hold exactly one message a key. Runs in which open snapshots
+    /// kept several versions of a key do not count.
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -142,29 +146,29 @@ impl NodeTotals {
     }
 }
 
-/// One node. Immutable; a change makes a new node of the same id.
+/// One node. Immutable; a change creates a new node with the same id.
 #[derive(Debug)]
 pub struct Node {
-    /// Never reused.
+    /// Node ids are never reused.
     pub id: NodeId,
     /// First key of its range.
     pub lo: Key,
-    /// First key beyond its range; `None` for no bound.
+    /// First key after its range; `None` for no bound.
     pub hi: Option<Key>,
-    /// Views of runs, newest first. In an inner node: what it buffers for its children.
+    /// Views of runs, newest first. In an inner node these are what it buffers for its children.
     pub runs: Vec<View>,
     /// Range deletes that may still hide something here or below.
     pub range_deletes: Arc<RangeDeletes>,
     /// Leaf or inner.
     pub body: Body,
-    /// Hints from readers.
+    /// Hints from readers and flushes.
     pub hints: Arc<CompactionHints>,
-    /// Sums, its own and those below.
+    /// Sums over this node and everything below it.
     pub totals: NodeTotals,
 }
 
 impl Node {
-    /// A node from its parts; computes the totals.
+    /// Creates a node from its parts and computes the totals.
     #[must_use]
     pub fn new(
         id: NodeId,
@@ -207,7 +211,7 @@ impl Node {
         Self::new(id, lo, hi, Vec::new(), Arc::default(), body, Arc::default())
     }
 
-    /// Whether it is a leaf.
+    /// Whether the node is a leaf.
     #[must_use]
     pub fn is_leaf(&self) -> bool {
         matches!(self.body, Body::Leaf { .. })
@@ -231,7 +235,7 @@ impl Node {
         }
     }
 
-    /// The child whose range holds `key`.
+    /// The child whose range contains `key`.
     #[must_use]
     pub fn child_for(&self, key: &[u8]) -> Option<&Arc<Self>> {
         let children = self.children();
@@ -239,7 +243,7 @@ impl Node {
         children.get(after.saturating_sub(1))
     }
 
-    /// Whether `key` is in the node's range.
+    /// Whether `key` lies in the node's range.
     #[must_use]
     pub fn covers(&self, key: &[u8]) -> bool {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
@@ -250,7 +254,7 @@ impl Node {
         self.runs.iter().chain(self.base())
     }
 
-    /// Key and value bytes of its own runs, base not included.
+    /// Key and value bytes of the node's runs; the base does not count.
     #[must_use]
     pub fn runs_raw_bytes(&self) -> u64 {
         self.runs.iter().map(View::raw_bytes).sum()
@@ -262,8 +266,8 @@ impl Node {
         self.base().iter().map(View::raw_bytes).sum()
     }
 
-    /// Whether trimming a leaf may gain something. Not where a view refers to large values: those
-    /// that a cut leaves behind would have to be freed with it.
+    /// Whether a prefix truncation of this leaf may pay. It cannot where a view refers to large
+    /// values: the truncation would have to free the values whose references it cuts off.
     #[must_use]
     pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()
@@ -271,8 +275,8 @@ impl Node {
             && self.views().all(|view| view.run.meta().refs == 0)
     }
 
-    /// Messages of a leaf's base that were trimmed away: garbage in runs that live on. Too many
-    /// where the run is also seen by another leaf.
+    /// Messages of a leaf's base that were cut off by prefix truncation: garbage in runs that are
+    /// still in use. Overestimates if another leaf also has a view of the run.
     #[must_use]
     pub fn truncated_entries(&self) -> u64 {
         let is_trimmed = |view: &&View| view.lo > self.lo && *view.run.meta().first_key < *view.lo;
@@ -280,7 +284,7 @@ impl Node {
         views.map(|view| view.run.meta().entries - view.entries()).sum()
     }
 
-    /// Whether a leaf holds nothing at all.
+    /// Whether a leaf holds no runs, no base and no range deletes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.is_leaf()
@@ -289,10 +293,12 @@ impl Node {
             && self.range_deletes.is_empty()
     }
 
-    /// The largest key that any view here or below can show, if it holds any.
+    /// An upper bound of the largest key that any view here or below shows; `None` if there is no
+    /// view.
     #[must_use]
     pub fn max_key(&self) -> Option<&[u8]> {
-        // An upper bound suffices: a view cut short keeps its run's last key when it cannot know.
+        // A view that ends inside its run may report its own bound: finding the exact last key
+        // would need a read.
         let own = self.views().filter_map(view_max).max();
         let below = self.children().iter().rev().find_map(|child| child.max_key());
         own.max(below)
@@ -317,7 +323,7 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// The leaf whose range holds `key`.
+    /// The leaf whose range contains `key`.
     #[must_use]
     pub fn leaf_for(&self, key: &[u8]) -> &Arc<Node> {
         let mut node = &self.root;
@@ -327,7 +333,7 @@ impl Trunk {
         node
     }
 
-    /// The leaf at the right end.
+    /// The rightmost leaf.
     #[must_use]
     pub fn last_leaf(&self) -> &Arc<Node> {
         let mut node = &self.root;
@@ -337,8 +343,8 @@ impl Trunk {
         node
     }
 
-    /// The smallest SeqNo that the nodes above `node` hold, in messages or range deletes; `None`
-    /// if they hold nothing. See invariant 4 of this module for why it may be small.
+    /// The smallest SeqNo in messages or range deletes buffered by the nodes above `node`; `None`
+    /// if those nodes buffer nothing. Invariant 4 of this module explains why it may be small.
     #[must_use]
     pub fn oldest_above(&self, node: &Node) -> Option<SeqNo> {
         let (mut at, mut oldest) = (&self.root, None);
@@ -363,7 +369,7 @@ impl Trunk {
         walk(&self.root, id)
     }
 
-    /// Every node, parents before children.
+    /// Visits every node, parents before children.
     pub fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<Node>)) {
         fn walk<'a>(node: &'a Arc<Node>, visit: &mut dyn FnMut(&'a Arc<Node>)) {
             visit(node);
@@ -374,7 +380,7 @@ impl Trunk {
         walk(&self.root, visit);
     }
 
-    /// Levels, the leaves' included.
+    /// Number of levels, including the leaves.
     #[must_use]
     pub fn height(&self) -> usize {
         let (mut node, mut height) = (&self.root, 1);

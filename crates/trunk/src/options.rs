@@ -1,19 +1,19 @@
-//! Options of a tree's shape and encoding.
+//! Options of one tree: its shape and the encoding of its runs.
 
 use frondb_block::Codec;
 use frondb_filter::FilterKind;
 use frondb_run::RunOptions;
 
-/// Which filters a tree's runs get.
+/// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FilterPolicy {
-    /// None at all: lookups read a block of every run that spans the key.
+    /// No filters: lookups read a block of every run that spans the key.
     None,
-    /// Whole keys, on runs and on the base: for trees looked up by full key.
+    /// Filters over whole keys, on runs and on the base: for trees looked up by full key.
     Full,
-    /// Whole keys, on runs only, none on the base: for non-unique indexes.
+    /// Filters over whole keys, on runs but not on the base: for non-unique indexes.
     Runs,
-    /// The first bytes of keys, on runs only.
+    /// Filters over the first bytes of keys, on runs only.
     Prefix(u16),
 }
 
@@ -28,7 +28,7 @@ pub struct TrunkOptions {
     pub base_block_bytes: usize,
     /// Key and value bytes of a run block.
     pub run_block_bytes: usize,
-    /// Filters.
+    /// Which runs get filters.
     pub filter: FilterPolicy,
     /// Children of an inner node below the root; 2 to 1,024.
     pub fanout: usize,
@@ -66,7 +66,7 @@ impl Default for TrunkOptions {
 }
 
 impl TrunkOptions {
-    /// How a run that has been written `writes` times is encoded.
+    /// The encoding of a run that has been written `writes` times.
     #[must_use]
     pub fn run(&self, writes: u8) -> RunOptions {
         let (filter, filter_prefix) = match self.filter {
@@ -83,7 +83,7 @@ impl TrunkOptions {
         }
     }
 
-    /// How a base is encoded.
+    /// The encoding of a base.
     #[must_use]
     pub fn base(&self) -> RunOptions {
         let filter = match self.filter {
@@ -99,7 +99,7 @@ impl TrunkOptions {
         }
     }
 
-    /// How many bytes of a key the filters of runs hash.
+    /// How many bytes of a key the filters of runs hash; `None` for the whole key.
     #[must_use]
     pub fn filter_prefix(&self) -> Option<u16> {
         match self.filter {

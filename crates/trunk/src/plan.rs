@@ -1,7 +1,7 @@
-//! Decides what a node needs, from numbers alone: no I/O, no locks, no clock.
+//! The planner: decides from numbers alone what a node needs. No I/O, no locks, no clock.
 //!
-//! [`Summary`] is what the decision depends on; [`plan_node`] is the decision. Text-script tests
-//! feed summaries, the engine makes them from nodes.
+//! [`Summary`] is what the decision depends on; [`plan_node`] makes the decision. The engine
+//! computes summaries from nodes; the text-script tests write them by hand.
 
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
@@ -11,90 +11,94 @@ use crate::options::TrunkOptions;
 use crate::schedule::{merge_due, runs_for};
 use crate::view::View;
 
-/// Range deletes in a leaf that make it worth rewriting (rule 14).
+/// A leaf with more range deletes than this is rewritten (rule 14).
 pub const RANGE_DELETES_MAX: usize = 64;
 
-/// Views that may make up a base: small appends are put together now and then.
+/// A base made of more views than this is rewritten, so that small appends are consolidated from
+/// time to time.
 pub const BASE_VIEWS_MAX: usize = 16;
 
-/// Deletes in a row that make a leaf worth rewriting at once (rule 15). A reader may meet two such
-/// stretches, one in a memtable and one that is being cleaned away, and under each delete the put
-/// that it hides: 128 Ki messages together.
+/// A tombstone run longer than this makes a leaf worth rewriting at once (rule 15). A reader may
+/// meet two such runs, one in a memtable and one whose compaction is under way, and below each
+/// delete the put that it hides: 128 Ki messages together.
 pub const TOMBSTONE_RUN: u64 = 32 * 1024;
 
-/// Deletes in a row that are worth trimming a leaf for, if they begin it (rule 15): that reads what
-/// they hide once and writes nothing, so it pays early.
+/// A tombstone run longer than this is worth a prefix truncation if it begins the leaf (rule 15).
+/// The truncation reads once what the deletes hide and writes nothing, so it pays early.
 pub const TRUNCATION_RUN: u64 = 8 * 1024;
 
-/// Rewriting a byte costs about this many times what a scan pays for reading and merging it.
+/// Rewriting a byte costs about this many times what a scan pays to read and merge it.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
-/// Runs that two leaves to be joined may have together.
+/// Two leaves are joined only if they have at most this many runs together.
 const JOIN_RUNS_MAX: usize = 4;
 
-/// Priority of work that gives back deleted large values: done when nothing is written, or when somebody waits for it.
+/// Priority of work that frees deleted large values. It runs when nothing is written, or when a
+/// thread waits for the space.
 pub const PRIORITY_VALUES: u8 = 5;
 
-/// Priority of work that is done only when nothing is written.
+/// Priority of work that runs only when nothing is written.
 pub const PRIORITY_IDLE: u8 = 6;
 
 /// Why a leaf is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
-    /// A long stretch of deletes (rule 15).
+    /// A long tombstone run (rule 15).
     Tombstones,
     /// More runs than the schedule allows.
     Runs,
     /// More than [`RANGE_DELETES_MAX`] range deletes.
     RangeDeletes,
-    /// The runs have grown to the size of the base.
+    /// The runs have reached the configured share of the base's size.
     Growth,
     /// Too much of the leaf is garbage.
     Garbage,
-    /// Scans have paid for it.
+    /// Scans have spent as much on merging as a rewrite costs.
     ScanDebt,
-    /// Nothing else to do, and large values are most likely hidden.
+    /// Idle work: the leaf most likely holds large values that are hidden.
     Values,
-    /// Nothing else to do, and range deletes hide data that could give its space back.
+    /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
+    /// with the data they hide.
     Idle,
 }
 
 /// What to do with one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// Move what an inner node buffers to its children.
+    /// Moves what an inner node buffers to its children.
     FlushNode,
-    /// Cut the deletes off that a leaf begins with, and what they hide.
+    /// Cuts off the deletes that begin a leaf, together with what they hide.
     TruncatePrefix,
-    /// Merge this many of a node's newest runs into one.
+    /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
-    /// Merge all of a leaf into a new base, split into this many leaves.
+    /// Merges everything in a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
-    /// Give the root's children a level of inner nodes, or another node's to several in its
-    /// place; or take the level away that a root with a single child is.
+    /// Puts the root's children under a new level of inner nodes; or replaces another inner node by
+    /// several with its children; or removes a root that has a single child.
     Regroup,
-    /// Join the child with this index, and the one after it, into one.
+    /// Joins the child with this index and the next one.
     Join(usize),
 }
 
-/// A plan with what the scheduler weighs.
+/// A plan with what the scheduler needs to weigh it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Planned {
     /// The node.
     pub node: NodeId,
     /// What to do.
     pub plan: Plan,
-    /// Key and value bytes it will read.
+    /// Key and value bytes that the plan reads.
     pub work_bytes: u64,
-    /// Smaller comes first.
+    /// Plans with a smaller number run first.
     pub priority: u8,
-    /// Whether it makes data smaller, or leads to that, so that it may use the reserve of a full
-    /// disk (rule 25).
+    /// Whether the plan makes data smaller, or leads to that, so that it may use the reserve of a
+    /// full disk (rule 25).
     pub frees_space: bool,
 }
 
 impl Planned {
-    /// Whether writers are slowed while it waits: what readers paid for is not owed by writers.
+    /// Whether writers are throttled while the plan waits. Work that serves readers is not a debt
+    /// of the writers.
     #[must_use]
     pub fn is_debt(&self) -> bool {
         let is_for_readers =
@@ -106,15 +110,15 @@ impl Planned {
 /// A run as the planner sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunSummary {
-    /// The run: two views of one are merged together or not at all.
+    /// Id of the run. Two views of one run are merged together or not at all.
     pub id: RunId,
-    /// How often its messages have been written.
+    /// How many times the messages of the run have been written.
     pub writes: u8,
     /// Key and value bytes.
     pub raw_bytes: u64,
-    /// Messages.
+    /// Messages, deletes included.
     pub entries: u64,
-    /// Deletes among them.
+    /// Deletes.
     pub deletes: u64,
 }
 
@@ -125,76 +129,76 @@ pub struct Summary {
     pub id: NodeId,
     /// Its runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// Its base, as one.
+    /// Its base, all views together.
     pub base: RunSummary,
     /// How many views make up the base.
     pub base_views: usize,
     /// Range deletes.
     pub range_deletes: usize,
-    /// See `CompactionHints`.
+    /// See [`CompactionHints::scan_debt`](crate::CompactionHints::scan_debt).
     pub scan_debt: u64,
-    /// See `CompactionHints`.
+    /// See [`CompactionHints::compact_tombstones`](crate::CompactionHints::compact_tombstones).
     pub compact_tombstones: bool,
-    /// See `CompactionHints`; only if it can be done.
+    /// See [`CompactionHints::truncate_prefix`](crate::CompactionHints::truncate_prefix); set only
+    /// if the truncation is possible.
     pub truncate_prefix: bool,
-    /// Messages of the base that were trimmed away and are still on disk.
+    /// Messages of the base that prefix truncation cut off and that are still on disk.
     pub truncated_entries: u64,
-    /// See `CompactionHints`.
+    /// See [`CompactionHints::overlap_percent`](crate::CompactionHints::overlap_percent).
     pub overlap_percent: u64,
-    /// See `CompactionHints`.
+    /// See [`CompactionHints::held_by`](crate::CompactionHints::held_by).
     pub held_by: u64,
-    /// See `CompactionHints`.
+    /// See [`CompactionHints::held_range_deletes`](crate::CompactionHints::held_range_deletes).
     pub held_range_deletes: usize,
-    /// Whether a leaf's range deletes hide all of a view.
+    /// Whether a leaf's range deletes hide everything that one of its views shows.
     pub hides_view: bool,
-    /// References to large values in all views but the newest: newer messages may hide them.
+    /// References to large values in all views but the newest, which newer messages may hide.
     pub old_refs: u64,
     /// References to large values in the base.
     pub base_refs: u64,
-    /// Sizes of the children, key and value bytes, and how many runs and range deletes each has;
-    /// empty for a leaf.
+    /// The children; empty for a leaf.
     pub children: Vec<ChildSummary>,
-    /// Whether it is the root.
+    /// Whether the node is the root.
     pub is_root: bool,
 }
 
 /// A child as the planner sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChildSummary {
-    /// Key and value bytes of it and all below.
+    /// Key and value bytes of the child and everything below it.
     pub raw_bytes: u64,
-    /// Runs it holds beside a base.
+    /// Runs that the child holds in addition to a base.
     pub runs: usize,
-    /// Range deletes it holds.
+    /// Range deletes that the child holds.
     pub range_deletes: usize,
-    /// How many children it has; 0 for a leaf.
+    /// How many children the child has; 0 for a leaf.
     pub children: usize,
-    /// References to large values in it and all below.
+    /// References to large values in the child and everything below it.
     pub refs: u64,
 }
 
-/// What the decision depends on beside the node.
+/// What the decision depends on in addition to the node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Context {
     /// The tree's options.
     pub options: TrunkOptions,
     /// Key and value bytes of the tree.
     pub tree_raw_bytes: u64,
-    /// Key and value bytes a flush of this tree's memtable brings, typically.
+    /// Key and value bytes that a typical flush of this tree's memtable brings.
     pub flush_raw_bytes: u64,
-    /// Bytes on disk of a large value of the tree, on average.
+    /// Average size on disk of a large value of the tree.
     pub value_bytes: u64,
     /// Levels of the trunk.
     pub height: usize,
     /// The oldest live snapshot, if there is one.
     pub oldest_snapshot: Option<SeqNo>,
-    /// How many runs a job may read at once beside a base, at least two; what gives space back on a full disk
-    /// may read more.
+    /// How many runs a job may read at once in addition to a base, at least two. A plan that frees
+    /// space on a full disk may read more.
     pub inputs_max: usize,
 }
 
 impl Context {
-    /// What leaves should hold, key and value bytes (rule 4).
+    /// The target size of a leaf in key and value bytes (rule 4).
     #[must_use]
     pub fn leaf_target(&self) -> u64 {
         let o = &self.options;
@@ -205,25 +209,26 @@ impl Context {
         (self.tree_raw_bytes / 512).max(for_slices).clamp(o.leaf_bytes_min, o.leaf_bytes_max)
     }
 
-    /// How many children the root may have before it gets a level of inner nodes.
+    /// The number of children above which the root gets a level of inner nodes.
     #[must_use]
     pub fn root_children_max(&self) -> usize {
         let slices = self.flush_raw_bytes / self.options.slice_bytes_min.max(1);
-        // A leaf's size varies by a factor of two around its target, so do the children.
+        // Leaf sizes vary by a factor of two around the target, and so does the number of children.
         (slices as usize * 2).max(self.options.fanout * 2)
     }
 
-    /// Writes before the base, one more for each level of inner nodes on the way.
+    /// How often a message is written before it reaches the base: one more for each level of inner
+    /// nodes on its way.
     fn writes(&self) -> u8 {
         self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
     }
 
-    /// Whether the space of so many large values is worth these bytes.
+    /// Whether freeing this many large values is worth reading and writing `bytes`.
     fn is_worth(&self, values: u64, bytes: u64) -> bool {
         values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
     }
 
-    /// Into how many leaves data of this size is split.
+    /// The number of leaves into which data of this size is split.
     #[must_use]
     pub fn pieces(&self, raw_bytes: u64) -> u64 {
         let target = self.leaf_target();
@@ -288,7 +293,7 @@ impl Summary {
         self.runs.iter().map(|run| run.deletes).sum()
     }
 
-    /// Of the base, about what the runs' deletes hide.
+    /// Estimate of the base's bytes that the deletes in the runs hide.
     fn hidden_raw_bytes(&self) -> u64 {
         let deletes = self.run_deletes();
         let part = u128::from(self.base.raw_bytes) * u128::from(deletes.min(self.base.entries))
@@ -296,13 +301,13 @@ impl Summary {
         part as u64
     }
 
-    /// Whether the snapshot still lives that kept garbage from going when the base was written.
-    /// Until it goes, writing the base again would keep the same garbage again.
+    /// Whether the snapshot that kept garbage when the base was written is still live. While it is,
+    /// rewriting the base would keep the same garbage.
     fn is_held(&self, context: &Context) -> bool {
         context.oldest_snapshot.is_some_and(|oldest| oldest.get() < self.held_by)
     }
 
-    /// Deletes and range deletes that a rewrite can make go.
+    /// Whether a rewrite can drop deletes or range deletes.
     fn has_deletes(&self, held: bool) -> bool {
         let (base, range) =
             if held { (0, self.held_range_deletes) } else { (self.base.deletes, 0) };
@@ -310,14 +315,14 @@ impl Summary {
     }
 }
 
-/// Whether a leaf's own range deletes hide all of a view. They drop such views when they arrive,
-/// unless a snapshot or a value in extents of its own needs them then.
+/// Whether the range deletes of a leaf hide a whole view. Range deletes drop such views when they
+/// arrive, unless at that time a snapshot or a value in extents of its own needs the view.
 fn hides_view(node: &Node) -> bool {
     let deletes = &node.range_deletes;
     node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))
 }
 
-/// What this node needs now, if anything.
+/// What the node needs now, if anything.
 #[must_use]
 pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let for_values = || hides_values_below(node, context).then_some(Plan::FlushNode);
@@ -346,8 +351,8 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     Some(Planned { node: node.id, plan, work_bytes, priority, frees_space })
 }
 
-/// The plan, or before it a merge of as many runs as it reads too many: as few as there can be, for they are
-/// written once more.
+/// The plan itself if its inputs fit into memory; otherwise a merge of the newest runs that reduces
+/// their number. That merge takes as few runs as possible, because it writes them once more.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
@@ -361,7 +366,8 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     Plan::MergeRuns(whole_runs(&node.runs, (reads - most + 1).min(most)))
 }
 
-/// Whatever the reason was: on a full disk a leaf may have grown and be mostly garbage.
+/// Decides from the contents as well as from the reason: a leaf that is rewritten for growth may be
+/// mostly garbage on a full disk.
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
         Plan::Rewrite(
@@ -388,7 +394,7 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     }
 }
 
-/// Whether an inner node has enough for its children, or more than it may keep.
+/// Whether an inner node buffers enough for its children, or more than it may keep.
 fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
@@ -398,8 +404,8 @@ fn is_flush_due(node: &Summary, context: &Context) -> bool {
         || node.range_deletes > RANGE_DELETES_MAX
 }
 
-/// Whether an inner node buffers deletes that may hide large values below, at most one each, which are worth the leaves
-/// that would be rewritten for them: only leaves can give them back.
+/// Whether an inner node buffers deletes that may hide large values below (at most one value each)
+/// whose space is worth rewriting the leaves for: only a leaf can free them.
 fn hides_values_below(node: &Summary, context: &Context) -> bool {
     let sum = |of: fn(&ChildSummary) -> u64| node.children.iter().map(of).sum::<u64>();
     let (refs, below) = (sum(|child| child.refs), sum(|child| child.raw_bytes));
@@ -455,8 +461,8 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
             return rewrite(Reason::Growth);
         }
         let k = runs_max(node, context);
-        let ranks: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
-        if let Some(n) = merge_due(&ranks, k, context.writes()) {
+        let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
+        if let Some(n) = merge_due(&writes, k, context.writes()) {
             return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
         }
         if node.runs.len() as u64 > k {
@@ -466,9 +472,10 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    // Where rows go in key order the rest of a trimmed leaf goes soon, and writes nothing then.
-    let trimmed = node.truncated_entries;
-    if node.hides_view && !held || garbage_percent(node, held, trimmed / 2) > o.garbage_percent {
+    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too,
+    // without any write.
+    let truncated = node.truncated_entries;
+    if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
         return rewrite(Reason::Garbage);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
@@ -477,13 +484,14 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if held {
         return None;
     }
-    // Deletes above large values most likely hide some of them, at most one each. If their space is worth the bytes
-    // that the rewrite reads and writes, it is owed: users wait for it.
+    // Each delete above large values most likely hides one of them. If their space is worth the
+    // bytes that the rewrite reads and writes, the rewrite counts as debt, because users wait for
+    // the space.
     if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
         return rewrite(Reason::Garbage);
     }
-    // Any message may be one that hides a value; and a base has deletes of its own where a snapshot needed what they
-    // hide.
+    // Any newer message may hide a value. The base holds deletes of its own only where a snapshot
+    // needed what they hide.
     let hidden = match node.runs.is_empty() {
         true => node.base_refs.min(node.base.deletes),
         false => node.old_refs,
@@ -492,21 +500,21 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return rewrite(Reason::Values);
     }
     let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
-        || trimmed > 0 && garbage_percent(node, held, trimmed) > o.garbage_percent;
+        || truncated > 0 && garbage_percent(node, held, truncated) > o.garbage_percent;
     if node.range_deletes > 0 || garbage_in_base {
         return rewrite(Reason::Idle);
     }
     None
 }
 
-/// `n` runs, and the other views of the last one: runs are claimed whole (rule 1).
+/// Extends `n` runs by the other views of the last run: runs are claimed whole (rule 1).
 fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
     let more = runs[n..].iter().take_while(|run| n > 0 && run.id == runs[n - 1].id);
     n + more.count()
 }
 
-/// K: how many runs the leaf may have, from how many slices it will absorb before its base is
-/// due.
+/// K, the number of runs that the leaf may have, derived from the number of slices that it will
+/// absorb before its base is due.
 fn runs_max(node: &Summary, context: &Context) -> u64 {
     let newest: Vec<u64> = node.runs.iter().take(4).map(|run| run.raw_bytes.max(1)).collect();
     let slices: Vec<u64> = node
@@ -522,9 +530,9 @@ fn runs_max(node: &Summary, context: &Context) -> u64 {
     runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
 }
 
-/// Share of the leaf's messages that a rewrite is estimated to drop; of those that were trimmed away
-/// `trimmed` count.
-fn garbage_percent(node: &Summary, held: bool, trimmed: u64) -> u64 {
+/// Estimated share of the leaf's messages that a rewrite drops. `truncated` is the number of
+/// truncated messages to count as garbage.
+fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64 {
     let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
     let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
     let entries = run_entries + node.base.entries + node.truncated_entries;
@@ -534,11 +542,11 @@ fn garbage_percent(node: &Summary, held: bool, trimmed: u64) -> u64 {
     // A delete removes itself and what it meets; an overwrite removes what it meets.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
-    let garbage = run_deletes * 2 + base_deletes + overwritten + trimmed;
+    let garbage = run_deletes * 2 + base_deletes + overwritten + truncated;
     (garbage * 100 / entries).min(100)
 }
 
-/// 75 to 125, by node: so that leaves do not all come due together.
+/// 75 to 125, depending on the node, so that leaves do not all come due at the same time.
 fn jitter_percent(id: NodeId) -> u64 {
     let mixed = id.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     75 + mixed % 51

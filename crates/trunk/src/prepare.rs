@@ -1,4 +1,4 @@
-//! From a plan to a job: what it reads, where its output goes, and what it claims.
+//! Turns a plan into a job: what the job reads, where its output goes, and which runs it claims.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,13 @@ use crate::node::{Node, Trunk};
 use crate::plan::Plan;
 use crate::view::View;
 
-/// A job with what its install needs.
+/// A job with what its installation needs.
 pub struct Prepared {
-    /// To be stepped.
+    /// The job, ready to be stepped.
     pub job: Job,
-    /// Runs whose views in the node it replaces (rule 1).
+    /// Ids of the runs whose views in the node the job replaces (rule 1).
     pub claimed: HashSet<RunId>,
-    /// The same runs.
+    /// The claimed runs.
     pub runs: Vec<Arc<Run>>,
     /// The node's range deletes, which the job applies.
     pub consumed: RangeDeletes,
@@ -28,9 +28,9 @@ pub struct Prepared {
     pub run_entries: u64,
 }
 
-/// Makes the job of `plan` for `node`, a node of `trunk`. `leaf_target` is what leaves should hold
-/// ([`Context::leaf_target`](crate::plan::Context::leaf_target)); `snapshots` are the live ones,
-/// ascending, listed after `trunk` was taken.
+/// Creates the job of `plan` for `node`, a node of `trunk`. `leaf_target` is the target size of a
+/// leaf ([`Context::leaf_target`](crate::plan::Context::leaf_target)). `snapshots` are the live
+/// snapshots, ascending, listed after `trunk` was taken.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run's block index; `Internal` for a plan that needs no job.
@@ -50,8 +50,8 @@ pub fn prepare(
             return Err(Error::internal("a change of shape has no job"));
         }
     };
-    // What the parents buffer is newer where it matters (invariant 4 of a node), so a leaf's views
-    // are all older data of their range.
+    // Everything the parents buffer for these keys is newer (invariant 4 of a node), so the views
+    // of a leaf are all the older data of their range.
     let at_base = node.is_leaf() && views.len() + base.len() == node.views().count();
     let consumed = (*node.range_deletes).clone();
     let mut input = view_input(views.iter(), consumed.clone(), snapshots, at_base)?;
@@ -81,7 +81,7 @@ fn targets(node: &Node, plan: Plan, input: &JobInput, leaf_target: u64) -> Vec<T
     }
 }
 
-/// The `n` newest views, and the others of the last one's run: runs are claimed whole.
+/// The `n` newest views, extended by the other views of the last one's run: runs are claimed whole.
 fn newest(runs: &[View], n: usize) -> &[View] {
     let mut n = n.min(runs.len());
     let id = |view: &View| view.run.meta().id;

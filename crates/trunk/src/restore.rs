@@ -1,5 +1,6 @@
-//! Builds a trunk from the node images and runs that the manifest gave at open, and checks that
-//! they fit together: the bytes passed their checksum, but a bug must not become wrong answers.
+//! Builds a trunk at open from the node images and runs of the manifest, and checks that they fit
+//! together. The bytes have passed their checksum; these checks catch a bug before it becomes a
+//! wrong answer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +13,15 @@ use crate::format::{BodyImage, NodeImage, ViewImage};
 use crate::node::{Body, Node, Trunk};
 use crate::view::View;
 
-/// A trunk and how many views each of its runs has.
+/// A trunk and the number of views of each run.
 pub struct Restored {
     /// The trunk.
     pub trunk: Trunk,
-    /// Views of each run.
+    /// Number of views of each run.
     pub views: HashMap<RunId, u32>,
 }
 
-/// Puts the nodes below `root` together.
+/// Builds the tree below `root`.
 ///
 /// # Errors
 /// `Corruption` if a node or run is missing or the ranges do not nest.
@@ -43,7 +44,8 @@ struct Builder<'a> {
     images: &'a HashMap<NodeId, NodeImage>,
     run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
     views: &'a mut HashMap<RunId, u32>,
-    /// A node reached twice is damage; so the walk ends.
+    /// Nodes reached so far. A node that is reached twice is damage; the check also ends a walk in
+    /// a cycle.
     seen: &'a mut HashSet<NodeId>,
 }
 

@@ -1,5 +1,5 @@
-//! The sources of a scan over one leaf's range: what the nodes on its path buffer, its runs and
-//! its base.
+//! The sources of a scan over one leaf's range: what the nodes on the path to the leaf buffer, and
+//! the leaf's runs and base.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -14,20 +14,21 @@ use crate::view::View;
 pub struct Segment {
     /// The leaf.
     pub leaf: Arc<Node>,
-    /// Sources of runs, newest first; bounded to the leaf's range and the scan's.
+    /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes of the nodes on the path and those `above` the trunk, as far as there are any
-    /// the scan may meet; they reach beyond its range.
+    /// Range deletes of the nodes on the path and those `above` the trunk that the scan may meet.
+    /// They may reach beyond the range.
     pub range_deletes: Vec<RangeDeletes>,
     /// First key of the range scanned.
     pub lo: Key,
-    /// First key beyond it.
+    /// First key after it.
     pub hi: Option<Key>,
 }
 
-/// The segment for the leaf that holds `at` (forward), or the keys just below `at` (backward;
-/// `None` is the end of the tree), within `[lo, hi)`. `above` are the range deletes of memtables: a
-/// run that is older than one of them is not read where it hides all, flushed or not.
+/// The segment for the leaf that holds `at` (forward) or the keys just below `at` (backward; `None`
+/// is the end of the tree), within `[lo, hi)`. `above` are the range deletes of memtables. A run
+/// that is older than one of them is not read where that range delete hides it completely, whether
+/// or not the range delete has been flushed.
 pub fn segment(
     trunk: &Trunk,
     direction: Direction,
@@ -72,7 +73,7 @@ pub fn segment(
     Ok(segment)
 }
 
-/// The child to go on with.
+/// The child in which the walk goes on.
 fn step<'a>(node: &'a Arc<Node>, direction: Direction, at: Option<&[u8]>) -> Option<&'a Arc<Node>> {
     match (direction, at) {
         (Direction::Forward, at) => node.child_for(at.unwrap_or(b"")),
@@ -93,8 +94,8 @@ fn min_hi(a: Option<&[u8]>, b: Option<&[u8]>) -> Option<Key> {
 }
 
 impl Segment {
-    /// What the scan reads of a run that is not part of the trunk yet and newer than all of it;
-    /// `None` if it can see nothing of it.
+    /// The source over a run that is newer than the whole trunk and not part of it yet; `None` if
+    /// the scan can see nothing of it.
     ///
     /// # Errors
     /// `Corruption` or a device error of the run's block index.
@@ -112,7 +113,7 @@ impl Segment {
     }
 
     /// The part of `view` in which the scan may see something: within its bounds, and not where a
-    /// range delete hides all of the run.
+    /// range delete hides the whole run.
     fn visible_part(&self, view: &View, snapshot: SeqNo) -> Option<View> {
         let meta = view.run.meta();
         if meta.min_seq > snapshot {
@@ -128,7 +129,7 @@ impl Segment {
         {
             part.lo = Key::from(end?);
         }
-        // From where the run ends, whatever deletes cover beyond.
+        // Start at the end of the run: what range deletes cover beyond it does not matter.
         while part.is_visible() {
             let last = &*meta.last_key;
             let ends_inside = part.hi.as_ref().is_none_or(|hi| *last < **hi);

@@ -1,10 +1,11 @@
 //! The k-binomial merge schedule of a leaf's runs.
 //!
-//! "Absorb C(K+w, w) - 1 slices with at most K runs, each message written at most w times":
-//! absorb what B(K, w-1) absorbs, merge all of it with the next slice into one run of rank w, go
-//! on with B(K-1, w). Because a run carries how often it was written, the position in the
-//! schedule is just the count of runs of each rank, and the schedule has no state to lose.
-//! (Cf. C. Mathieu et al., "Bigtable merge compaction", and the binomial transform.)
+//! B(K, w) absorbs C(K+w, w) - 1 slices with at most K runs, writing each message at most w times.
+//! It absorbs what B(K, w-1) absorbs, merges all of that with the next slice into one run that has
+//! been written w times, and goes on with B(K-1, w). Each run carries how often it was written, so
+//! the position in the schedule is the count of runs for each number of writes, and the schedule
+//! keeps no state of its own. (Cf. C. Mathieu et al., "Bigtable merge compaction", and the binomial
+//! transform.)
 
 /// C(k + w, w) - 1, saturating: how many slices the schedule absorbs.
 pub(crate) fn absorbs(k: u64, w: u64) -> u64 {
@@ -20,12 +21,12 @@ pub(crate) fn runs_for(slices: u64, w: u64) -> u64 {
     (1..=64).find(|&k| absorbs(k, w) >= slices).unwrap_or(64)
 }
 
-/// How many of the newest runs to merge into one now, given the ranks (writes so far) of all
-/// runs, newest first; `None` if the schedule allows them all.
-pub(crate) fn merge_due(ranks: &[u8], k: u64, w: u8) -> Option<usize> {
-    for rank in 1..w {
-        let newer = ranks.iter().take_while(|&&r| r <= rank).count();
-        let older = ranks.len() - newer;
+/// How many of the newest runs to merge into one now, given how often each run has been written,
+/// newest first; `None` if the schedule allows them all.
+pub(crate) fn merge_due(run_writes: &[u8], k: u64, w: u8) -> Option<usize> {
+    for writes in 1..w {
+        let newer = run_writes.iter().take_while(|&&w| w <= writes).count();
+        let older = run_writes.len() - newer;
         let allowed = k.saturating_sub(older as u64);
         if newer as u64 > allowed && newer >= 2 {
             return Some(newer);
@@ -38,20 +39,20 @@ pub(crate) fn merge_due(ranks: &[u8], k: u64, w: u8) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Plays `slices` slices through the schedule; returns the most runs seen between slices
-    /// and the average number of writes.
+    /// Plays `slices` slices through the schedule. Returns the largest number of runs between two
+    /// slices and the average number of writes.
     fn play(k: u64, w: u8, slices: u64) -> (usize, f64) {
         let mut runs: Vec<(u8, u64)> = Vec::new();
         let (mut peak, mut writes) = (0, 0);
         for _ in 0..slices {
             runs.insert(0, (1, 1));
             writes += 1;
-            let ranks: Vec<u8> = runs.iter().map(|run| run.0).collect();
-            if let Some(n) = merge_due(&ranks, k, w) {
+            let run_writes: Vec<u8> = runs.iter().map(|run| run.0).collect();
+            if let Some(n) = merge_due(&run_writes, k, w) {
                 let size = runs[..n].iter().map(|run| run.1).sum();
-                let rank = runs[..n].iter().map(|run| run.0).max().unwrap() + 1;
+                let merged = runs[..n].iter().map(|run| run.0).max().unwrap() + 1;
                 writes += size;
-                runs.splice(..n, [(rank, size)]);
+                runs.splice(..n, [(merged, size)]);
             }
             peak = peak.max(runs.len());
         }

@@ -1,4 +1,5 @@
-//! Checks the invariants of a trunk's shape (see the head of `node`); reads no data block.
+//! Checks the invariants of a trunk's shape (see the module head of `node`) without reading a data
+//! block.
 
 use frondb_core::{Error, ErrorKind, RangeDelete, Result};
 
@@ -14,7 +15,7 @@ pub fn verify(trunk: &Trunk) -> Result<()> {
         return Err(broken(&trunk.root, "the root does not span all keys"));
     }
     if !trunk.root.is_leaf() && trunk.root.views().next().is_some() {
-        return Err(broken(&trunk.root, "the root of inner nodes buffers messages"));
+        return Err(broken(&trunk.root, "the root buffers messages although it is an inner node"));
     }
     let height = trunk.height();
     check(&trunk.root, height)
@@ -61,11 +62,15 @@ fn check(node: &Node, height: usize) -> Result<()> {
         return Err(broken(node, "a range delete reaches outside its node"));
     }
     if node.is_leaf() {
-        return if height == 1 { Ok(()) } else { Err(broken(node, "a leaf at another depth")) };
+        return if height == 1 {
+            Ok(())
+        } else {
+            Err(broken(node, "a leaf is not at the lowest level"))
+        };
     }
     let children = node.children();
     let (Some(first), Some(last)) = (children.first(), children.last()) else {
-        return Err(broken(node, "an inner node without children"));
+        return Err(broken(node, "an inner node has no children"));
     };
     let adjacent = children.windows(2).all(|pair| pair[0].hi.as_ref() == Some(&pair[1].lo));
     if !adjacent || first.lo != node.lo || last.hi != node.hi {

@@ -12,16 +12,16 @@ use crate::node::Key;
 pub struct View {
     /// The run.
     pub run: Arc<Run>,
-    /// First key seen through the view; empty for no bound.
+    /// First key visible through the view; empty for no bound.
     pub lo: Key,
-    /// First key no longer seen; `None` for no bound.
+    /// First key after the view; `None` for no bound.
     pub hi: Option<Key>,
-    /// How many equal parts of the run this view is estimated to be one of.
+    /// The view is estimated to show one of this many equal parts of the run.
     pub shares: u32,
 }
 
 impl View {
-    /// A view of all of `run` inside a node of range `[lo, hi)`.
+    /// A view of the whole `run` in a node with range `[lo, hi)`.
     #[must_use]
     pub fn whole(run: Arc<Run>, lo: Key, hi: Option<Key>) -> Self {
         Self { run, lo, hi, shares: 1 }
@@ -51,26 +51,25 @@ impl View {
         self.run.meta().deletes / u64::from(self.shares)
     }
 
-    /// Estimated number of references to large values: none only if the run has none.
+    /// Estimated number of references to large values; 0 only if the run has none.
     #[must_use]
     pub fn refs(&self) -> u64 {
         self.run.meta().refs.div_ceil(u64::from(self.shares))
     }
 
-    /// The bounds a cursor needs: those inside which the run has keys the view does not show are
-    /// kept, the others dropped.
+    /// The bounds to pass to a cursor; `None` where the view is unbounded.
     #[must_use]
     pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         ((!self.lo.is_empty()).then_some(&*self.lo), self.hi.as_deref())
     }
 
-    /// A walk over what the view shows.
+    /// A cursor over what the view shows.
     pub(crate) fn cursor(&self, direction: Direction, mode: ReadMode) -> Result<RunCursor> {
         let (lo, hi) = self.bounds();
         RunCursor::new(Arc::clone(&self.run), direction, lo, hi, mode)
     }
 
-    /// Whether any of the run's keys can be seen.
+    /// Whether the view shows at least one key of the run.
     #[must_use]
     pub fn is_visible(&self) -> bool {
         let meta = self.run.meta();
@@ -78,14 +77,14 @@ impl View {
             && self.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi && self.lo < *hi)
     }
 
-    /// No key that the view shows is below this one.
+    /// A lower bound of the keys that the view shows.
     #[must_use]
     pub fn first_key(&self) -> &[u8] {
         std::cmp::max(&*self.lo, &*self.run.meta().first_key)
     }
 
-    /// Whether range deletes hide all that the view shows from a reader at `snapshot` and all
-    /// later ones.
+    /// Whether range deletes hide everything that the view shows from a reader at `snapshot` and
+    /// from all later readers.
     #[must_use]
     pub fn is_hidden_by(&self, deletes: &RangeDeletes, snapshot: SeqNo) -> bool {
         if deletes.is_empty() {
@@ -94,7 +93,7 @@ impl View {
         let meta = self.run.meta();
         let end = match &self.hi {
             Some(hi) if **hi <= *meta.last_key => hi.to_vec(),
-            // The smallest key above the last one.
+            // The smallest key after the last key.
             _ => [&*meta.last_key, &[0]].concat(),
         };
         let hidden_below = deletes.covers_wholly(self.first_key(), Some(&end), snapshot);
@@ -107,8 +106,8 @@ impl View {
         *self.lo <= *key && self.hi.as_ref().is_none_or(|hi| *key < **hi)
     }
 
-    /// The view without the keys below `lo`, of which its run has about `below`; `None` if nothing
-    /// is left.
+    /// The view without the keys below `lo`; about `below` entries of the run are below it. `None`
+    /// if nothing remains.
     #[must_use]
     pub fn truncated(&self, lo: &Key, below: u64) -> Option<Self> {
         let mut view = self.cut(lo, None, 1)?;
@@ -118,7 +117,8 @@ impl View {
         Some(view)
     }
 
-    /// The view cut to `[lo, hi)`, one of `parts` roughly equal parts; `None` if nothing is left.
+    /// The view cut to `[lo, hi)`, as one of `parts` roughly equal parts; `None` if nothing
+    /// remains.
     #[must_use]
     pub fn cut(&self, lo: &Key, hi: Option<&Key>, parts: u32) -> Option<Self> {
         let lo = if *self.lo < **lo { Arc::clone(lo) } else { Arc::clone(&self.lo) };

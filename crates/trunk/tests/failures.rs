@@ -1,5 +1,5 @@
-//! Jobs that end early: dropped half way, on a full disk, on a damaged input. They change nothing,
-//! give every extent back, and can be begun again.
+//! Jobs that end early: dropped half way, on a full disk, on a damaged input. Such a job changes
+//! nothing, gives back every extent, and can be started again.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -54,14 +54,14 @@ fn a_job_dropped_at_any_step_leaves_nothing_behind() {
     assert_eq!(lab.leaked_bytes(), 0);
 }
 
-/// Rule 24: what a job reads ahead and writes is charged from its begin to its end.
+/// Rule 24: a job charges its read-ahead and its output to the budget from its start to its end.
 #[test]
 fn a_job_charges_its_memory() {
     let mut lab = lab(8000);
     let root = lab.trunk.root.id;
     let budget = Arc::clone(&lab.env.run_env.budget);
     let before = budget.used_by(Part::Work);
-    // With little memory windows are smaller.
+    // With little memory the windows are smaller.
     let job = lab.begin(root, REWRITE, &[]).unwrap();
     let little = budget.used_by(Part::Work) - before;
     drop(job);
@@ -127,7 +127,7 @@ fn a_damaged_input_fails_the_job_and_names_the_place() {
     assert!(place.offset <= at && at - place.offset < 1000, "{error}");
     drop(job);
     assert_eq!(lab.leaked_bytes(), 0);
-    // Put right again, everything goes on.
+    // After the damage is repaired everything works again.
     file.write_at(at, &byte).unwrap();
     lab.run(root, REWRITE, &[]);
     assert_eq!(lab.scan(Direction::Forward, b"", None, SeqNo::MAX).len(), 6000);

@@ -1,4 +1,5 @@
-//! The bytes of a node in the manifest: golden, damaged, and put together to a tree again.
+//! The encoding of a node in the manifest: golden bytes, damaged bytes, and trees restored from
+//! images.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -87,7 +88,7 @@ fn smoke() {
     frondb_testkit::fuzz::smoke(4, 30_000, &samples, fuzz::node_image);
 }
 
-/// A tree of two leaves, changed by `damage`, is refused.
+/// Restoring a tree of two leaves that `damage` changed must fail.
 fn refused(damage: fn(&mut HashMap<NodeId, NodeImage>), message: &str) {
     let empty = |id, lo: &str, hi: Option<&str>, body| {
         let (lo, hi) = (key(lo), hi.map(key));
@@ -115,7 +116,7 @@ fn what_does_not_fit_together_is_refused() {
     refused(|images| drop(images.remove(&NodeId(2))), "node 2 is missing");
     refused(|images| children(images, &[1, 1]), "node 1 is reached twice");
     refused(|images| children(images, &[1, 0]), "node 0 is reached twice");
-    refused(|images| children(images, &[]), "without children");
+    refused(|images| children(images, &[]), "has no children");
     refused(|images| children(images, &[2]), "do not make up");
     refused(|images| children(images, &[2, 1]), "do not make up");
     refused(|images| images.get_mut(&NodeId(1)).unwrap().hi = Some(key("l")), "do not make up");

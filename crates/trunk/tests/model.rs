@@ -1,9 +1,9 @@
-//! Random histories against a model: commits, flushes, every kind of plan begun and installed in
-//! random order with others in between, snapshots taken and released. After each step a trunk's
-//! readers must see what the model says, at every live snapshot and in both directions.
+//! Random histories against a model: commits, flushes, every kind of plan started and installed in
+//! random order with others in between, snapshots taken and released. After each step the readers
+//! of a trunk must see what the model says, at every live snapshot and in both directions.
 //!
-//! There is no engine, so nothing keeps two jobs off the same node: what rule 1 promises (a job
-//! replaces exactly its inputs, or is thrown away) is tested harder than an engine would.
+//! There is no engine here, so nothing keeps two jobs off the same node. This tests the promise of
+//! rule 1 (a job replaces exactly its inputs or is discarded) harder than an engine would.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,10 +24,10 @@ use support::messages::sort;
 use support::model::{Model, State, apply, apply_range};
 use support::{Entry, InFlight, Lab, Tags};
 
-/// How often things happened, over all histories: a test that never meets a case proves nothing.
+/// How often each case occurred over all histories: a test that never meets a case proves nothing.
 type Counts = BTreeMap<&'static str, u64>;
 
-/// A memtable that was frozen, and what readers see when it is flushed.
+/// A frozen memtable, and what readers see once it is flushed.
 struct Frozen {
     entries: Vec<Entry>,
     deletes: Vec<RangeDelete>,
@@ -43,21 +43,21 @@ struct Pin {
     state: State,
 }
 
-/// What kind of history.
+/// The random parameters of a history.
 #[derive(Clone, Copy, Debug)]
 struct Taste {
     /// Keys that are written at random.
     keys: u64,
-    /// Of a hundred commits: appended at the right end, updates, references, range deletes.
+    /// Percentages of commits: appends at the right end, updates, references, range deletes.
     appends: u64,
     updates: u64,
     refs: u64,
     range_deletes: u64,
     /// Commits until a memtable is frozen.
     batch: u64,
-    /// Plans that the planner did not ask for.
+    /// Whether plans run that the planner did not ask for.
     forced: bool,
-    /// Whether the first rows of leaves are deleted now and then.
+    /// Whether the first rows of leaves are deleted from time to time.
     trims: bool,
 }
 
@@ -74,7 +74,7 @@ struct History {
     flushing: Option<(Flushing, State, SeqNo, Vec<Vec<u8>>)>,
     /// What the trunk holds.
     flushed: (State, SeqNo),
-    /// Where deletes begin a leaf, to be trimmed when they are flushed.
+    /// Leaves that begin with deletes, to be truncated once these are flushed.
     beginnings: Vec<Vec<u8>>,
     jobs: Vec<InFlight>,
     pins: Vec<Pin>,
@@ -143,7 +143,7 @@ impl History {
     fn random_key(&mut self) -> Vec<u8> {
         let recent = self.appended > self.taste.keys && self.prng.chance(1, 3);
         let number = match recent {
-            // Rows that were appended are read and written again while they are young.
+            // Appended rows are read and written again while they are young.
             true => self.appended - 1 - self.prng.below((self.appended - self.taste.keys).min(30)),
             false if self.taste.appends > 50 => self.prng.below(self.appended),
             false => self.prng.below(self.taste.keys),
@@ -185,7 +185,7 @@ impl History {
         self.entries.push(entry);
     }
 
-    /// Deletes the first keys of a leaf, which may then be trimmed.
+    /// Deletes the first keys of a leaf, which may then be truncated.
     fn commit_deletes_at_a_leafs_beginning(&mut self) {
         let leaf = Arc::clone(self.prng.pick(&self.lab.leaves()).unwrap());
         let n = 1 + self.prng.index(6);
@@ -204,7 +204,7 @@ impl History {
         let seq = self.model.next_seq();
         let end = self.appended + 5;
         let (lo, hi) = match self.prng.below(10) {
-            // From the left, as old rows go.
+            // From the left, as old rows are deleted.
             0..4 => (0, Some(self.prng.below(end))),
             4..9 => {
                 let lo = self.prng.below(end);
@@ -253,7 +253,7 @@ impl History {
         self.flushing = Some((flushing, state, seq, beginnings));
     }
 
-    /// The messages come as runs of one commit instead of a memtable.
+    /// The messages arrive as the runs of one commit instead of a memtable.
     fn attach(&mut self, entries: Vec<Entry>, deletes: Vec<RangeDelete>, live: &[SeqNo]) {
         let (first, last) = (entries[0].seq, entries[entries.len() - 1].seq);
         let base = SeqNo(first.get().min(deletes.first().map_or(u64::MAX, |rd| rd.seq.get())) - 1);
@@ -319,7 +319,7 @@ impl History {
                 assert_eq!(planned.node, node.id);
                 Some((Arc::clone(node), planned.plan))
             });
-            // What is done in idle time would leave nothing to the other kinds.
+            // Idle work would leave nothing to the other kinds of plans.
             let idle = self.prng.chance(1, 6);
             let planned = planned.filter(|(_, plan)| idle || name_of(*plan) != "idle");
             let planned: Vec<_> = planned.collect();
@@ -348,7 +348,7 @@ impl History {
         }
     }
 
-    /// A plan that is possible, wanted or not.
+    /// A plan that is possible, whether or not the planner wants it.
     fn forced_plan(&mut self, node: &Summary) -> Option<Plan> {
         let runs = node.runs.len();
         if node.children.is_empty() {
@@ -393,7 +393,7 @@ impl History {
                     self.count(if self.model.live().is_empty() {
                         "trimmed"
                     } else {
-                        "trimmed under a snapshot"
+                        "truncated under a snapshot"
                     });
                 }
                 if is_rewrite && self.lab.leaves().len() > leaves {
@@ -404,7 +404,7 @@ impl History {
         }
     }
 
-    /// What an installed job says nobody needs any more.
+    /// Records the references that an installed job reported as no longer needed.
     fn note_refs(&mut self, dropped: Vec<Box<[u8]>>) {
         self.refs_dropped.extend(dropped.into_iter().map(Vec::from));
     }
@@ -502,8 +502,9 @@ impl History {
         self.finish();
     }
 
-    /// Does all that the planner asks for, idle work too. It must come to an end, whatever snapshots
-    /// live: work that gives rise to the same work would keep an engine busy for ever.
+    /// Executes everything that the planner asks for, including idle work. This must come to an end
+    /// whatever snapshots are live: work that causes the same work again would keep an engine busy
+    /// for ever.
     fn settle(&mut self) {
         let live = self.model.live();
         let mut left = 50 + 6 * self.lab.nodes().len();
@@ -539,7 +540,7 @@ impl History {
         }
     }
 
-    /// Everything comes down and is folded: what is left on disk is what readers see.
+    /// After everything is flushed and consolidated, the data on disk is what readers see.
     fn finish(&mut self) {
         self.freeze();
         while self.flushing.is_some() || !self.frozen.is_empty() {
@@ -573,7 +574,7 @@ impl History {
         }
         let plain = self.taste.refs == 0 || self.taste.updates == 0;
         if plain {
-            assert_eq!(others, 0, "deletes and updates that nobody needs");
+            assert_eq!(others, 0, "deletes and updates that no reader needs");
             assert_eq!(entries, self.flushed.0.len() as u64);
         }
         if self.taste.updates == 0 {
@@ -606,7 +607,7 @@ fn check_scans(prng: &mut Prng, trunk: &Trunk, lab: &Lab, snapshot: SeqNo, state
     }
 }
 
-/// Says where two lists differ first, and what the trunk holds.
+/// Reports the first difference between two lists, and what the trunk holds.
 fn assert_same(
     found: &[(Vec<u8>, Vec<u8>)],
     expected: &[(Vec<u8>, Vec<u8>)],
@@ -646,11 +647,11 @@ fn name_of(plan: Plan) -> &'static str {
     }
 }
 
-/// Everything that must have happened somewhere.
+/// Cases that must have occurred at least once.
 const EXPECTED: [&str; 27] = [
     "trim",
     "trimmed",
-    "trimmed under a snapshot",
+    "truncated under a snapshot",
     "flush node",
     "merge runs",
     "regroup",

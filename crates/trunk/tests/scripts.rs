@@ -1,5 +1,5 @@
 //! Text scripts: what the planner decides from numbers (`testdata/plan`), and what changes do to a
-//! trunk (`testdata/install`). `REWRITE=1` writes the outputs anew.
+//! trunk (`testdata/install`). `REWRITE=1` rewrites the expected outputs.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

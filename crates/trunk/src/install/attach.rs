@@ -1,5 +1,6 @@
-//! Runs that a large commit brings ready-made (rule 18): nothing is rewritten, they become views where
-//! a flush would put slices, or a leaf of their own where they lie right of all data.
+//! Attaches (ingests) the runs of a large commit as they are (rule 18). Nothing is rewritten: the
+//! runs become views in the nodes where a flush would put slices, or a leaf of their own if they
+//! lie to the right of all data.
 //!
 //! ```text
 //!  runs of the commit, newest first        children of the root
@@ -8,8 +9,9 @@
 //!   a |------|
 //! ```
 //!
-//! Unlike a job's output the runs are not cut at pivots, lie over each other, and may hold messages
-//! that a range delete of the same commit hides: where such a run goes the range delete goes too.
+//! Unlike the output of a job, these runs are not cut at pivots, may overlap, and may hold messages
+//! that a range delete of the same commit hides. The range delete therefore goes to every node that
+//! receives such a run.
 
 use std::cmp::Reverse;
 
@@ -22,16 +24,16 @@ use crate::install::{Made, Place, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
-/// What a commit brings.
+/// The runs and range deletes of a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
-    /// Its runs, with SeqNos above all that the trunk holds. Where two hold the same key, the one with
-    /// the larger largest SeqNo has the newer message.
+    /// Runs whose SeqNos are above all that the trunk holds. Where two runs hold the same key, the
+    /// one with the larger maximum SeqNo has the newer message.
     pub runs: &'a [Arc<Run>],
-    /// Its range deletes. No job has applied them to the runs.
+    /// Range deletes of the commit. No job has applied them to the runs.
     pub deletes: &'a RangeDeletes,
-    /// Whether the runs are fit for a base: one message a key in all of them together, puts only,
-    /// written as bases are.
+    /// Whether the runs can serve as a base: one message a key in all of them together, puts only,
+    /// in the encoding of bases.
     pub are_base: bool,
 }
 
@@ -44,7 +46,7 @@ impl Arrived<'_> {
         self.runs.iter().map(|run| run.meta().raw_bytes).sum()
     }
 
-    /// Newest first, as nodes hold them.
+    /// The runs newest first, as nodes hold them.
     fn by_age(&self) -> Vec<&Arc<Run>> {
         let mut runs: Vec<&Arc<Run>> = self.runs.iter().collect();
         runs.sort_by_key(|run| Reverse(run.meta().max_seq));
@@ -54,21 +56,21 @@ impl Arrived<'_> {
 
 impl VersionBuilder<'_> {
     /// Makes the runs and range deletes of a commit part of the trunk. `keep_hidden` is the oldest
-    /// live snapshot, if one may still need what a range delete hides; leaves should hold
-    /// `leaf_target` key and value bytes.
+    /// live snapshot, if one may still need what a range delete hides. `leaf_target` is the target
+    /// size of a leaf in key and value bytes.
     pub fn attach(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>, leaf_target: u64) {
         let right = arrived.deletes.is_empty() && self.lies_right_of_all(arrived);
         if right && arrived.are_base {
             self.attach_base(arrived, leaf_target);
         } else if right && arrived.raw_bytes() >= leaf_target / 4 {
-            // Less than that would be a leaf to be joined again.
+            // A smaller leaf would be joined with its neighbour again.
             self.attach_leaf(arrived);
         } else {
             self.attach_views(arrived, keep_hidden);
         }
     }
 
-    /// Whether the runs lie right of all data, and in the last leaf.
+    /// Whether the runs lie to the right of all data and inside the last leaf.
     fn lies_right_of_all(&self, arrived: &Arrived<'_>) -> bool {
         arrived.first_key().is_some_and(|first| {
             self.trunk.root.max_key().is_none_or(|max| *max < *first)
@@ -76,7 +78,7 @@ impl VersionBuilder<'_> {
         })
     }
 
-    /// Ready bases go on at the right end as they are.
+    /// Appends runs in the encoding of bases at the right end, unchanged.
     fn attach_base(&mut self, arrived: &Arrived<'_>, leaf_target: u64) {
         let mut runs: Vec<&Arc<Run>> = arrived.runs.iter().collect();
         runs.sort_by(|a, b| a.meta().first_key.cmp(&b.meta().first_key));
@@ -86,7 +88,8 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// A new last leaf, so that making a base of the runs reads nothing else; an empty leaf as it is.
+    /// Puts the runs into a new last leaf, so that its consolidation reads nothing else. An empty
+    /// last leaf takes them itself.
     fn attach_leaf(&mut self, arrived: &Arrived<'_>) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         let is_empty = leaf.views().next().is_none();
@@ -100,7 +103,7 @@ impl VersionBuilder<'_> {
             let new = leaf.with(runs, deletes, leaf.body_clone());
             return self.replace(&leaf, vec![new]);
         }
-        // What older range deletes hide lies left of it.
+        // Everything that older range deletes hide lies to the left of the new leaf.
         let body = Body::Leaf { base: Vec::new() };
         let right = Node::new(
             self.new_id(),
@@ -115,12 +118,13 @@ impl VersionBuilder<'_> {
         self.replace(&leaf, vec![left, right]);
     }
 
-    /// Views on top of what the nodes below the root hold, or the root leaf.
+    /// Adds views on top of what the children of the root hold, or the root itself if it is a leaf.
     fn attach_views(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>) {
         let root = Arc::clone(&self.trunk.root);
         let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };
         let whole = |run: &Arc<Run>| View::whole(Arc::clone(run), Key::from([]), None);
-        // Each with the number of nodes that it lies over: its messages are shared out evenly.
+        // Pairs each run with the number of nodes that it overlaps: its messages are assumed to be
+        // spread evenly over them.
         let runs: Vec<(View, u32)> = arrived
             .by_age()
             .into_iter()
@@ -150,13 +154,13 @@ impl VersionBuilder<'_> {
         if root.is_leaf() {
             self.replace(&root, changed);
         } else {
-            // The ids of its children are what they were: the root's image is no other.
+            // The ids of the root's children are unchanged, so the image of the root is too.
             let root = self.with_children(&root, changed, false);
             self.set_root(vec![root]);
         }
     }
 
-    /// The node with new views and range deletes. The caller records it.
+    /// Returns the node with new views and range deletes. The caller records it.
     fn receive(
         &mut self,
         node: &Arc<Node>,
@@ -168,7 +172,7 @@ impl VersionBuilder<'_> {
         let pruned = if arriving.is_empty() { None } else { self.prune(node, &deletes, oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
-            // What is left for a range delete to hide came with it.
+            // The range deletes can only hide messages that arrived with them.
             let hides = |seq| views.iter().any(|view| view.run.meta().min_seq < seq);
             deletes = RangeDeletes::new(deletes.iter().filter(|rd| hides(rd.seq)).cloned());
         }

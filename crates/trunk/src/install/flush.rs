@@ -1,5 +1,5 @@
-//! Messages on their way down: a memtable's flush, an inner node's, and what range deletes make
-//! of whole subtrees.
+//! Installs flushes, of a memtable or of an inner node's buffer, and drops the views and subtrees
+//! that range deletes hide completely.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -13,19 +13,19 @@ use crate::install::{Made, Place, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
-/// What comes down to the nodes of one level.
+/// What a flush brings to the nodes of one level.
 struct Arrival<'a> {
     /// In key order.
     made: &'a [Made],
     deletes: &'a RangeDeletes,
-    /// Whether more will be appended at the right end.
+    /// Whether the same flush will also append data at the right end.
     appends: bool,
-    /// The oldest live snapshot when the job began: what it sees must stay.
+    /// The oldest live snapshot when the job began. What it sees must stay.
     oldest: Option<SeqNo>,
 }
 
 impl Arrival<'_> {
-    /// The runs that reach into a node's range.
+    /// The runs that overlap a node's range.
     fn touching(&self, node: &Node) -> &[Made] {
         let from = self.made.partition_point(|made| *made.run.meta().last_key < *node.lo);
         let end = match &node.hi {
@@ -37,9 +37,10 @@ impl Arrival<'_> {
 }
 
 impl VersionBuilder<'_> {
-    /// A memtable's flush: slices, range deletes, and what lies right of all data. `keep_hidden`
-    /// is the oldest live snapshot, if one may still need what a range delete hides.
-    /// Appended runs go to the last leaf's base until that leaf holds `leaf_target` bytes.
+    /// Installs a memtable's flush: slices, range deletes, and data to the right of everything
+    /// else. `keep_hidden` is the oldest live snapshot, if one may still need what a range delete
+    /// hides. Appended runs go to the base of the last leaf until that leaf holds `leaf_target`
+    /// bytes.
     pub fn flush(
         &mut self,
         made: &[Made],
@@ -57,7 +58,8 @@ impl VersionBuilder<'_> {
                 self.replace(&root, nodes);
             }
         } else if let Some(children) = self.push_below(&root, &arrival) {
-            // The root of a tree with inner nodes buffers nothing: it would be one slice a flush.
+            // The root of a tree with inner nodes buffers nothing: its buffer would receive one
+            // slice a flush.
             let ids = |nodes: &[Arc<Node>]| nodes.iter().map(|n| n.id).collect::<Vec<_>>();
             let changed = ids(&children) != ids(root.children());
             let root = self.with_children(&root, children, changed);
@@ -68,9 +70,9 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// An inner node's flush: what it buffered under the claimed ids goes to its children, as
-    /// `made`, and its range deletes with it. `keep_hidden` is the oldest live snapshot.
-    /// Returns `false`, changing nothing, if the node or a claimed run is gone.
+    /// Installs an inner node's flush: moves what the node buffered under the claimed ids to its
+    /// children, as `made`, and its range deletes with it. `keep_hidden` is the oldest live
+    /// snapshot. Returns `false` and changes nothing if the node or a claimed run is gone.
     pub fn flush_node(
         &mut self,
         id: NodeId,
@@ -89,7 +91,7 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Pushes to every child and returns the new list of them; `None` if nothing arrived.
+    /// Pushes to every child and returns the new list of children; `None` if nothing arrived.
     fn push_below(&mut self, node: &Node, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
         let mut changed = false;
         let mut children = Vec::with_capacity(node.children().len());
@@ -106,7 +108,8 @@ impl VersionBuilder<'_> {
         changed.then_some(children)
     }
 
-    /// Adds slices and range deletes to one node; `None` if none touch it. The caller records.
+    /// Adds slices and range deletes to one node; `None` if none of them touch it. The caller
+    /// records the change.
     fn push(&mut self, node: &Arc<Node>, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let touching = arrival.touching(node);
@@ -119,13 +122,13 @@ impl VersionBuilder<'_> {
             if arriving.is_empty() { None } else { self.prune(node, &deletes, arrival.oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
-            // The only messages that a range delete can hide now are those that arrive with it,
-            // kept for a snapshot.
+            // In an empty node a range delete can only hide messages that arrive with it and that a
+            // snapshot kept.
             let kept = deletes.iter().filter(|rd| arrival.oldest.is_some_and(|s| s < rd.seq));
             let arrives = !touching.is_empty() || arrival.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
-            // Leaves may have got a parent since the job began.
+            // The leaves may have got a parent since the job began.
             let all_base = touching.iter().all(|made| made.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
@@ -138,7 +141,7 @@ impl VersionBuilder<'_> {
         Some(vec![node.with(runs, Arc::new(deletes), node.body_clone())])
     }
 
-    /// One leaf a piece, in place of a leaf without messages.
+    /// Replaces a leaf without messages by one leaf for each piece.
     fn leaves_of(
         &mut self,
         node: &Node,
@@ -156,9 +159,9 @@ impl VersionBuilder<'_> {
         leaves.collect()
     }
 
-    /// Whether a run made for appending lies right of all that the trunk holds, in the last leaf.
-    /// What the trunk holds below the right edge of a flush only shrinks while the flush runs, so
-    /// this holds unless a caller let two flushes overlap.
+    /// Whether a run made for appending lies to the right of all that the trunk holds, inside the
+    /// last leaf. While a flush runs, the data below its right edge only shrinks, so this is true
+    /// unless a caller lets two flushes overlap.
     fn is_right_of_all(&self, made: &Made) -> bool {
         let first = &made.run.meta().first_key;
         made.place == Place::Append
@@ -166,17 +169,18 @@ impl VersionBuilder<'_> {
             && *self.trunk.last_leaf().lo <= **first
     }
 
-    /// Appends a run right of all data: to the last leaf's base, or as a new leaf's.
+    /// Appends a run to the right of all data: to the last leaf's base, or as the base of a new
+    /// leaf.
     pub(super) fn append(&mut self, made: Made, leaf_target: u64) {
         let leaf = Arc::clone(self.trunk.last_leaf());
-        // Views of a base are disjoint: each begins where its run does.
+        // The views of a base are disjoint, so each begins where its run does.
         let lo: Key = Arc::from(&*made.run.meta().first_key);
         let bytes = leaf.base_raw_bytes() + made.run.meta().raw_bytes;
         let full = !leaf.base().is_empty() && bytes > leaf_target;
         let view = View::whole(made.run, Arc::clone(&lo), None);
         if full {
             let left = leaf.left_of(&lo);
-            // Range deletes that came in the same flush may hide what it kept for a snapshot.
+            // Range deletes of the same flush may hide data that the flush kept for a snapshot.
             let deletes = Arc::new(leaf.range_deletes.clip(&lo, None));
             let (id, body) = (self.new_id(), Body::Leaf { base: vec![view] });
             let right = Node::new(id, lo, None, Vec::new(), deletes, body, Arc::default());
@@ -190,13 +194,13 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// Drops what `deletes` hide wholly from everyone (rule 14): views, of this node and of those
-    /// below it, and subtrees at once. `deletes` are all range deletes on the path, this node's
-    /// included; they stay. `None` if nothing is hidden wholly. The caller records the node
-    /// itself.
+    /// Drops what `deletes` hide completely from every reader (rule 14): views of this node and of
+    /// the nodes below it, and whole subtrees at once. `deletes` are all range deletes on the path,
+    /// including this node's; they stay. `None` if nothing is hidden completely. The caller records
+    /// the node itself.
     ///
-    /// Runs with values in extents of their own stay: the merge that drops their references frees
-    /// them (rule 17).
+    /// Runs with values in extents of their own stay: the merge that drops the references frees the
+    /// values (rule 17).
     pub(super) fn prune(
         &mut self,
         node: &Arc<Node>,
@@ -208,7 +212,7 @@ impl VersionBuilder<'_> {
         }
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
-        // Hidden from the oldest snapshot is hidden from all later ones.
+        // What is hidden from the oldest snapshot is hidden from all later ones.
         let reader = oldest.unwrap_or(SeqNo::MAX);
         let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
         if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {
@@ -236,7 +240,7 @@ impl VersionBuilder<'_> {
         changed.then_some(new)
     }
 
-    /// The node without any data, of the same height, over `[lo, hi)`. The caller records it.
+    /// The node without data, with the same height, over `[lo, hi)`. The caller records it.
     fn emptied(&mut self, node: &Node, lo: &Key, hi: Option<&Key>) -> Arc<Node> {
         let body = match node.children().split_first() {
             None => Body::Leaf { base: Vec::new() },
@@ -255,7 +259,7 @@ impl VersionBuilder<'_> {
 }
 
 impl Node {
-    /// A leaf without what lies from `hi` on, where none of its views shows a key.
+    /// The leaf cut off at `hi`. None of its views shows a key at or after `hi`.
     pub(super) fn left_of(&self, hi: &Key) -> Arc<Self> {
         Self::new(
             self.id,
@@ -268,7 +272,7 @@ impl Node {
         )
     }
 
-    /// Whether no message is here or below.
+    /// Whether the node and everything below it hold no message.
     pub(super) fn holds_no_message(&self) -> bool {
         self.views().next().is_none() && self.children().iter().all(|c| c.holds_no_message())
     }

@@ -1,4 +1,5 @@
-//! Runs that became others: several of a leaf one, all of a leaf new leaves, one its copy.
+//! Installs the output of merges: several runs of a leaf become one, a leaf is rewritten as new
+//! leaves, a leaf loses its deleted prefix, or a run is replaced by a copy elsewhere on disk.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +15,13 @@ use crate::node::{Body, CompactionHints, Key, Node};
 use crate::view::View;
 
 impl VersionBuilder<'_> {
-    /// Several newest runs of a leaf became `made` (or nothing). `false` if an input is gone.
+    /// Replaces several of a leaf's newest runs by `made` (or by nothing). `false` if an input is
+    /// gone.
     pub fn merge_runs(&mut self, id: NodeId, claimed: &HashSet<RunId>, made: &[Made]) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let is_claimed = |view: &View| claimed.contains(&view.run.meta().id);
         let Some(at) = node.runs.iter().position(is_claimed) else { return false };
-        // What came since the job began is newer and stays in front.
+        // Runs that arrived since the job began are newer and stay in front.
         let mut runs = node.runs[..at].to_vec();
         let new = made.iter().filter_map(|made| made.view().cut(&node.lo, node.hi.as_ref(), 2));
         runs.extend(new);
@@ -29,9 +31,9 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// A leaf's claimed runs and base became `pieces`, one leaf each, whose ranges make up the
-    /// leaf's range when the job began. `consumed` are the range deletes the job applied;
-    /// `keep_hidden` is the oldest live snapshot. `false` if an input is gone.
+    /// Replaces a leaf's claimed runs and base by `pieces`, one leaf each, whose ranges make up the
+    /// leaf's range at the time the job began. `consumed` are the range deletes that the job
+    /// applied; `keep_hidden` is the oldest live snapshot. `false` if an input is gone.
     pub fn rewrite(
         &mut self,
         id: NodeId,
@@ -44,7 +46,7 @@ impl VersionBuilder<'_> {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let newer_runs = without(&node.runs, claimed);
         let newer_base = without(node.base(), claimed);
-        // A consumed range delete goes unless a snapshot below it kept what it hides.
+        // A consumed range delete is dropped unless a snapshot below it kept what it hides.
         let kept = consumed.iter().filter(|rd| keep_hidden.is_some_and(|s| s < rd.seq));
         let kept = RangeDeletes::new(kept.cloned());
         let deletes = node.deletes_after(consumed).union(&kept);
@@ -73,10 +75,11 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Nothing that a leaf's claimed views show below `first_kept` can be seen by anyone (none of it
-    /// at all if that is `None`): they are cut there. `below` says how many messages each run has
-    /// below it. The leaf gets an id of its own, so that a job that read it as it was finds its node
-    /// gone: it would bring back what the deletes hid. `false` if an input is gone or nothing is cut.
+    /// Truncates the deleted prefix of a leaf: cuts the leaf's claimed views at `first_kept`, or
+    /// drops them if that is `None`. No reader can see what the views show below it. `below` says
+    /// how many messages each run has below that key. The leaf gets a new id, so that a job that
+    /// read the old leaf finds its node gone: its output would bring back what the deletes hid.
+    /// `false` if an input is gone or nothing is cut.
     pub fn truncate_prefix(
         &mut self,
         id: NodeId,
@@ -108,7 +111,7 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// `new` is a copy of run `old` in another place: takes its place in every view.
+    /// Replaces run `old` by its copy `new` in every view.
     pub fn relocate(&mut self, old: RunId, new: &Arc<Run>) {
         let mut holders = Vec::new();
         self.trunk.for_each(&mut |node| {
@@ -121,8 +124,8 @@ impl VersionBuilder<'_> {
             View { run: Arc::clone(run), ..view.clone() }
         };
         for id in holders {
-            // A holder may lie above one that was replaced meanwhile: its children are those of
-            // the trunk of now.
+            // An earlier iteration may have replaced a child of this holder, so look the node up in
+            // the current trunk.
             let Some(node) = self.trunk.find(id).map(Arc::clone) else { continue };
             let runs = node.runs.iter().map(moved).collect();
             let body = match &node.body {
@@ -135,9 +138,9 @@ impl VersionBuilder<'_> {
     }
 }
 
-/// The ranges of the leaves that a rewritten leaf becomes: those of the pieces, stretched to the
-/// leaf's range of now. It may have become smaller, if an append split it: then nothing of the
-/// job's output lies beyond.
+/// The ranges of the leaves that a rewritten leaf becomes: the ranges of the pieces, extended to
+/// the leaf's current range. The leaf may have become smaller if an append split it; then no output
+/// of the job lies beyond its new end.
 fn piece_bounds(node: &Node, pieces: &[Made]) -> Vec<(Key, Option<Key>)> {
     let inside = |piece: &&Made| node.hi.as_ref().is_none_or(|hi| piece.lo < *hi);
     let pivots: Vec<&Key> = pieces.iter().filter(inside).skip(1).map(|piece| &piece.lo).collect();

@@ -1,17 +1,18 @@
-//! Puts the result of a job into the current trunk: pure changes of the persistent tree, done
-//! under the tree's lock by the caller, while the job's I/O is long over.
+//! Puts the result of a job into the current trunk. Every function here is a pure change of the
+//! persistent tree; the caller holds the tree's lock, and the job's I/O is over.
 //!
-//! A [`VersionBuilder`] applies one or more changes and notes what the manifest and the counts of views
-//! must learn ([`Change`]). A result is placed by key range, not by the nodes the job saw: leaves
-//! may have been split or joined since, so views are cut at the pivots of now (rule 1).
+//! A [`VersionBuilder`] applies one or more changes and records what the manifest and the counts of
+//! views must learn ([`Change`]). A result is placed by key range and not by the nodes that the job
+//! saw: leaves may have been split or joined since, so views are cut at the current pivots (rule
+//! 1).
 //!
 //! | file | changes |
 //! |---|---|
-//! | `version_builder.rs` | what they all use: replace a node, copy the path above it, note it |
-//! | `flush.rs` | a memtable or an inner node's buffer goes down; what range deletes hide wholly goes |
-//! | `attach.rs` | the runs of a large commit come in as they are |
-//! | `merge.rs` | runs of a leaf become one; a leaf becomes new leaves; a run moves on disk |
-//! | `reshape.rs` | levels of inner nodes, joins |
+//! | `version_builder.rs` | replace a node, copy the path above it, record it |
+//! | `flush.rs` | flushes; drop what range deletes hide completely |
+//! | `attach.rs` | attach the runs of a large commit as they are |
+//! | `merge.rs` | merge, rewrite, prefix truncation, relocation of a run |
+//! | `reshape.rs` | add and remove levels of inner nodes, join neighbours |
 
 mod attach;
 mod flush;
@@ -37,9 +38,9 @@ use crate::view::View;
 pub enum Place {
     /// On top of what the node of its range holds.
     Slice,
-    /// The base of a leaf that held nothing; a slice if it holds something by now.
+    /// The base of a leaf that held nothing; a slice if the leaf holds something by now.
     Base,
-    /// Right of everything the trunk holds (rule 5); a slice if that is no longer so.
+    /// To the right of everything the trunk holds (rule 5); a slice if that is no longer true.
     Append,
 }
 
@@ -50,7 +51,7 @@ pub struct Made {
     pub run: Arc<Run>,
     /// First key of its range.
     pub lo: Key,
-    /// First key beyond its range.
+    /// First key after its range.
     pub hi: Option<Key>,
     /// Where it goes.
     pub place: Place,
@@ -62,23 +63,23 @@ impl Made {
     }
 }
 
-/// What a change did, for the manifest, the counts of views and the planner.
+/// The outcome of a change, for the manifest, the counts of views and the planner.
 #[derive(Debug)]
 pub struct Change {
     /// The new trunk.
     pub trunk: Trunk,
-    /// Images of new and changed nodes.
+    /// Images of all new and changed nodes.
     pub images: Vec<NodeImage>,
     /// Nodes that are gone.
     pub dropped: Vec<NodeId>,
-    /// The new root's id, if the root is another node now.
+    /// The new root's id, if another node is the root now.
     pub root: Option<NodeId>,
-    /// How many views of each run were added (or taken away).
+    /// By how much the number of views of each run changed.
     pub views: HashMap<RunId, i64>,
 }
 
 impl Change {
-    /// Ids of the nodes that the planner should look at again.
+    /// Ids of the nodes that the planner should examine again.
     #[must_use]
     pub fn touched(&self) -> Vec<NodeId> {
         self.images.iter().map(|image| image.id).collect()

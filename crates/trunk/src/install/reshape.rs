@@ -1,5 +1,5 @@
-//! Changes of the tree's shape without any data: levels of inner nodes come and go, neighbours
-//! are joined.
+//! Changes the shape of the tree without reading data: adds and removes levels of inner nodes,
+//! joins neighbours.
 
 use std::cmp::Reverse;
 
@@ -13,9 +13,9 @@ use crate::node::{Body, Node};
 use crate::view::View;
 
 impl VersionBuilder<'_> {
-    /// Gives the children of an inner node in groups of at most `fanout` to inner nodes of their
-    /// own: of the root, as a new level below it; of another node, in its place. A root with a
-    /// single child gives way to it. `false` if there is nothing to do.
+    /// Distributes the children of an inner node over new inner nodes of at most `fanout` children
+    /// each. For the root they become a new level below it; any other node is replaced by them. A
+    /// root with a single child is replaced by that child. `false` if there is nothing to do.
     pub fn regroup(&mut self, id: NodeId, fanout: usize) -> bool {
         let Some(node) = self.trunk.find(id).map(Arc::clone) else { return false };
         let is_root = id == self.trunk.root.id;
@@ -39,7 +39,7 @@ impl VersionBuilder<'_> {
             for child in &nodes {
                 self.record_new(child);
             }
-            // The root itself stays; what it buffered (nothing) went with the groups.
+            // The root itself stays; it buffered nothing, so nothing is lost with its runs.
             let body = Body::Inner { children: nodes };
             let root = node.with(Vec::new(), Arc::default(), body);
             self.replace(&node, vec![root]);
@@ -49,8 +49,9 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Makes the only child of the root the root. Not if it is an inner node that buffers
-    /// something: flushes go past the root's buffer, which would then hold older messages.
+    /// Makes the only child of the root the new root. An inner child that buffers messages must
+    /// stay below a root: flushes bypass the root's buffer, which would then hold older messages
+    /// than the nodes below it.
     fn collapse(&mut self, root: &Arc<Node>) -> bool {
         let [child] = root.children() else { return false };
         let buffers = !child.runs.is_empty() || !child.range_deletes.is_empty();
@@ -62,8 +63,8 @@ impl VersionBuilder<'_> {
         true
     }
 
-    /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into one with an
-    /// id of its own: a job on one of the two finds its node gone. `false` if they are not there.
+    /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into one with a
+    /// new id, so that a job on either of them finds its node gone. `false` if they are not there.
     pub fn join(&mut self, parent: NodeId, left: NodeId, right: NodeId) -> bool {
         let Some(node) = self.trunk.find(parent).map(Arc::clone) else { return false };
         let children = node.children();
@@ -78,8 +79,9 @@ impl VersionBuilder<'_> {
             }
             _ => Body::Inner { children: [a.children(), b.children()].concat() },
         };
-        // Keys of the two are disjoint, so any order that keeps that of each side is right; by
-        // largest SeqNo the next merge takes a prefix that is newer than the rest everywhere.
+        // The keys of the two nodes are disjoint, so any order that keeps the order of each side is
+        // correct. Ordering by largest SeqNo ensures that the next merge takes a prefix that is
+        // newer than the rest everywhere.
         let mut runs: Vec<View> = a.runs.iter().chain(&b.runs).cloned().collect();
         runs.sort_by_key(|view| (Reverse(view.run.meta().max_seq), view.run.meta().id));
         let deletes = Arc::new(deletes_together(&a.range_deletes, &b.range_deletes));
@@ -97,8 +99,8 @@ impl VersionBuilder<'_> {
     }
 }
 
-/// Makes one of neighbouring views of a run that meet at a pivot. Views with a gap between them
-/// stay apart: what lies in the gap was merged away.
+/// Joins neighbouring views of one run that meet at a pivot. Views with a gap between them stay
+/// apart, because the data in the gap was merged away.
 fn together(views: Vec<View>) -> Vec<View> {
     let mut joined: Vec<View> = Vec::with_capacity(views.len());
     for view in views {
@@ -118,7 +120,7 @@ fn together(views: Vec<View>) -> Vec<View> {
     joined
 }
 
-/// The range deletes of two neighbours, those that a pivot had cut made whole again.
+/// The range deletes of two neighbours; those that a pivot had cut are joined again.
 fn deletes_together(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
     let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
     for delete in right.iter() {

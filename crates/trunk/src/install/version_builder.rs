@@ -1,4 +1,4 @@
-//! [`VersionBuilder`]: replaces nodes of a persistent tree and notes what changed.
+//! [`VersionBuilder`]: replaces nodes of a persistent tree and records what changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,14 +11,14 @@ use crate::install::Change;
 use crate::node::{Body, Key, Node, Trunk};
 use crate::view::View;
 
-/// Applies changes to a trunk. For one thread; the caller holds the tree's lock, and publishes
-/// the trunk of [`finish`](Self::finish) when the manifest has the rest of the change.
+/// Applies changes to a trunk. Used by one thread; the caller holds the tree's lock, and publishes
+/// the trunk of [`finish`](Self::finish) once the manifest has the rest of the change.
 ///
 /// ```text
 ///   root            root'
 ///   /  \            /  \          replace(b, [b', c]):
 ///  a    p    ->    a    p'        b's views are counted down, those of b' and c up;
-///      / \             /|\        images: b', c, and p' because its children are others;
+///      / \             /|\        images: b', c, and p' because its list of children changed;
 ///     b   d           b'c d       the path to the root is copied, the rest is shared
 /// ```
 pub struct VersionBuilder<'a> {
@@ -26,17 +26,17 @@ pub struct VersionBuilder<'a> {
     old_root: NodeId,
     next_id: &'a mut dyn FnMut() -> NodeId,
     /// New and changed nodes. An inner node is here if its own content or the list of its
-    /// children's ids changed; that a child was copied is no change of its image.
+    /// children's ids changed; a copied child does not change its image.
     changed: BTreeMap<NodeId, Arc<Node>>,
-    /// Nodes the trunk had at first and has no more.
+    /// Nodes of the original trunk that are gone.
     dropped: BTreeSet<NodeId>,
-    /// Ids given out: what comes and goes within one change was never there.
+    /// Ids given out here. A node that is created and dropped within one change leaves no trace.
     born: HashSet<NodeId>,
     views: HashMap<RunId, i64>,
 }
 
 impl<'a> VersionBuilder<'a> {
-    /// A builder on `trunk`; `next_id` makes node ids that were never used.
+    /// A builder on `trunk`. `next_id` must return node ids that were never used.
     pub fn new(trunk: Trunk, next_id: &'a mut dyn FnMut() -> NodeId) -> Self {
         Self {
             old_root: trunk.root.id,
@@ -49,7 +49,7 @@ impl<'a> VersionBuilder<'a> {
         }
     }
 
-    /// What was done.
+    /// The result of all changes.
     #[must_use]
     pub fn finish(self) -> Change {
         let root = (self.trunk.root.id != self.old_root).then_some(self.trunk.root.id);
@@ -75,7 +75,7 @@ impl<'a> VersionBuilder<'a> {
         claimed.is_subset(&present).then(|| Arc::clone(node))
     }
 
-    /// Puts `new` in the place of `old`, which is part of the trunk, and copies the path above.
+    /// Replaces `old`, a node of the trunk, by `new` and copies the path above it.
     pub(super) fn replace(&mut self, old: &Arc<Node>, new: Vec<Arc<Node>>) {
         self.record(old, &new);
         let mut path = Vec::new();
@@ -101,7 +101,7 @@ impl<'a> VersionBuilder<'a> {
         self.set_root(nodes);
     }
 
-    /// The node with other children; `changed` if these have other ids.
+    /// The node with other children; `changed` if their ids differ from the old ones.
     pub(super) fn with_children(
         &mut self,
         node: &Node,
@@ -116,7 +116,7 @@ impl<'a> VersionBuilder<'a> {
         new
     }
 
-    /// Makes `nodes` the whole tree: under a new root if they are several.
+    /// Makes `nodes` the whole tree, under a new root if there are several.
     pub(super) fn set_root(&mut self, mut nodes: Vec<Arc<Node>>) {
         let single = if nodes.len() == 1 { nodes.pop() } else { None };
         self.trunk.root = match single {
@@ -133,7 +133,8 @@ impl<'a> VersionBuilder<'a> {
         };
     }
 
-    /// Notes that `new` nodes take the place of `old`: their own views, not those below.
+    /// Records that `new` nodes replace `old`. Counts their own views, not those of the nodes
+    /// below.
     pub(super) fn record(&mut self, old: &Node, new: &[Arc<Node>]) {
         for view in old.views() {
             *self.views.entry(view.run.meta().id).or_insert(0) -= 1;
@@ -149,7 +150,7 @@ impl<'a> VersionBuilder<'a> {
         }
     }
 
-    /// Notes a node that takes nobody's place.
+    /// Records a node that replaces no other.
     pub(super) fn record_new(&mut self, node: &Arc<Node>) {
         for view in node.views() {
             *self.views.entry(view.run.meta().id).or_insert(0) += 1;
@@ -157,7 +158,7 @@ impl<'a> VersionBuilder<'a> {
         self.changed.insert(node.id, Arc::clone(node));
     }
 
-    /// Notes that a node and all below it are gone.
+    /// Records that a node and everything below it are gone.
     pub(super) fn record_gone(&mut self, node: &Node) {
         for child in node.children() {
             self.record_gone(child);
@@ -167,7 +168,7 @@ impl<'a> VersionBuilder<'a> {
 }
 
 impl Node {
-    /// The node with other content, its range and hints.
+    /// The node with other content, but with the same range and hints.
     pub(super) fn with(
         &self,
         runs: Vec<View>,
@@ -191,7 +192,7 @@ impl Node {
         own.chain(self.children().iter().map(|child| child.max_seq())).max().unwrap_or(SeqNo::MIN)
     }
 
-    /// The node's range deletes that came after a job took its copy: theirs are larger SeqNos.
+    /// The node's range deletes that arrived after a job copied `taken`: those with larger SeqNos.
     pub(super) fn deletes_after(&self, taken: &RangeDeletes) -> Arc<RangeDeletes> {
         match taken.iter().map(|rd| rd.seq).max() {
             None => Arc::clone(&self.range_deletes),
@@ -208,7 +209,7 @@ pub(super) fn without(views: &[View], claimed: &HashSet<RunId>) -> Vec<View> {
     views.iter().filter(|view| !claimed.contains(&view.run.meta().id)).cloned().collect()
 }
 
-/// The views cut to `[lo, hi)`, one of about `parts` parts.
+/// The views cut to `[lo, hi)`, each as one of about `parts` parts.
 pub(super) fn cut_all(views: &[View], lo: &Key, hi: Option<&Key>, parts: u32) -> Vec<View> {
     views.iter().filter_map(|view| view.cut(lo, hi, parts)).collect()
 }

@@ -1,15 +1,16 @@
 //! Interprets `testdata/install`. Every change is checked by the lab as it is made; the scripts
-//! show what came of it.
+//! show the results.
 //!
 //! ```text
 //! new [fanout=] [leaf=bytes] [slice=bytes]     an empty trunk
 //! flush [snapshots=(n,..)]                      a memtable: lines `k=v`, `-k`, `a..b` (a range
 //!                                               delete; either end may be missing)
-//! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, of words as
-//!                                               in a flush; a line of range deletes alone is no run
-//! begin job= node= plan=flush|merge|rewrite|truncate-prefix [runs=] [pieces=] [snapshots=(n,..)]
-//! install job=                                  what was begun
-//! run node= plan= ..                            both in one
+//! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, words
+//!                                               as in a flush; range deletes alone are no run
+//! begin job= node= plan=(flush, merge, rewrite or truncate-prefix) [runs=] [pieces=]
+//!       [snapshots=(n,..)]
+//! install job=                                  install a job that `begin` started
+//! run node= plan= ..                            begin and install
 //! join left= right=                             two neighbours
 //! regroup node= fanout=
 //! tree                  what the trunk holds
@@ -214,7 +215,7 @@ impl InstallScript {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             out += &format!("{}={} ", text(key), text(value));
         }
-        // Keys that are not shown must not be found either.
+        // Scans must not find keys that lookups do not show.
         for key in b'a'..=b'z' {
             let shown = forward.iter().find(|entry| entry.0 == [key]).map(|entry| &entry.1);
             assert_eq!(self.lab.get(&[key], snapshot).as_ref(), shown);

@@ -1,4 +1,4 @@
-//! [`Lab`]: a trunk, its runs, and the manifest it would have, held to each other after every
+//! [`Lab`]: a trunk, its runs, and the manifest that would describe it, compared after every
 //! change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -44,7 +44,7 @@ pub(crate) fn tiny() -> TrunkOptions {
     }
 }
 
-/// A job that was begun for a node.
+/// A job that was started for a node.
 pub(crate) struct InFlight {
     pub(crate) node: NodeId,
     pub(crate) plan: Plan,
@@ -52,7 +52,7 @@ pub(crate) struct InFlight {
     pub(crate) oldest: Option<SeqNo>,
 }
 
-/// A memtable's flush that was begun.
+/// A memtable's flush that was started.
 pub(crate) struct Flushing {
     pub(crate) job: Job,
     pub(crate) deletes: RangeDeletes,
@@ -122,7 +122,7 @@ impl Lab {
         self.nodes().into_iter().filter(|node| node.is_leaf()).collect()
     }
 
-    /// Begins the flush of a memtable with these messages, as an engine does.
+    /// Starts the flush of a memtable with these messages, as an engine does.
     pub(crate) fn begin_flush(
         &self,
         entries: Vec<Entry>,
@@ -161,7 +161,7 @@ impl Lab {
         result
     }
 
-    /// Flushes a memtable in one go.
+    /// Flushes a memtable in one step.
     pub(crate) fn flush(
         &mut self,
         entries: Vec<Entry>,
@@ -172,7 +172,8 @@ impl Lab {
         self.install_flush(flushing)
     }
 
-    /// Writes messages as a run with local numbers and makes these SeqNos, as a large commit does.
+    /// Writes messages as a run with local numbers and maps these to the given SeqNos, as a large
+    /// commit does.
     pub(crate) fn private_run(
         &self,
         mut entries: Vec<Entry>,
@@ -222,7 +223,7 @@ impl Lab {
         });
     }
 
-    /// Begins the job of a plan; `None` if the node is gone.
+    /// Starts the job of a plan; `None` if the node is gone.
     pub(crate) fn begin(&self, node: NodeId, plan: Plan, snapshots: &[SeqNo]) -> Option<InFlight> {
         let found = self.trunk.find(node)?;
         if plan == Plan::TruncatePrefix {
@@ -236,7 +237,7 @@ impl Lab {
         Some(InFlight { node, plan, prepared, oldest })
     }
 
-    /// Installs a finished job; `None` if its inputs are gone and it was thrown away.
+    /// Installs a finished job; `None` if its inputs are gone and it was discarded.
     pub(crate) fn install(&mut self, job: InFlight) -> Option<JobResult> {
         let InFlight { node, plan, prepared, oldest } = job;
         let Prepared { job, claimed, consumed, run_entries, runs } = prepared;
@@ -262,7 +263,7 @@ impl Lab {
         done.then_some(result)
     }
 
-    /// Begins and installs a job in one go.
+    /// Starts and installs a job in one step.
     pub(crate) fn run(&mut self, node: NodeId, plan: Plan, snapshots: &[SeqNo]) -> JobResult {
         let job = self.begin(node, plan, snapshots).unwrap();
         self.install(job).unwrap()
@@ -292,8 +293,8 @@ impl Lab {
         done
     }
 
-    /// Takes a change over as an engine and its manifest do, and checks that the manifest would
-    /// give back the same trunk, and that the counts of views are the true ones.
+    /// Applies a change as an engine and its manifest do. Checks that the manifest would restore
+    /// the same trunk, and that the counts of views are correct.
     fn apply(&mut self, change: Change, made: &[Made]) {
         if let Err(error) = verify(&change.trunk) {
             panic!("{error}\n{}changed from\n{}", describe(&change.trunk), describe(&self.trunk));
@@ -304,7 +305,7 @@ impl Lab {
         }
         let true_views = count_views(&change.trunk);
         for (run, delta) in &change.views {
-            assert_ne!(*delta, 0, "{run:?} without a change is not told");
+            assert_ne!(*delta, 0, "{run:?} is listed without a change");
             let count = self.views.entry(*run).or_insert(0);
             *count = u32::try_from(i64::from(*count) + delta).unwrap();
         }
@@ -321,7 +322,7 @@ impl Lab {
             self.images.insert(image.id, image);
         }
         for node in change.dropped {
-            assert!(self.images.remove(&node).is_some(), "{node} was dropped and never was");
+            assert!(self.images.remove(&node).is_some(), "{node} was dropped but never existed");
         }
         self.root = change.root.unwrap_or(self.root);
         self.trunk = change.trunk;
@@ -337,7 +338,7 @@ impl Lab {
         });
     }
 
-    /// What a restart would find is what there is.
+    /// Checks that a restart would find the current trunk.
     fn check_manifest(&self) {
         let mut run_for = |id| self.runs.get(&id).map(Arc::clone);
         let restored = restore(TREE, self.root, &self.images, &mut run_for).unwrap();
@@ -349,10 +350,10 @@ impl Lab {
             ids.insert(found.id);
         }
         let kept: BTreeSet<NodeId> = self.images.keys().copied().collect();
-        assert_eq!(ids, kept, "the manifest holds a node that nobody reaches");
+        assert_eq!(ids, kept, "the manifest holds an unreachable node");
     }
 
-    /// Bytes in extents, less those of the runs that the trunk holds.
+    /// Bytes in extents that belong to no run of the trunk.
     pub(crate) fn leaked_bytes(&self) -> u64 {
         let held = self.runs.values().flat_map(|run| &run.meta().extents).map(|e| e.bytes());
         self.env.run_env.space.stats().used_bytes - held.sum::<u64>()
@@ -373,7 +374,7 @@ impl Lab {
     }
 }
 
-/// Finishes a job. Its runs are in key order, in ranges that do not meet.
+/// Finishes a job. Its runs are in key order, with disjoint ranges.
 fn run(mut job: Job) -> JobResult {
     while !job.step().unwrap() {}
     let result = job.finish().unwrap();
@@ -404,7 +405,7 @@ fn count_views(trunk: &Trunk) -> HashMap<RunId, u32> {
     views
 }
 
-/// The value of a key; references as what they stand for.
+/// The value of a key. References are replaced by what they stand for.
 pub(crate) fn get(trunk: &Trunk, env: &JobEnv, key: &[u8], snapshot: SeqNo) -> Option<Vec<u8>> {
     let mut lookup = Lookup::new();
     trunk.get(key, snapshot, &mut lookup).unwrap();
@@ -415,7 +416,7 @@ pub(crate) fn get(trunk: &Trunk, env: &JobEnv, key: &[u8], snapshot: SeqNo) -> O
     }
 }
 
-/// A scan leaf by leaf, as a cursor does it; in the order of the walk.
+/// Scans leaf by leaf, as a cursor does, in the order of the walk.
 pub(crate) fn scan(
     trunk: &Trunk,
     env: &JobEnv,
@@ -463,7 +464,7 @@ pub(crate) fn run_ids(node: &Node) -> Vec<u64> {
     node.views().map(|view| view.run.meta().id.get()).collect()
 }
 
-/// The ids as a set, for claims made by hand.
+/// The ids as a set, for claims that a test makes itself.
 pub(crate) fn claim(node: &Node) -> HashSet<RunId> {
     node.views().map(|view| view.run.meta().id).collect()
 }

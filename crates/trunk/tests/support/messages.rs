@@ -1,5 +1,5 @@
-//! Messages as tests write them down, a source over a sorted list of them, and the update function
-//! of test trees.
+//! Messages in the notation of the tests, a source over a sorted list of them, and the update
+//! function of test trees.
 
 use frondb_core::message::UpdateFn;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
@@ -26,12 +26,12 @@ pub(crate) fn delete(key: &str, seq: u64) -> Entry {
     entry(key, seq, MessageKind::Delete, "")
 }
 
-/// Brings messages into the order of sources: keys ascend, SeqNos descend within a key.
+/// Sorts messages into the order of sources: keys ascend, SeqNos descend within a key.
 pub(crate) fn sort(entries: &mut [Entry]) {
     entries.sort_by(|a, b| (&a.key, b.seq).cmp(&(&b.key, a.seq)));
 }
 
-/// Hands out a sorted list in chunks of three.
+/// Returns a sorted list in chunks of three.
 pub(crate) struct VecSource(pub(crate) std::vec::IntoIter<Entry>);
 
 impl VecSource {
@@ -51,8 +51,8 @@ impl Source for VecSource {
     }
 }
 
-/// Appends operands. Two of them are combined unless their lengths together are odd, so that keys
-/// keep several messages now and then.
+/// Appends operands. Two operands are combined unless their total length is odd, so that some keys
+/// keep several messages.
 pub(crate) struct Tags;
 
 impl UpdateFn for Tags {
@@ -74,7 +74,7 @@ impl UpdateFn for Tags {
     }
 }
 
-/// What a reference stands for: its own bytes in brackets.
+/// Resolves a reference to its own bytes in brackets.
 pub(crate) struct References;
 
 impl ValueReader for References {

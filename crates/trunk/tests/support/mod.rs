@@ -1,5 +1,5 @@
-//! A trunk on an in-memory device, without an engine: [`Lab`] runs jobs, installs their results
-//! and checks every change; [`model`] says what readers must see.
+//! A trunk on an in-memory device, without an engine: [`Lab`] runs jobs, installs their results and
+//! checks every change; [`model`] says what readers must see.
 #![allow(dead_code, unused_imports, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -10,7 +10,7 @@ use frondb_merge::ValueReader;
 /// What one snapshot sees.
 pub(crate) type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Applies a message to the state before it. A reference is kept as what it stands for.
+/// Applies a message to the state before it. A reference is stored as what it stands for.
 pub(crate) fn apply(state: &mut State, entry: &Entry) {
     match entry.kind {
         MessageKind::Put => {
@@ -33,7 +33,7 @@ pub(crate) fn apply_range(state: &mut State, delete: &RangeDelete) {
     state.retain(|key, _| !delete.covers(key));
 }
 
-/// The states that matter: that of now, those of live snapshots, and that of the last freeze.
+/// The states that matter: the current one, those of live snapshots, and that of the last freeze.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) now: State,

@@ -4,7 +4,8 @@
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% tombstones truncate-prefix truncated=KiB held= kept= old-refs= base-refs=    prints the plan
+//!      debt=KiB overlap=% tombstones truncate-prefix truncated=KiB held= kept= old-refs=
+//!      base-refs=                                       prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
 //! ```
 
