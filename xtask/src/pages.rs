@@ -43,8 +43,10 @@ const STATUS_HEAD: &str = "\
 
 Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
 
-`Db::stats()` and `frondb stats` give these figures; reading them costs next to nothing. The names are the same in the
-struct, in the text and in the JSON. Counters count since the database was opened.
+What an open database, a tree and a recovery report about themselves. `Db::stats()`, `Tree::stats()` and
+`frondb stats` return these statistics under the same names in the struct, in text and in JSON; reading
+them costs next to nothing. Counters start at 0 when the database is opened. Values are bytes where the
+name says so, counts otherwise.
 ";
 
 /// Writes the pages.
@@ -105,7 +107,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     section(&mut options, "A bulk load: `BulkOptions`", ("field", "what it is"), &load);
 
     let mut status = STATUS_HEAD.to_owned();
-    let columns = ("figure", "what it is");
+    let columns = ("statistic", "meaning");
     section(&mut status, "The database: `Stats`", columns, &items(&stats, "engine_stats! {"));
     section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
     let recovered = items(&recovery, "pub struct Recovery {");

@@ -637,7 +637,7 @@ impl Cursor {
         }
         self.deletes_passed += new;
         if !self.looks {
-            Counters::add(&self.shared.env.counters.deletes_stepped_over, new);
+            Counters::add(&self.shared.env.counters.tombstones_skipped, new);
             self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
         }
         if passed > TOMBSTONE_RUN {

@@ -754,8 +754,8 @@ impl Shared {
         stats.debt_jobs = due.debt_jobs;
         stats.debt_bytes = due.debt_bytes;
         stats.running_jobs = due.running;
-        stats.paced_nanos = self.pacing.waited_nanos();
-        stats.throttled_nanos = env.throttle.waited_nanos();
+        stats.write_stall_nanos = self.pacing.waited_nanos();
+        stats.rate_limit_nanos = env.throttle.waited_nanos();
         stats
     }
 }

@@ -42,23 +42,23 @@ use crate::replay::Replay;
 use crate::survey::Survey;
 use crate::tree::Install;
 
-/// What recovery found, for the log and for tools.
+/// What the recovery of an open found, for the log and for tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// A new database was made.
+    /// Whether the open created a new database.
     pub created: bool,
-    /// Records of the log that were replayed.
+    /// Log records replayed.
     pub records: u64,
-    /// Bytes of the log that were read.
+    /// Log bytes read.
     pub log_bytes: u64,
-    /// Messages put into memtables.
+    /// Messages replayed into memtables.
     pub messages: u64,
-    /// Prepared transactions that wait to be committed or rolled back.
+    /// Prepared transactions that wait for their commit or rollback.
     pub prepared: u64,
-    /// A torn tail of the log that was cut off, in words.
+    /// The torn tail that was cut off the log, described in words.
     pub log_tail: Option<String>,
-    /// A torn tail of the manifest that was cut off, in words.
+    /// The torn tail that was cut off the manifest, described in words.
     pub manifest_tail: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the engine counts, and the figures it reports.
+//! The engine's counters and the statistics it reports.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_trunk::job::JobStats;
@@ -15,7 +15,7 @@ pub(crate) struct Counters {
     /// That did not, or only asked.
     pub(crate) checks: AtomicU64,
     pub(crate) seeks: AtomicU64,
-    pub(crate) deletes_stepped_over: AtomicU64,
+    pub(crate) tombstones_skipped: AtomicU64,
     pub(crate) attaches: AtomicU64,
     flushes: AtomicU64,
     flush_bytes: AtomicU64,
@@ -23,7 +23,7 @@ pub(crate) struct Counters {
     rewrites: AtomicU64,
     scan_rewrites: AtomicU64,
     node_flushes: AtomicU64,
-    trims: AtomicU64,
+    prefix_truncations: AtomicU64,
     merge_bytes: AtomicU64,
     merged_entries: AtomicU64,
     steps: AtomicU64,
@@ -54,7 +54,7 @@ impl Counters {
         let counter = match planned.plan {
             Plan::FlushNode => &self.node_flushes,
             Plan::MergeRuns(_) => &self.merges,
-            Plan::TruncatePrefix => &self.trims,
+            Plan::TruncatePrefix => &self.prefix_truncations,
             Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
             _ => &self.rewrites,
         };
@@ -71,7 +71,7 @@ impl Counters {
         stats.user_bytes = get(&self.user_bytes);
         stats.gets = get(&self.gets) + get(&self.checks);
         stats.seeks = get(&self.seeks);
-        stats.deletes_stepped_over = get(&self.deletes_stepped_over);
+        stats.tombstones_skipped = get(&self.tombstones_skipped);
         stats.attaches = get(&self.attaches);
         stats.flushes = get(&self.flushes);
         stats.flush_bytes = get(&self.flush_bytes);
@@ -79,7 +79,7 @@ impl Counters {
         stats.rewrites = get(&self.rewrites);
         stats.scan_rewrites = get(&self.scan_rewrites);
         stats.node_flushes = get(&self.node_flushes);
-        stats.trims = get(&self.trims);
+        stats.prefix_truncations = get(&self.prefix_truncations);
         stats.merge_bytes = get(&self.merge_bytes);
         stats.merged_entries = get(&self.merged_entries);
         stats.steps = get(&self.steps);
@@ -93,8 +93,8 @@ impl Counters {
 
 macro_rules! engine_stats {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Figures of an open engine. Counters count since it was opened; bytes unless the name
-        /// says otherwise. Reading them costs nothing to speak of.
+        /// Statistics of an open database. Counters start at 0 when it is opened. Reading them costs
+        /// next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct EngineStats {
@@ -102,7 +102,7 @@ macro_rules! engine_stats {
         }
 
         impl EngineStats {
-            /// Every figure with its name, in the order of the declaration: for text and JSON.
+            /// Every statistic with its name, in the order of the declaration: for text and JSON.
             #[must_use]
             pub fn figures(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
@@ -116,131 +116,135 @@ engine_stats! {
     trees,
     /// Nodes of all trunks.
     nodes,
-    /// Leaves among them.
+    /// Leaf nodes of all trunks.
     leaves,
-    /// Runs that nodes hold views of.
+    /// Views that nodes hold of runs; a run can have several.
     views,
     /// Messages in runs.
     entries,
-    /// Key and value bytes in runs, before encoding.
+    /// Key and value bytes in runs before compression.
     raw_bytes,
-    /// Bytes of runs on disk.
+    /// Size of all runs on disk.
     run_bytes,
     /// The memory budget.
     memory_total,
-    /// Of it in use.
+    /// Memory in use.
     memory_used,
-    /// Most that was in use.
+    /// The most memory that was in use at a time.
     memory_peak,
     /// Memory of memtables.
     memtable_bytes,
-    /// Memtables frozen and not yet flushed, a count.
+    /// Frozen memtables that wait for their flush, a count.
     frozen_memtables,
     /// Memory of cached blocks, indexes and filters.
     cache_bytes,
-    /// Cache hits.
+    /// Block reads that the cache answered, a count.
     cache_hits,
-    /// Cache misses.
+    /// Block reads that the cache could not answer, a count.
     cache_misses,
     /// Commits.
     commits,
     /// Messages committed.
     messages,
-    /// Bytes of batches committed.
+    /// Bytes of committed batches.
     user_bytes,
-    /// Point lookups.
+    /// Point reads.
     gets,
-    /// Positionings of cursors.
+    /// Times that a cursor was positioned.
     seeks,
-    /// Deletes that cursors stepped over.
-    deletes_stepped_over,
-    /// Reads of blocks from the device, for lookups and scans.
+    /// Tombstones that cursors skipped.
+    tombstones_skipped,
+    /// Blocks that point reads and scans read from the device.
     reads,
-    /// Bytes of those.
+    /// Bytes that point reads and scans read from the device.
     read_bytes,
-    /// Reads for merges.
+    /// Reads of merges from the device.
     merge_reads,
-    /// Bytes of those.
+    /// Bytes that merges read from the device.
     merge_read_bytes,
-    /// Lookups that a filter answered with no.
+    /// Point reads of a run that its filter ruled out.
     filter_negatives,
-    /// Lookups that a filter passed.
+    /// Point reads of a run that its filter let through.
     filter_positives,
-    /// Private runs of large commits that became part of a tree as they were, a tree each.
+    /// Private runs of large transactions that became part of a tree without being rewritten,
+    /// counted for each tree.
     attaches,
-    /// Transactions that are prepared and neither committed nor rolled back.
+    /// Prepared transactions that are neither committed nor rolled back yet.
     prepared,
     /// Memtables flushed.
     flushes,
-    /// Bytes those wrote.
+    /// Bytes that flushes wrote.
     flush_bytes,
     /// Merges of runs.
     merges,
-    /// Bases rewritten.
+    /// Rewrites of a leaf's base, except those that scans asked for.
     rewrites,
-    /// Bases rewritten because scans had paid for it.
+    /// Rewrites of a leaf's base that scans asked for because they read many obsolete messages
+    /// there.
     scan_rewrites,
-    /// Inner nodes flushed.
+    /// Flushes of an inner node to its children.
     node_flushes,
-    /// Leaves trimmed of the deletes they began with.
-    trims,
-    /// Bytes written by merges of all kinds.
+    /// Leaves that lost a deleted prefix without being rewritten.
+    prefix_truncations,
+    /// Bytes that merges, rewrites and node flushes wrote.
     merge_bytes,
-    /// Messages read by merges of all kinds.
+    /// Messages that merges, rewrites and node flushes read.
     merged_entries,
-    /// Steps of background work.
+    /// Steps of background jobs; a job yields between two.
     steps,
-    /// Jobs that writers owe.
+    /// Overdue background jobs; they slow writers down.
     debt_jobs,
-    /// Bytes those will read.
+    /// Bytes that overdue background jobs will read.
     debt_bytes,
-    /// Jobs under way.
+    /// Background jobs that run now.
     running_jobs,
-    /// Jobs that failed.
+    /// Background jobs that failed.
     job_failures,
-    /// Nanoseconds that commits were slowed by.
-    paced_nanos,
+    /// Nanoseconds that commits were delayed because background work was behind.
+    write_stall_nanos,
     /// Nanoseconds that background jobs waited for their limit of bytes a second.
-    throttled_nanos,
+    rate_limit_nanos,
     /// Live snapshots.
     snapshots,
-    /// Age of the oldest, milliseconds.
+    /// Age of the oldest live snapshot, milliseconds.
     oldest_snapshot_ms,
-    /// Log kept.
+    /// Size of the log.
     wal_bytes,
-    /// Of it, what recovery would replay: at most twice the write buffer and a commit.
+    /// The part of the log that recovery would replay: at most twice the write buffer and one
+    /// commit.
     wal_replay_bytes,
-    /// Log written to the device since the database was opened, headers included.
+    /// Bytes written to the log, headers included.
     wal_written_bytes,
-    /// Times that the log was synced, a count: fewer than commits where these share one.
+    /// Syncs of the log, a count. Group commit makes them fewer than commits.
     wal_syncs,
-    /// Checkpoints that the period made due, a count.
+    /// Checkpoints that were due by the checkpoint period, a count.
     checkpoints,
-    /// Memtables logged again, a count.
+    /// Memtables that were logged again so that old log could be freed, a count.
     relogs,
-    /// Parts of large transactions written to disk before they commit, a count.
+    /// Times that a large transaction wrote a part of its messages to disk before its commit, a
+    /// count.
     spills,
-    /// Waits for locks of transactions.
+    /// Waits of transactions for locks.
     lock_waits,
     /// Deadlocks found.
     deadlocks,
-    /// Waits for locks that were given up after their timeout.
+    /// Lock waits that ended with a timeout.
     lock_timeouts,
-    /// Times that many row locks of a transaction became range locks.
+    /// Times that the row locks of a transaction were replaced by range locks.
     lock_escalations,
-    /// Nanoseconds that locks were waited for.
+    /// Nanoseconds that transactions waited for locks.
     lock_wait_nanos,
-    /// Bytes of edits in the manifest's current file.
+    /// Bytes of edits in the current manifest file.
     manifest_log_bytes,
     /// Manifest snapshots written, a count.
     manifest_rotations,
-    /// Lengths of the data files.
+    /// Size of the data files.
     data_file_bytes,
-    /// Of them in use.
+    /// Bytes of the data files in use.
     data_used_bytes,
-    /// Of them free.
+    /// Free bytes in the data files.
     data_free_bytes,
-    /// 1 while writes fail because the disk is full.
+    /// 1 while writes fail because the disk is full, otherwise 0.
     disk_full,
 }
 
@@ -250,7 +254,7 @@ impl std::fmt::Display for EngineStats {
     }
 }
 
-/// A figure a line; bytes also as a person reads them.
+/// One statistic a line, bytes also in MiB.
 fn write_figures(
     f: &mut std::fmt::Formatter<'_>,
     figures: &[(&'static str, u64)],
@@ -268,25 +272,25 @@ fn write_figures(
     Ok(())
 }
 
-/// Figures of one tree.
+/// Statistics of one tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TreeStats {
-    /// Levels of nodes.
+    /// Levels of nodes, from the root to the leaves.
     pub height: u64,
-    /// Leaves.
+    /// Leaf nodes.
     pub leaves: u64,
-    /// Runs that nodes hold views of.
+    /// Views that nodes hold of runs; a run can have several.
     pub views: u64,
     /// Messages in runs.
     pub entries: u64,
-    /// Deletes among them.
+    /// Tombstones in runs.
     pub deletes: u64,
-    /// Key and value bytes in runs.
+    /// Key and value bytes in runs before compression.
     pub raw_bytes: u64,
-    /// Of them in bases.
+    /// Key and value bytes in the leaves' bases.
     pub base_raw_bytes: u64,
-    /// Bytes of runs on disk.
+    /// Size of the runs on disk.
     pub disk_bytes: u64,
     /// Messages in memtables.
     pub memtable_entries: u64,
@@ -295,7 +299,7 @@ pub struct TreeStats {
 }
 
 impl TreeStats {
-    /// Every figure with its name, in the order of the declaration: for text and JSON.
+    /// Every statistic with its name, in the order of the declaration: for text and JSON.
     #[must_use]
     pub fn figures(&self) -> Vec<(&'static str, u64)> {
         // Taken apart by name, so that a new one cannot be forgotten.

@@ -54,7 +54,7 @@ pub struct SalvagedTree {
 impl SalvageReport {
     /// Whether every row of every tree is saved, as it was committed.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.cut.is_empty()
             && self.prepared.is_empty()
             && self.trees.iter().all(|t| t.lost.is_empty())
@@ -63,7 +63,7 @@ impl SalvageReport {
     /// Whether there is a new database: none is made if nothing could be saved.
     #[must_use]
     pub fn is_saved(&self) -> bool {
-        self.is_whole() || self.trees.iter().any(|tree| tree.saved_as.is_some())
+        self.is_complete() || self.trees.iter().any(|tree| tree.saved_as.is_some())
     }
 }
 

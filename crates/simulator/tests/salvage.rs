@@ -169,7 +169,7 @@ fn sweep(close: bool) -> Outcomes {
                         let saved: u64 = report.trees.iter().map(|tree| tree.rows).sum();
                         lost.push((all - saved as usize) as f64 / all as f64);
                     }
-                    if !report.cut.is_empty() { 2 } else { usize::from(!report.is_whole()) }
+                    if !report.cut.is_empty() { 2 } else { usize::from(!report.is_complete()) }
                 }
             };
             drop(at);

@@ -29,7 +29,7 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
         .map_err(of_nothing_saved)?;
     drop(shown);
     print(common, args, &report)?;
-    if report.is_whole() {
+    if report.is_complete() {
         return Ok(());
     }
     let message = format!("not all of {} could be saved", args.dir.display());

@@ -52,14 +52,14 @@ fn delete(db: &Db, tree: &Tree, ids: impl Iterator<Item = u64>, batch_rows: usiz
 
 /// Deletes stepped over by finding the first key and the last one, which must be these.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
-    let before = db.stats().deletes_stepped_over;
+    let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.first().unwrap());
     assert_eq!(id(cursor.key()), first);
     assert!(cursor.last().unwrap());
     assert_eq!(id(cursor.key()), last);
     drop(cursor);
-    db.stats().deletes_stepped_over - before
+    db.stats().tombstones_skipped - before
 }
 
 /// From either side, in large and in small commits, with and without threads that flush meanwhile.

@@ -25,14 +25,14 @@ fn entry(id: u64) -> [u8; 16] {
 
 /// Deletes stepped over by finding the first key and the last one, which must be these.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
-    let before = db.stats().deletes_stepped_over;
+    let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.first().unwrap());
     assert_eq!(cursor.key(), row(first));
     assert!(cursor.last().unwrap());
     assert_eq!(cursor.key(), row(last));
     drop(cursor);
-    db.stats().deletes_stepped_over - before
+    db.stats().tombstones_skipped - before
 }
 
 fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
@@ -73,7 +73,7 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
     assert!(worst <= allowed, "{worst} deletes in the way");
     let merged = db.stats().merged_entries - merged_before;
     assert!(merged <= merged_max, "{merged} messages were merged to delete {} rows", ROWS / 2);
-    assert!(db.stats().trims > 0);
+    assert!(db.stats().prefix_truncations > 0);
     db.close().unwrap();
 
     let db = Db::open(dir.path(), Options::new()).unwrap();
@@ -147,7 +147,7 @@ fn a_snapshot_sees_what_was_deleted_from_the_left() {
     let mut begun = tree.cursor().unwrap();
     assert!(begun.first().unwrap());
     delete(10_000, 40_000);
-    assert!(db.stats().trims > 0, "{}", db.stats());
+    assert!(db.stats().prefix_truncations > 0, "{}", db.stats());
     let mut old = tree.cursor_with(CursorOptions::new().at(&snapshot)).unwrap();
     assert_eq!(count(&mut old), ROWS - 10_000);
     assert_eq!(tree.get_at(&row(10_000), &snapshot).unwrap().unwrap(), [7; 40]);

@@ -55,7 +55,7 @@ fn flushes_and_merges_keep_to_the_limit() {
     // A quarter of a second is free, and what the last step wrote is paid by the next one.
     let least = Duration::from_secs_f64((written - (1 << 20)) as f64 / LIMIT as f64);
     assert!(took >= least, "{written} bytes in {took:?}");
-    assert!(db.stats().throttled_nanos > 0);
+    assert!(db.stats().rate_limit_nanos > 0);
 
     db.set_background_bytes_per_second(0).unwrap();
     let (written, took) = run(2);

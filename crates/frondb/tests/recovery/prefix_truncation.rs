@@ -25,7 +25,7 @@ struct Known {
     /// Rows deleted by a commit that was acknowledged as durable.
     durable: AtomicU64,
     /// Leaves trimmed.
-    trims: AtomicU64,
+    truncations: AtomicU64,
 }
 
 fn open(device: &MemoryDevice) -> Result<Db> {
@@ -67,7 +67,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
         if is_durable {
             known.durable.store(to, Ordering::SeqCst);
         }
-        known.trims.store(db.stats().trims, Ordering::SeqCst);
+        known.truncations.store(db.stats().prefix_truncations, Ordering::SeqCst);
     }
     while db.run_one(true) {}
     db.close()
@@ -90,8 +90,8 @@ fn first_row(tree: &Tree) -> u64 {
 
 #[test]
 fn trimmed_rows_are_those_whose_deletes_are_durable() {
-    let trims = Arc::new(AtomicU64::new(0));
-    let seen = Arc::clone(&trims);
+    let truncations = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&truncations);
     let check = move |crash: Crash, known: &Known| {
         if !known.loaded.load(Ordering::SeqCst) {
             return;
@@ -102,11 +102,11 @@ fn trimmed_rows_are_those_whose_deletes_are_durable() {
             (known.asked.load(Ordering::SeqCst), known.durable.load(Ordering::SeqCst));
         assert!((durable..=asked).contains(&first), "{first} of {durable}..={asked}");
         assert_eq!(first % BATCH_ROWS, 0, "a batch was torn");
-        seen.fetch_max(known.trims.load(Ordering::SeqCst), Ordering::SeqCst);
+        seen.fetch_max(known.truncations.load(Ordering::SeqCst), Ordering::SeqCst);
     };
     let run = |device: Arc<MemoryDevice>, known: &Known| history(&device, known).unwrap();
     let report = crash_while_running(CrashTest::new(200, 1), Known::default, run, check);
-    println!("{report}, {} trims", trims.load(Ordering::SeqCst));
+    println!("{report}, {} truncations", truncations.load(Ordering::SeqCst));
     assert!(report.tried > 50, "{report}");
-    assert!(trims.load(Ordering::SeqCst) > 2, "the test tests nothing");
+    assert!(truncations.load(Ordering::SeqCst) > 2, "the test tests nothing");
 }

@@ -190,7 +190,7 @@ fn directories_of_both_databases_lie_apart() {
     let same = Db::salvage(&from, &from, &with_log, false, &mut |_, _, _| true);
     assert_eq!(kind(same).0, ErrorKind::Exists);
     let beside = Db::salvage(&from, to_of("top/to"), &with_log, false, &mut |_, _, _| true);
-    assert!(beside.unwrap().is_whole());
+    assert!(beside.unwrap().is_complete());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
         let to = temp.path().join(format!("to-{sixteenths}"));
         let report = salvage(&from, &to, false).unwrap();
         let saved = report.trees[0].rows;
-        assert!(!report.is_whole() && report.cut.is_empty());
+        assert!(!report.is_complete() && report.cut.is_empty());
         // The missing bytes hold no more rows than that; a few blocks are cut or lie beside the cut.
         let most = missing / 64 + 2000;
         let lost = u64::from(ROWS) - saved;

@@ -69,7 +69,7 @@ fn salvage(from: &MemoryDevice, to: Arc<MemoryDevice>) -> Result<()> {
     let damaged = Db::open_damaged(Arc::new(from.clone()), None, options(), clock(), &executor)?;
     let target = open(to)?;
     let report = damaged.save(&target, false, &mut |_, _, _| true)?;
-    assert!(report.is_whole() && !report.repaired.is_empty(), "{report:?}");
+    assert!(report.is_complete() && !report.repaired.is_empty(), "{report:?}");
     target.close()
 }
 
