@@ -1,5 +1,5 @@
-# The commands of this project; `make help` lists them. Whatever needs more than a line is Rust, in
-# xtask/, so it is the same on every machine and in CI.
+# The commands of this project; `make help` lists them. A command that needs more than one line is
+# Rust, in xtask/, so that it is the same on every machine and in CI.
 
 CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
@@ -13,13 +13,13 @@ help: ## List these commands
 run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
 	$(CARGO) run --release --package frondb-bench -- run
 
-test: linker ## Everything that must hold: format, lints, layers, tidy, all tests (under 10 minutes once built)
+test: linker ## All checks: format, layers, modules, tidy, lints, all tests (under 8 minutes once built)
 	@$(XTASK) test
 
-# A misspelt variable would be ignored, and what was not asked for be measured for an hour.
-# $(call only,NAMES) stops at a variable of the command line that is none of these.
+# Make ignores a misspelt variable, and the benchmark would run for an hour with the wrong settings.
+# $(call only,NAMES) stops if the command line sets any other variable.
 only = $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$v),$(if $(filter $(1:%=%=%) CARGO=%,$v),,\
-	$(error unknown variable $v: there are $1))))
+	$(error unknown variable $v; known are $1))))
 
 bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= (all optional)
 	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK)
@@ -57,7 +57,7 @@ test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
 test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour)
 	@$(XTASK) test-mariadb-full
 
-# The only thing cargo cannot bring along, and what xtask itself needs to be built.
+# A C compiler is the only tool that cargo cannot install; building xtask needs it.
 linker:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it with rustup, then try again" >&2; exit 1; }
 	@command -v cc >/dev/null || if [ "$$(id -u)" = 0 ]; then \

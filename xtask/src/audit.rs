@@ -1,19 +1,18 @@
 //! `make audit`: licences, bans and sources of all dependencies, by cargo-deny with deny.toml.
 //!
-//! Both workspaces are checked: the root's, in which the engines to compare with are too, and
-//! fuzz/'s. Once cargo-deny is built nothing is fetched, so this works without a network. Known
-//! vulnerabilities need a database from the network and are left to `cargo deny check advisories` on
-//! a machine that may fetch it.
+//! Both workspaces are checked: the root's, which has the engines to compare with, and that of
+//! fuzz/. Once cargo-deny is built, no network is needed. Known vulnerabilities need a database
+//! from the network: run `cargo deny check advisories` on a machine that may fetch it.
 
 use crate::step::Cmd;
 use crate::{Result, install};
 
 const CARGO_DENY: &str = "0.20.2";
 
-/// What is checked: the workspaces by their Cargo.toml.
+/// The Cargo.toml of each workspace that is checked.
 const WORKSPACES: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
 
-/// Runs it.
+/// Runs cargo-deny.
 pub(crate) fn run() -> Result {
     install::c_compiler()?;
     install::cargo_tool("deny", CARGO_DENY, "--no-default-features")?;

@@ -1,5 +1,5 @@
-//! `make bench`: installs what the engines to compare with need, then hands over to frondb-bench-peers
-//! or, for the workloads under SQL, to frondb-sql-bench; their `--help` says what the variables mean.
+//! `make bench`: installs what the engines to compare with need, then runs frondb-bench-peers or,
+//! for the workloads under SQL, frondb-sql-bench. Their `--help` explains the variables.
 
 use crate::step::Cmd;
 use crate::{Result, install, mariadb, variables};
@@ -8,13 +8,13 @@ use std::path::Path;
 const VARIABLES: &[&str] =
     &["WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK"];
 
-/// Workloads of a MariaDB server.
+/// Workloads that run on a MariaDB server.
 const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts"];
 
-/// Whether the memory option is kept: of the library, and of a server.
+/// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";
 
-/// Builds and runs the benchmark with the variables that are given.
+/// Builds and runs the benchmark with these variables.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, VARIABLES)?;
     let workload = given.iter().find(|(name, _)| *name == "WORKLOAD").map(|(_, value)| *value);
@@ -33,13 +33,14 @@ fn with(mut cmd: Cmd, given: &[(&str, &str)]) -> Cmd {
     cmd
 }
 
-/// The library's cases, then a server with 200 connections if one is installed; its JSON goes beside the other.
+/// Runs the cases of the library, then, if a server is installed, one with 200 connections, whose
+/// JSON report goes beside the first.
 fn memory(given: &[(&str, &str)]) -> Result {
     let alone = Cmd::new("cargo", "run --release --package frondb-bench -- bench").dir(caller()?);
     let library = with(alone, given).run();
     if !install::on_path("mariadbd") && !Path::new("/usr/sbin/mariadbd").exists() {
         println!(
-            "no MariaDB server is installed: `make plugin` installs one, for the case of 200 connections"
+            "no MariaDB server is installed, so the case of 200 connections is left out; `make plugin` installs one"
         );
         return library;
     }
@@ -76,7 +77,7 @@ fn sql(workload: &str) -> Result<Cmd> {
     Ok(cmd.arg("--plugin").arg(&plugin))
 }
 
-/// Paths among the variables are the caller's.
+/// Relative paths in variables are relative to the caller's folder.
 fn caller() -> Result<std::path::PathBuf> {
     std::env::current_dir().map_err(|e| format!("no current folder: {e}"))
 }

@@ -13,9 +13,9 @@ use crate::{Result, install, tidy, variables};
 
 const CARGO_FUZZ: &str = "0.13.2";
 const SECONDS_DEFAULT: &str = "60";
-/// Longest input of a target that the table does not know yet.
+/// Longest input of a target that has no row in the table yet, bytes.
 const MAX_LEN_DEFAULT: i64 = 4096;
-/// What stands in fuzz/Cargo.toml above the written part.
+/// The text of fuzz/Cargo.toml above the generated part.
 const WRITTEN_BELOW: &str = "# Written by `cargo xtask fuzz-targets`.\n";
 
 /// One row of fuzz/targets.toml.
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result {
         let known: Vec<String> = selected.iter().map(|target| target.name.clone()).collect();
         selected.retain(|target| target.name == wanted);
         if selected.is_empty() {
-            return Err(format!("no target {wanted}; there are {}", known.join(", ")));
+            return Err(format!("no target {wanted}; the targets are {}", known.join(", ")));
         }
     }
     install::nightly()?;
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &[String]) -> Result {
     Ok(())
 }
 
-/// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries. The
-/// lengths that the table gives are kept.
+/// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries, and
+/// keeps the input lengths that the table has.
 pub(crate) fn write_targets() -> Result {
     let (entries, _) = tidy::fuzz_entries()?;
     let known = targets()?;
@@ -95,7 +95,7 @@ pub(crate) fn write_targets() -> Result {
     rewrite(&folder.join("Cargo.toml"), WRITTEN_BELOW, &manifest_text(&wanted))?;
     let sources = folder.join("fuzz_targets");
     for target in known.iter().filter(|old| wanted.iter().all(|new| new.name != old.name)) {
-        // It may never have been written.
+        // The file may not exist yet.
         let _ = fs::remove_file(sources.join(format!("{}.rs", target.name)));
     }
     for target in &wanted {

@@ -1,8 +1,8 @@
-//! What the commands need beyond cargo, and how it comes onto the machine.
+//! Installs what the commands need beyond cargo.
 //!
-//! As root on a Debian machine what is missing is installed; otherwise the exact command is said and
-//! the caller stops. Cargo's own tools go into `target/tools`, so that nothing outside the checkout
-//! changes but Debian packages.
+//! As root on a Debian machine the commands install missing packages; otherwise they print the
+//! exact command and stop. Cargo's own tools go into `target/tools`, so that nothing outside the
+//! checkout changes except Debian packages.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ pub(crate) fn on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Sees to it that `present` holds, by installing Debian packages if it does not. `what` completes
-/// the sentence "... is missing".
+/// Installs Debian packages unless `present` holds already. `what` completes the sentence "... is
+/// missing".
 pub(crate) fn apt(what: &str, packages: &str, present: impl Fn() -> bool) -> Result {
     if present() {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn rust_components() -> Result {
         let command = format!("rustup component add {component}");
         if !on_path("rustup") {
             return Err(format!(
-                "cargo {subcommand} is missing; with rustup it comes by: {command}"
+                "cargo {subcommand} is missing; install it with rustup: {command}"
             ));
         }
         Cmd::new("rustup", &command["rustup ".len()..]).run()?;
@@ -62,14 +62,14 @@ pub(crate) fn rust_components() -> Result {
     Ok(())
 }
 
-/// A nightly toolchain, which sanitizers and libFuzzer need; installed by rustup if it can be.
+/// A nightly toolchain, which sanitizers and libFuzzer need. Installed with rustup if possible.
 pub(crate) fn nightly() -> Result {
     let present = || Cmd::new("cargo", "+nightly --version").succeeds();
     if present() {
         return Ok(());
     }
     if on_path("rustup") {
-        // The outcome is judged by what is there afterwards.
+        // The check below decides whether the installation succeeded.
         let _ = Cmd::new("rustup", "toolchain install nightly --profile minimal").run();
     }
     if present() {
@@ -82,7 +82,7 @@ fn tools() -> PathBuf {
     target_folder().join("tools")
 }
 
-/// The folder of cargo's own tools that [`cargo_tool`] fills.
+/// The folder that [`cargo_tool`] installs cargo's own tools into.
 fn tools_bin() -> PathBuf {
     tools().join("bin")
 }
@@ -93,14 +93,14 @@ pub(crate) fn path_with_tools() -> String {
     format!("{}:{path}", tools_bin().display())
 }
 
-/// Sees to it that `cargo NAME` (package `cargo-NAME`) can be run with [`path_with_tools`]: taken as
-/// it is if the machine has one, else built at `version` into `target/tools`.
+/// Makes `cargo NAME` (package `cargo-NAME`) available with [`path_with_tools`]: uses the machine's
+/// own if there is one, otherwise builds `version` into `target/tools`.
 pub(crate) fn cargo_tool(name: &str, version: &str, features: &str) -> Result {
     let package = format!("cargo-{name}");
     if on_path(&package) || tools_bin().join(&package).is_file() {
         return Ok(());
     }
-    eprintln!("{package} is missing: building {version} below target/ (some minutes)");
+    eprintln!("{package} is missing: building {version} below target/ (takes some minutes)");
     let args = format!("install {package} --version {version} --locked {features} --root");
     Cmd::new("cargo", &args).arg(&tools().to_string_lossy()).run().map_err(|e| {
         format!("{package} {version} could not be installed, so this was NOT checked: {e}")

@@ -1,5 +1,5 @@
-//! `cargo xtask install-c PREFIX=...`: the C library where C programs look for it, and
-//! `cargo xtask header`, which writes its header.
+//! `cargo xtask install-c PREFIX=...` installs the C library where C programs look for it, and
+//! `cargo xtask header` writes its header.
 //!
 //! ```text
 //!   PREFIX/include/frondb.h
@@ -9,8 +9,8 @@
 //!   PREFIX/lib/libfrondb.a
 //!   PREFIX/lib/pkgconfig/frondb.pc
 //! ```
-//! DESTDIR is put in front of every path that is written and of none that is said in a file, for
-//! packages. FROM takes built libraries from a folder; without it they are built.
+//! For packages, DESTDIR is put before every path that is written, but not before paths inside
+//! files. FROM names a folder of built libraries; without it the command builds them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,7 +24,7 @@ use crate::{Result, variables};
 
 const HEADER: &str = "crates/capi/include/frondb.h";
 
-/// Writes the header anew: the test that compares it does that too.
+/// Writes the header. The test that compares the header also writes it.
 pub(crate) fn header() -> Result {
     Cmd::new("cargo", "test --quiet --package frondb-capi --test header").env("REWRITE", "1").run()
 }
@@ -35,7 +35,9 @@ pub(crate) fn run(args: &[String]) -> Result {
     let get = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| *v);
     let prefix = get("PREFIX").unwrap_or("/usr/local");
     if !Path::new(prefix).is_absolute() {
-        return Err(format!("PREFIX={prefix}: a program finds the library by an absolute path"));
+        return Err(format!(
+            "PREFIX={prefix} is not absolute: programs find the library by an absolute path"
+        ));
     }
     let from = match get("FROM") {
         Some(from) => PathBuf::from(from),
@@ -78,13 +80,13 @@ fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result 
         .map_err(|e| format!("cannot write {}: {e}", pc.display()))
 }
 
-/// Major and minor version: as crates/capi/build.rs has it.
+/// Major and minor version, as in crates/capi/build.rs.
 fn soname(version: &str) -> String {
     let parts: Vec<&str> = version.split('.').take(2).collect();
     format!("libfrondb.so.{}", parts.join("."))
 }
 
-/// What pkg-config says of the library. `--static` adds what the static one needs.
+/// The text of the pkg-config file. `--static` adds what the static library needs.
 fn pkg_config(prefix: &Path, version: &str) -> String {
     format!(
         "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\n\
@@ -95,7 +97,7 @@ fn pkg_config(prefix: &Path, version: &str) -> String {
     )
 }
 
-/// Replaces `to`: a program that runs keeps the old file.
+/// Replaces `to`. A running program keeps the old file.
 fn copy(from: &Path, to: &Path) -> Result {
     let _ = fs::remove_file(to);
     let failed = |e| format!("cannot copy {} to {}: {e}", from.display(), to.display());
@@ -129,7 +131,7 @@ mod tests {
             fs::write(built.join(name), name).unwrap();
         }
         let dest = folder.join("dest");
-        // Twice: an older one is replaced.
+        // The second install replaces the files of the first.
         for _ in 0..2 {
             install(&built, Path::new("/opt/x"), &dest.to_string_lossy(), "0.7.3").unwrap();
         }

@@ -1,7 +1,8 @@
-//! Holds every Cargo.toml to layers.toml, and every dependency from outside to docs/dependencies.md.
+//! Checks every Cargo.toml against layers.toml, and every external dependency against
+//! docs/dependencies.md.
 //!
-//! The compiler already forbids circles between crates. What it cannot know is the direction we
-//! mean: that is a table, read here, so that a new edge is a decision that shows in a diff.
+//! The compiler forbids circles of crates. It does not know the direction that we want, so a table
+//! gives it: a new edge between crates is a decision that shows in a diff.
 //!
 //! ```text
 //!   layers.toml            Cargo.toml of each crate          docs/dependencies.md
@@ -27,7 +28,7 @@ struct Layer {
 
 type Layers = BTreeMap<String, Layer>;
 
-/// Everything that departs from the two tables, one sentence each.
+/// All deviations from the two tables, one sentence each.
 pub(crate) fn check() -> Result<Vec<String>> {
     let layers = parse(&read_toml(&root().join("layers.toml"))?)?;
     let members = members()?;
@@ -59,7 +60,8 @@ fn parse(table: &Table) -> Result<Layers> {
     Ok(layers)
 }
 
-/// The table itself: lower levels only, and nothing that ships on what is for tests.
+/// Checks the table itself: a crate uses lower levels only, and a crate that ships uses none that
+/// is for tests.
 fn check_table(layers: &Layers) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, layer) in layers {
@@ -99,7 +101,7 @@ fn check_members(layers: &Layers, members: &[Member]) -> Vec<String> {
         }
     }
     for name in layers.keys().filter(|name| !folders.contains(name.as_str())) {
-        findings.push(format!("layers.toml: [{name}] is no crate"));
+        findings.push(format!("layers.toml: [{name}] is not a crate"));
     }
     findings
 }
@@ -120,23 +122,28 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
         if section == "dev-dependencies" {
             let below = layers.get(&ours.folder).is_some_and(|l| l.level < layer.level);
             if !below && ours.folder != "testkit" {
-                findings.push(format!("crate {name}: tests use {}, not below it", ours.folder));
+                findings.push(format!(
+                    "crate {name}: its tests use {}, which is not below it",
+                    ours.folder
+                ));
             }
         } else {
             used.insert(ours.folder.clone());
             if !layer.uses.contains(&ours.folder) {
-                findings
-                    .push(format!("crate {name}: layers.toml does not let it use {}", ours.folder));
+                findings.push(format!(
+                    "crate {name}: layers.toml does not allow it to use {}",
+                    ours.folder
+                ));
             }
         }
     }
     for idle in layer.uses.difference(&used) {
-        findings.push(format!("layers.toml: {name} is let use {idle} and does not"));
+        findings.push(format!("layers.toml: {name} may use {idle} and does not: drop it"));
     }
     findings
 }
 
-/// All dependencies of a manifest as (section, package, value), those of single targets included.
+/// All dependencies of a manifest as (section, package, value), with those of single targets.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, String, Value)> {
     const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
     let mut tables = vec![manifest];
@@ -178,17 +185,17 @@ fn documented(page: &str) -> BTreeSet<String> {
 }
 
 fn check_reasons(external: &BTreeSet<String>, documented: &BTreeSet<String>) -> Vec<String> {
-    let missing = external.difference(documented).map(|name| {
-        format!("docs/dependencies.md: {name} has no row with a reason (Cargo.toml has it)")
-    });
+    let missing = external
+        .difference(documented)
+        .map(|name| format!("docs/dependencies.md: {name} has no row with a reason"));
     let stale = documented
         .difference(external)
-        .map(|name| format!("docs/dependencies.md: {name} is not in Cargo.toml any more"));
+        .map(|name| format!("docs/dependencies.md: {name} is no longer in Cargo.toml"));
     missing.chain(stale).collect()
 }
 
-/// What crates depend on and fuzz/Cargo.lock does not know: cargo keeps only our own lock file up to
-/// date, and that of the other workspace is found stale by `make audit` and `make fuzz`.
+/// Dependencies that fuzz/Cargo.lock lacks. Cargo updates only the lock file of the main workspace;
+/// a stale lock file of fuzz/ would otherwise fail in `make audit` and `make fuzz`.
 fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
     let packages = lock.get("package").and_then(Value::as_array);
     let mut findings = Vec::new();
@@ -196,7 +203,7 @@ fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
         let name = package.get("name").and_then(Value::as_str);
         let Some(member) = members.iter().find(|m| Some(&*m.package) == name) else { continue };
         let known = package.get("dependencies").and_then(Value::as_array);
-        // A name, with a version where there are several.
+        // An entry is a name, with a version where the lock file has several.
         let known: BTreeSet<&str> = known
             .into_iter()
             .flatten()
@@ -206,7 +213,7 @@ fn check_lock(members: &[Member], lock: &Table) -> Vec<String> {
             let optional = value.get("optional").and_then(Value::as_bool) == Some(true);
             if section != "dev-dependencies" && !optional && !known.contains(&*dependency) {
                 findings.push(format!(
-                    "fuzz/Cargo.lock: {} uses {dependency}; `cargo metadata` in fuzz/ brings it up to date",
+                    "fuzz/Cargo.lock: {} uses {dependency}; `cargo metadata` in fuzz/ updates it",
                     member.package
                 ));
             }
@@ -269,8 +276,8 @@ mod tests {
         assert_eq!(
             check_member(&layers, &members, &members[2]),
             [
-                "crate c: layers.toml does not let it use a",
-                "layers.toml: c is let use b and does not"
+                "crate c: layers.toml does not allow it to use a",
+                "layers.toml: c may use b and does not: drop it"
             ]
         );
     }
@@ -286,7 +293,7 @@ mod tests {
         let members = [member("a", manifest), member("b", ""), member("testkit", "")];
         assert_eq!(
             check_member(&layers, &members, &members[0]),
-            ["crate a: tests use b, not below it"]
+            ["crate a: its tests use b, which is not below it"]
         );
     }
 
@@ -319,6 +326,6 @@ mod tests {
         let findings = check_reasons(&external(&workspace.parse().unwrap()), &documented(page));
         assert_eq!(findings.len(), 2);
         assert!(findings[0].contains("serde has no row"));
-        assert!(findings[1].contains("gone is not in Cargo.toml"));
+        assert!(findings[1].contains("gone is no longer in Cargo.toml"));
     }
 }

@@ -1,23 +1,23 @@
 //! The project's own commands, behind `make` and `cargo xtask`: checks, tests, benchmarks, fuzzing.
 //!
-//! Glue lives here in Rust and not in shell, so that it is the same on every machine and in CI, and
-//! is itself tested. Every check is a pure function from files to a list of findings: the command
-//! prints them, and a `#[test]` of this crate demands that there are none, so `cargo test` alone
-//! holds the rules too.
+//! The project's glue is Rust and not shell, so that it is the same on every machine and in CI, and
+//! is itself tested. Every check is a pure function from files to a list of findings. The command
+//! prints the findings, and a test of this crate demands that there are none, so `cargo test`
+//! enforces the rules too.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`command`] | what all commands share: their result and their arguments |
 //! | [`workspace`] | finds the crates and their files |
-//! | [`layers`] | holds every Cargo.toml to layers.toml and docs/dependencies.md |
+//! | [`layers`] | checks every Cargo.toml against layers.toml and docs/dependencies.md |
 //! | [`modules`] | finds circles of modules inside a crate |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands |
-//! | [`pool`] | runs several of them at once |
+//! | [`pool`] | runs several jobs at once |
 //! | [`programs`] | the test programs that cargo has built |
-//! | [`summary`] | how long steps took, and what came of them |
-//! | [`install`] | installs what is missing, or says how |
+//! | [`summary`] | how long steps took, and whether they passed |
+//! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
@@ -51,16 +51,16 @@ use command::{Result, report, variables};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [NAME=VALUE ...]
-  test       format, lints, layers, tidy, all tests; one summary
-  layers     Cargo.toml files against layers.toml and docs/dependencies.md
-  modules    [CRATE ...]  circles of modules, with the imports that tie them
-  tidy       house rules on source and documents
-  bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=
-  fuzz       TARGET= SECONDS=
+  test       format, layers, modules, tidy, lints, all tests; one summary
+  layers     check Cargo.toml files against layers.toml and docs/dependencies.md
+  modules    [CRATE ...]  print circles of modules with their imports, check modules.toml
+  tidy       check house rules on source and documents
+  bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines
+  fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source
   header     write crates/capi/include/frondb.h from the source
-  install-c  PREFIX= DESTDIR= FROM=  the C library, its header and frondb.pc
+  install-c  PREFIX= DESTDIR= FROM=  install the C library, its header and frondb.pc
   audit      licences, bans and sources of all dependencies
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
@@ -69,8 +69,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
   test-mariadb  all tests that need a server (part of test)
-  test-mariadb-full  suites that take any engine, beside InnoDB (hours)
-  mtr        SUITES= TESTS= ENGINE=  the server's own test suites, single ones
+  test-mariadb-full  suites that work with any engine, with FronDB and InnoDB (an hour)
+  mtr        SUITES= TESTS= ENGINE=  single suites or tests of the server's own
 ";
 
 fn main() -> ExitCode {

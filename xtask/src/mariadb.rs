@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use crate::workspace::target_folder;
 
-/// Where everything of these commands is built.
+/// The folder in which these commands build.
 fn folder() -> PathBuf {
     target_folder().join("mariadb")
 }

@@ -1,10 +1,10 @@
-//! Pages for operators that are written from the source: docs/operating/options.md from the
-//! builders of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`, docs/operating/status.md from the
-//! structs of figures, and the example in README.md from the library's own, which is compiled and run
-//! as a test.
+//! Generates pages for operators from the source: docs/operating/options.md from the builders of
+//! `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`,
+//! docs/operating/status.md from the structs of statistics, and the example in README.md from the
+//! library's own example, which is compiled and run as a test.
 //!
-//! `cargo xtask pages` writes them; [`check`], a part of tidy, demands that they are what would be
-//! written, and that a default named in a builder's comment is the one in the code.
+//! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
+//! to date, and that the default in a builder's comment is the default in the code.
 //!
 //! ```text
 //!   /// Disk space kept ready ... Default 32 MiB.        reserve_bytes: 32 << 20,
@@ -13,7 +13,7 @@
 //!            v
 //!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Default 32 MiB. |
 //! ```
-//! The source is read line by line as rustfmt leaves it; nothing here parses Rust.
+//! The source is read line by line, as rustfmt formats it; nothing here parses Rust.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,12 +57,12 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Pages that are not what would be written, and comments that name another default than the code.
+/// Pages that are out of date, and comments that name a default other than the one in the code.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (path, text) in pages()? {
         if read(&root().join(path)).ok() != Some(text) {
-            findings.push(format!("{path}: differs from the source: run `cargo xtask pages`"));
+            findings.push(format!("{path}: is out of date: run `cargo xtask pages`"));
         }
     }
     let builders = read(&root().join(BUILDERS))?;
@@ -120,7 +120,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     ])
 }
 
-/// What transactions and their cursors are begun with.
+/// The options of transactions and of their cursors.
 fn transaction_sections(page: &mut String, builders: &str) {
     let is_option = |item: &Item| item.code.contains("(mut self");
     let columns = ("option", "what it does");
@@ -132,8 +132,8 @@ fn transaction_sections(page: &mut String, builders: &str) {
     }
 }
 
-/// `page` with its block of Rust replaced by the first example of the library's head; lines that
-/// are hidden in the documentation are left out.
+/// `page` with its block of Rust replaced by the first example in the library's head, without the
+/// lines that documentation hides.
 fn with_example(page: &str, library: &str) -> Result<String> {
     let fence = |line: &&str| line.starts_with("//! ```");
     let lines = library.lines().skip_while(|line| !fence(line)).skip(1);
@@ -153,16 +153,16 @@ fn with_example(page: &str, library: &str) -> Result<String> {
 /// A documented item of a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Item {
-    /// Its comment as one line, without links.
+    /// The comment as one line, without links.
     doc: String,
-    /// Its first line of code, trimmed.
+    /// The first line of code, trimmed.
     code: String,
     /// The lines up to the next item's comment.
     body: String,
 }
 
 impl Item {
-    /// How it is shown: a builder with its arguments, a field by its name.
+    /// The text that a table shows: a builder with its arguments, or the name of a field.
     fn name(&self) -> String {
         let code = self.code.trim_start_matches("pub ");
         if let Some((name, arguments)) = code.strip_prefix("fn ").and_then(|c| c.split_once('(')) {
@@ -182,7 +182,7 @@ fn items(source: &str, start: &str) -> Vec<Item> {
     for line in lines.take_while(|line| *line != "}") {
         let line = line.trim();
         if let Some(text) = line.strip_prefix("///") {
-            // A heading such as "# Errors" ends what a table has room for.
+            // A heading such as "# Errors" begins a part that a table has no room for.
             doc.push(' ');
             doc.push_str(text.trim());
         } else if !doc.is_empty() && !line.starts_with("#[") {
@@ -241,11 +241,11 @@ fn with_defaults(mut fields: Vec<Item>, source: &str) -> Vec<Item> {
     fields
 }
 
-/// Fields of `impl Default for NAME` with their values as people write them.
+/// The fields of `impl Default for NAME`, with their values as people write them.
 fn defaults(source: &str, name: &str) -> BTreeMap<String, String> {
     let start = format!("impl Default for {name} {{");
     let lines = source.lines().skip_while(|line| *line != start).take_while(|line| *line != "}");
-    // One field a line, or all of them behind one brace.
+    // Either one field a line, or all fields in one pair of braces.
     let fields =
         lines.flat_map(|line| line.split_once('{').map_or(line, |(_, list)| list).split(','));
     let mut values = BTreeMap::new();
@@ -260,7 +260,7 @@ fn defaults(source: &str, name: &str) -> BTreeMap<String, String> {
     values
 }
 
-/// A value as a comment says it: sizes with their unit, codecs in words, names as code.
+/// A value as a comment says it: sizes with a unit, codecs in words, names as code.
 fn value_text(name: &str, value: &str) -> String {
     if let Some(level) = value.strip_prefix("Codec::Zstd(").and_then(|v| v.strip_suffix(')')) {
         return format!("zstd level {level}");
@@ -289,8 +289,8 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// A builder whose comment does not name the default of the field it sets. A default that `chosen`
-/// computes cannot be compared.
+/// Builders whose comment does not name the default of the field that they set. A default that
+/// `chosen` computes cannot be compared.
 fn wrong_default(
     item: &Item,
     chosen: &BTreeMap<String, String>,
@@ -306,7 +306,7 @@ fn wrong_default(
     let wanted = [format!("default {bare}"), format!("{bare}, the default")];
     let name = item.name();
     (!wanted.iter().any(|wanted| said.contains(&wanted.to_lowercase()))).then(|| {
-        format!("{BUILDERS}: {name}: the code's default is {value}; its comment must say so")
+        format!("{BUILDERS}: {name}: the default is {value}, and the comment says otherwise")
     })
 }
 

@@ -1,13 +1,14 @@
-//! Jobs side by side: what keeps all processors busy while a test waits for a disk or a server, or is
-//! the last one of its program.
+//! Runs jobs side by side, so that all processors stay busy while a test waits for a disk or a
+//! server, or is the last one of its program.
 //!
 //! | module | |
 //! |---|---|
 //! | [`schedule`] | which job is started next |
 //! | [`times`] | how long each took when it last ran |
 //!
-//! The output of a job is kept while it runs and shown in one piece when it has ended: all of it if
-//! the job failed or asks for that, one line otherwise. Jobs belong to the steps of a [`Summary`].
+//! The pool keeps the output of a job while it runs and prints it when the job has ended: all of it
+//! if the job failed or asked for that, otherwise one line. Jobs belong to the steps of a
+//! [`Summary`].
 
 mod schedule;
 mod times;
@@ -23,23 +24,23 @@ use crate::summary::{Counts, Part, Summary};
 use schedule::{Entry, Schedule};
 use times::Times;
 
-/// How often those that run are named while none ends.
+/// How often the pool names the running jobs while none of them ends.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a job has done.
+/// What a finished job leaves.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// What it printed.
+    /// What the job printed.
     pub(crate) output: String,
-    /// What it comes to, in some words.
+    /// The outcome in a few words.
     pub(crate) said: String,
-    /// Its tests.
+    /// How many of its tests passed and failed.
     pub(crate) counts: Counts,
-    /// Whether it is well.
+    /// Whether the job succeeded.
     pub(crate) result: Result,
 }
 
-/// Something to run beside others.
+/// Work that can run beside other work.
 pub(crate) struct Job {
     step: String,
     name: String,
@@ -50,13 +51,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Part of a step of the summary, by a name that no other job has.
+    /// A job of a step of the summary. No other job has its name.
     pub(crate) fn new(step: &str, name: &str, work: impl FnOnce() -> Ran + Send + 'static) -> Self {
         let (step, name) = (step.to_owned(), name.to_owned());
         Self { step, name, work: Box::new(work), seconds: 0.0, alone: None, is_shown: false }
     }
 
-    /// A command that is no test harness.
+    /// A command that is not a test harness.
     pub(crate) fn command(step: &str, name: &str, command: Cmd) -> Self {
         Self::new(step, name, || {
             let (output, result) = command.run_kept();
@@ -64,7 +65,7 @@ impl Job {
         })
     }
 
-    /// Test harnesses, of whose tests at least as many as wanted must pass.
+    /// A command that runs test harnesses, at least `wanted` of whose tests must pass.
     pub(crate) fn tests(step: &str, name: &str, wanted: u64, command: Cmd) -> Self {
         Self::new(step, name, move || {
             let (output, result) = command.run_kept();
@@ -74,37 +75,37 @@ impl Job {
         })
     }
 
-    /// How long it takes on a machine where it never ran.
+    /// Sets the time that the job is expected to take on a machine where it has not run yet.
     pub(crate) fn taking(mut self, seconds: f64) -> Self {
         self.seconds = seconds;
         self
     }
 
-    /// Never at the same time as another one that needs this for itself.
+    /// The job never runs at the same time as another one that claims the same resource.
     pub(crate) fn alone_with(mut self, resource: &'static str) -> Self {
         self.alone = Some(resource);
         self
     }
 
-    /// Its output is shown even if it is well.
+    /// The job's output is printed even if it succeeds.
     pub(crate) fn shown(mut self) -> Self {
         self.is_shown = true;
         self
     }
 }
 
-/// A harness that ends well but says nothing of its tests has not run them.
+/// A harness that exits with zero but reports no test result has run no tests.
 fn is_whole(output: &str, counts: Counts, wanted: u64) -> Result {
     if counts.passed < wanted {
-        return Err(format!("{wanted} tests are wanted, and {} ran", counts.passed));
+        return Err(format!("{wanted} tests expected, {} passed", counts.passed));
     }
     let is_reported = output.contains("test result: ");
-    if is_reported { Ok(()) } else { Err("it reports no result".to_owned()) }
+    if is_reported { Ok(()) } else { Err("the program reports no test result".to_owned()) }
 }
 
-/// Runs them all, and adds their steps to the summary in the order in which they first occur.
+/// Runs all jobs and adds their steps to the summary, in the order in which they first occur.
 pub(crate) fn run(summary: &mut Summary, jobs: Vec<Job>) {
-    // One more than processors: there is always one that waits.
+    // One job more than processors, since one of them usually waits.
     let at_once = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let name = format!("{at_once} jobs at once");
     summary.parts(&name, || {
@@ -114,12 +115,12 @@ pub(crate) fn run(summary: &mut Summary, jobs: Vec<Job>) {
     });
 }
 
-/// Jobs on their way, by their number.
+/// The jobs of one run, indexed by their number.
 struct Pool {
     schedule: Schedule,
     times: Times,
     heads: Vec<Head>,
-    /// Taken when it is started.
+    /// `None` once the job has started.
     work: Vec<Option<Box<dyn FnOnce() -> Ran + Send>>>,
     parts: Vec<Part>,
 }
@@ -159,19 +160,19 @@ impl Pool {
             self.times.set(name, time.as_secs_f64());
             let of = format!("[{done}/{}]", self.heads.len());
             let text = report(&of, name, time, &ran, *is_shown);
-            // Nobody reads on after a closed pipe; the outcome still counts.
+            // A write fails after the reader has closed the pipe; the outcome still counts.
             let _ = std::io::stdout().write_all(text.as_bytes());
             self.parts[*part].add(name, time, ran.counts, &ran.result);
         }
         (self.parts, self.times)
     }
 
-    /// The next one that ends.
+    /// Waits for the next job that ends.
     fn wait(&self, ended: &Receiver<Ended>) -> Ended {
         loop {
             match ended.recv_timeout(SILENCE) {
                 Ok(ended) => return ended,
-                // This end of the channel has a sender, too: it is never closed.
+                // A timeout: this function's caller holds a sender, so the channel is not closed.
                 Err(_) => {
                     let running = self.schedule.running();
                     let names: Vec<&str> = running.map(|job| &*self.heads[job].name).collect();
@@ -182,27 +183,27 @@ impl Pool {
     }
 }
 
-/// What is left of a job when its work was taken.
+/// What the pool keeps of a job after taking its work.
 struct Head {
     name: String,
     part: usize,
     is_shown: bool,
 }
 
-/// A job, how long it took, and what it has done.
+/// A job, how long it took, and what it left.
 type Ended = (usize, Duration, Ran);
 
 fn start(job: usize, work: Option<Box<dyn FnOnce() -> Ran + Send>>, sender: &Sender<Ended>) {
     let begin = Instant::now();
     let ran = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
-    // Whoever waits for it would wait for ever.
+    // A job that panics must report too, or the pool would wait for it for ever.
     let ran = ran.and_then(std::result::Result::ok).unwrap_or_else(|| Ran {
         output: String::new(),
         said: String::new(),
         counts: Counts::default(),
         result: Err("xtask itself panicked".to_owned()),
     });
-    // Nobody receives it only if the receiver is gone, and all of this with it.
+    // Sending fails only if the pool is gone, and then the result is of no use.
     let _ = sender.send((job, begin.elapsed(), ran));
 }
 

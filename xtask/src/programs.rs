@@ -1,5 +1,5 @@
-//! The test programs that cargo has built, to be run in another order than its own: one after the
-//! other, as `cargo test` runs them, they leave processors idle at the end of each.
+//! The test programs that cargo has built, to be run in an order of our own: `cargo test` runs one
+//! after the other, and processors idle at the end of each.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::workspace::root;
 /// A test program.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Program {
-    /// The file that it was built from, below the root.
+    /// The source file of the program's root module, relative to the checkout.
     pub(crate) source: String,
     /// The folder of its crate.
     pub(crate) folder: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Runs it as cargo does: in the folder of its crate.
+    /// The command that runs it as cargo does, in the folder of its crate.
     pub(crate) fn command(&self, args: &str) -> Cmd {
         Cmd::new(&self.file.display().to_string(), args)
             .dir(self.folder.clone())
@@ -41,10 +41,10 @@ pub(crate) fn build(command: Cmd) -> Result<Vec<Program>> {
     }
 }
 
-/// The test program that a message of cargo is about.
+/// The test program that a message of cargo announces, if it announces one.
 fn program(message: &str, root: &Path) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
-    // Libraries and programs are built besides, for the tests to use.
+    // Cargo also builds the libraries and programs that the tests use.
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;
     }

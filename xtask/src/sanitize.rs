@@ -1,8 +1,9 @@
-//! `make sanitize`: the tests of the crates that contain `unsafe`, under address sanitizer (nightly)
-//! or, where there is no nightly toolchain, under valgrind. The C programs of crates/capi run under
-//! both: the sanitizer sees what they and Rust do wrong, valgrind what neither was compiled to show.
+//! `make sanitize`: runs the tests of the crates that contain `unsafe` under the address sanitizer
+//! (nightly) or, without a nightly toolchain, under valgrind. The C programs of crates/capi run
+//! under both: the sanitizer sees errors of the compiled code, valgrind also those of code that was
+//! compiled without it.
 //!
-//! Which crates those are is read from the source, so a new `unsafe` cannot be forgotten here.
+//! The list of crates is read from the source, so a new `unsafe` cannot be forgotten here.
 
 use crate::step::Cmd;
 use crate::tidy::code_of_line;
@@ -11,7 +12,7 @@ use crate::{Result, install};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Runs them.
+/// Runs the tests of all crates with `unsafe`.
 pub(crate) fn run() -> Result {
     let packages = packages_with_unsafe()?;
     if packages.is_empty() {
@@ -34,22 +35,22 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// `--target` keeps the sanitizer out of build scripts and procedural macros. Leaks count: a part
-/// that is dropped gives back all it held.
+/// `--target` keeps the sanitizer out of build scripts and procedural macros. Leaks are errors: a
+/// part that is dropped frees all its memory.
 fn address_sanitizer(packages: &str) -> Result {
     let args = format!("+nightly test --no-fail-fast --lib --tests --target {TARGET} {packages}");
     Cmd::new("cargo", &args)
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        // A library that was built so needs a C program that brings the sanitizer along.
+        // A library that was built with the sanitizer needs C programs that link its runtime.
         .env("FRONDB_C_FLAGS", "-fsanitize=address")
         .target_folder("sanitize")
         .run()
 }
 
-/// The C programs under valgrind: accesses, frees and leaks. Not the use of undefined values: where
-/// LLVM evaluates both sides of an `&&` of safe code, valgrind takes the needless one for a use.
-/// Handles are in tables of the library, so a leaked one is no leak
-/// to valgrind: the programs count them themselves.
+/// Runs the C programs under valgrind, which checks accesses, frees and leaks. It does not check
+/// uses of undefined values: LLVM evaluates both sides of an `&&` of safe code, and valgrind
+/// reports the unneeded one. Handles live in tables of the library, so a leaked handle is no leak
+/// to valgrind; the programs count the handles themselves.
 fn c_programs() -> Result {
     install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=full --undef-value-errors=no \
@@ -59,7 +60,7 @@ fn c_programs() -> Result {
         .run()
 }
 
-/// Leaks are not errors: a test process may end with its caches full.
+/// Leaks are no errors here: a test process may end with its caches full.
 fn valgrind(packages: &str) -> Result {
     install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";

@@ -1,8 +1,8 @@
 //! `make shuttle`: the concurrency tests, run under a scheduler that replays interleavings.
 //!
-//! Built with `--cfg shuttle`, the locks, atomics and threads of `frondb_core::sync` are shuttle's.
-//! Code outside a shuttle run then panics when it takes a lock, so only the tests of files that call
-//! one of its checkers are run, and only what they need is built:
+//! With `--cfg shuttle` the locks, atomics and threads of `frondb_core::sync` are shuttle's, and
+//! code outside a shuttle run panics when it takes a lock. So only the tests of files that call one
+//! of shuttle's checkers run, and only their crates are built:
 //!
 //! ```text
 //!   crates/wal/tests/schedules.rs      -p frondb-wal   --test schedules
@@ -18,7 +18,7 @@ use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::workspace::{Member, members};
 
-/// Builds and runs them; an error if one fails.
+/// Builds and runs the tests.
 pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
     let mut jobs = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds them and makes a job of each program.
+/// Builds the tests and makes a job of each program.
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let found = scheduled()?;
     let mut jobs = Vec::new();
@@ -48,7 +48,8 @@ fn jobs_of(scheduled: &Scheduled) -> Result<Vec<Job>> {
     let selection: Vec<&str> = selection.iter().map(String::as_str).collect();
     let args = ["test --quiet", &selection.join(" "), &packages.join(" ")].join(" ");
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    // Schedules, not arithmetic, take the time here: optimising the dependencies would cost a minute.
+    // Schedules, not arithmetic, take the time here; fully optimised dependencies would cost a
+    // minute of building.
     let build = Cmd::new("cargo", &args)
         .arg("--config")
         .arg("profile.dev.package.'*'.opt-level=1")

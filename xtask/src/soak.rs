@@ -1,12 +1,14 @@
-//! `make soak`: the random tests of `make test`, many times as long and on new seeds. For the night before a
-//! release, and for whoever has changed the trunk, recovery, transactions or the plugin's reads.
+//! `make soak`: the random tests of `make test`, many times as long and on new seeds. Run it in the
+//! night before a release, and after a change of the trunk, recovery, transactions or the plugin's
+//! reads.
 //!
-//! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies the counts of
-//! `make test`, `SEED=` is the first seed of each. The differential test against InnoDB goes by the clock:
-//! `MINUTES=`, with two connections for a quarter of that, and 0 leaves out what needs a server.
+//! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies
+//! the lengths of `make test`, and `SEED=` is the first seed of each test. The differential test
+//! against InnoDB runs for `MINUTES=`, its form with two connections for a quarter of that; with
+//! `MINUTES=0` the tests that need a server do not run.
 //!
-//! Every test prints its seed, and a failure says how to replay it. docs/reliability.md has what the last soak
-//! covered and found.
+//! Every test prints its seed, and a failure says how to replay it. docs/reliability.md says what
+//! the last soak covered and found.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,11 +20,11 @@ use crate::{Result, install, mariadb, variables};
 struct Test {
     /// The file in `crates/simulator/tests`.
     file: &'static str,
-    /// The variable of its first seed.
+    /// The variable that sets its first seed.
     seed: &'static str,
-    /// The variable that sets how much it does.
+    /// The variable that sets its length.
     variable: &'static str,
-    /// How much `make test` does: the default in the test's own file.
+    /// Its length in `make test`: the default in the test's own file.
     count: u64,
 }
 
@@ -56,7 +58,7 @@ const ADD_INDEX_ATTEMPTS: u64 = 25;
 const TIMES_DEFAULT: u64 = 10;
 const MINUTES_DEFAULT: u64 = 60;
 
-/// Runs all of it, one after the other, and sums up.
+/// Runs all tests one after the other and prints a summary.
 pub(crate) fn run(args: &[String]) -> Result {
     let given = variables(args, &["TIMES", "MINUTES", "SEED"])?;
     let number = |wanted: &str, default: u64| match given.iter().find(|(name, _)| *name == wanted) {
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     summary.finish()
 }
 
-/// A new one every second, and far from the seeds of `make test`.
+/// A seed that is new every second, and far from the seeds of `make test`.
 fn seed_of_now() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
     Ok(now.as_secs())

@@ -1,4 +1,4 @@
-//! Running commands, with their output passed through as it comes, or kept.
+//! Runs commands. Their output is passed through as it comes, or kept.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) struct Cmd {
 }
 
 impl Cmd {
-    /// `program` with arguments split at spaces (none of ours contains one).
+    /// A command: `program`, with arguments split at spaces (none of ours contains one).
     pub(crate) fn new(program: &str, args: &str) -> Self {
         let mut command = Command::new(program);
         command.current_dir(root()).args(args.split_whitespace()).stdin(Stdio::null());
@@ -32,26 +32,27 @@ impl Cmd {
     /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
-        // A search path is long and tells nothing about what is run.
+        // The search path is long and says nothing about the command, so it is not printed.
         if name != "PATH" {
             self.shown = format!("{name}='{value}' {}", self.shown);
         }
         self
     }
 
-    /// Builds into a folder of its own below the build output, for other compiler flags.
+    /// Sets a folder of its own below the build output, for other compiler flags.
     pub(crate) fn target_folder(self, name: &str) -> Self {
         let folder = target_folder().join(name);
         self.env("CARGO_TARGET_DIR", &folder.to_string_lossy())
     }
 
-    /// Runs in another folder.
+    /// Sets the folder to run in.
     pub(crate) fn dir(mut self, dir: PathBuf) -> Self {
         self.command.current_dir(dir);
         self
     }
 
-    /// Runs it, output passed through; an error if it cannot start or exits non-zero.
+    /// Runs the command and passes its output through. An error if it cannot start or exits
+    /// non-zero.
     pub(crate) fn run(mut self) -> Result {
         eprintln!("$ {}", self.shown);
         let status =
@@ -59,13 +60,13 @@ impl Cmd {
         if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", self.shown)) }
     }
 
-    /// Whether it runs and exits with zero; nothing is printed.
+    /// Whether the command runs and exits with zero. Prints nothing.
     pub(crate) fn succeeds(mut self) -> bool {
         self.command.stdout(Stdio::null()).stderr(Stdio::null());
         self.command.status().is_ok_and(|status| status.success())
     }
 
-    /// Runs it and returns its standard output, trimmed.
+    /// Runs the command and returns its standard output, trimmed.
     pub(crate) fn output(mut self) -> Result<String> {
         let output = self.command.stderr(Stdio::inherit()).output();
         let output = output.map_err(|e| format!("cannot start `{}`: {e}", self.shown))?;
@@ -82,7 +83,7 @@ impl Cmd {
         (counts, result)
     }
 
-    /// Runs it and shows each line of its output to `each`; output passed through.
+    /// Runs the command, passes its output through, and gives each line to `each`.
     pub(crate) fn run_lines(mut self, mut each: impl FnMut(&str)) -> Result {
         eprintln!("$ {}", self.shown);
         let child = self.command.stdout(Stdio::piped()).spawn();
@@ -91,7 +92,7 @@ impl Cmd {
             let mut out = std::io::stdout().lock();
             for line in BufReader::new(stdout).split(b'\n').map_while(std::result::Result::ok) {
                 each(&String::from_utf8_lossy(&line));
-                // Nobody reads on after a closed pipe; the exit status still counts.
+                // A write fails after the reader has closed the pipe; the exit status still counts.
                 let _ = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
             }
         }
@@ -102,14 +103,15 @@ impl Cmd {
         }
     }
 
-    /// Runs it and returns all that it prints, standard output and error as one, and whether it exits
-    /// with zero. Nothing is passed through.
+    /// Runs the command and returns its whole output, standard output and error together, and
+    /// whether it exited with zero. Passes nothing through.
     pub(crate) fn run_kept(mut self) -> (String, Result) {
         let mut output = Vec::new();
         let status = std::io::pipe().and_then(|(mut reader, writer)| {
             self.command.stdout(writer.try_clone()?).stderr(writer);
             let mut child = self.command.spawn()?;
-            // What is left of the command holds the writing end, and would keep this waiting.
+            // The command still holds the writing end of the pipe and would keep this thread
+            // waiting.
             drop(self.command);
             let read = reader.read_to_end(&mut output);
             child.wait().and_then(|status| read.map(|_| status))

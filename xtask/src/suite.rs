@@ -1,10 +1,11 @@
 //! `make test`: everything that must hold before a change lands, in one run and one summary.
 //!
-//! Cheap checks come first, so a slip shows in seconds; a failed step does not hide those after it.
-//! Then everything is built. One build profile serves all of it: clippy shares build scripts with the
-//! tests, and shuttle, which needs other compiler flags, has its own folder below `target/` with only
-//! the crates it tests; the plugin is built as it is shipped. At the end all test programs are run,
-//! several at once: what waits for a server leaves the processors to those that compute.
+//! Cheap checks run first, so that a slip shows within seconds; a failed step does not stop the
+//! steps after it. Then everything is built with one build profile: clippy shares build scripts
+//! with the tests. Shuttle needs other compiler flags and has its own folder below `target/`, with
+//! only the crates that it tests; the plugin is built as it ships. At the end all test programs
+//! run, several at once: a program that waits for a server leaves the processors to those that
+//! compute.
 
 use crate::pool::{self, Job};
 use crate::step::Cmd;

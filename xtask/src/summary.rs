@@ -1,4 +1,5 @@
-//! What a run of several steps comes to: how long each took, whether it passed, how many tests it had.
+//! The summary of a run of several steps: how long each took, whether it passed, and how many tests
+//! ran.
 
 use std::fmt::Write as _;
 use std::ops::AddAssign;
@@ -16,7 +17,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Those of all test harnesses that printed into this.
+    /// The sum over all test harnesses whose output is in `text`.
     pub(crate) fn of(output: &str) -> Self {
         let mut counts = Self::default();
         output.lines().for_each(|line| counts.add_line(line));
@@ -45,20 +46,20 @@ impl AddAssign for Counts {
     }
 }
 
-/// What jobs that ran beside others come to.
+/// The sum over jobs that ran side by side.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// Its line in the summary.
+    /// The name of its line in the summary.
     pub(crate) name: String,
-    /// How long they took, added up.
+    /// The times of the jobs, added up.
     time: Duration,
-    /// Their tests.
+    /// The tests of the jobs, added up.
     pub(crate) counts: Counts,
     failed: Vec<String>,
 }
 
 impl Part {
-    /// Of no jobs so far.
+    /// A part without jobs.
     pub(crate) fn new(name: &str) -> Self {
         let (name, counts) = (name.to_owned(), Counts::default());
         Self { name, time: Duration::ZERO, counts, failed: Vec::new() }
@@ -73,7 +74,7 @@ impl Part {
         }
     }
 
-    /// An error names those that failed.
+    /// An error that names the failed jobs, if there are any.
     pub(crate) fn result(&self) -> Result {
         if self.failed.is_empty() { Ok(()) } else { Err(self.failed.join("\n  ")) }
     }
@@ -84,11 +85,11 @@ struct Row {
     name: String,
     time: Duration,
     result: Result,
-    /// Its time is part of that of a line above it.
+    /// Whether its time is part of the time of a line above it.
     is_part: bool,
 }
 
-/// Steps that ran, how long each took, and whether it passed.
+/// The steps that have run, how long each took, and whether it passed.
 #[derive(Default)]
 pub(crate) struct Summary {
     rows: Vec<Row>,
@@ -96,7 +97,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Runs a step. A failed one does not stop those after it: one run shows everything.
+    /// Runs a step. After a failed step the others still run, so that one run shows all failures.
     pub(crate) fn step(&mut self, name: &str, action: impl FnOnce() -> Result) {
         self.tests(name, || (Counts::default(), action()));
     }
@@ -113,12 +114,12 @@ impl Summary {
         self.push(name, start.elapsed(), result, false);
     }
 
-    /// Runs several at once, whose times add up to more than has passed.
+    /// Runs several jobs at once; the times of their lines add up to more than has passed.
     pub(crate) fn parts(&mut self, name: &str, action: impl FnOnce() -> Vec<Part>) {
         eprintln!("== {name}");
         let start = Instant::now();
         let parts = action();
-        // Those that failed are named by their own lines.
+        // The lines of the parts name the failed jobs.
         self.push(name, start.elapsed(), Ok(()), false);
         for part in parts {
             let result = part.result();
@@ -134,7 +135,7 @@ impl Summary {
         self.rows.push(Row { name: name.to_owned(), time, result, is_part });
     }
 
-    /// Prints the closing table; an error names the failed steps.
+    /// Prints the closing table; the error names the failed steps.
     pub(crate) fn finish(self) -> Result {
         print!("{}", self.table());
         let failed = self.rows.iter().filter(|row| row.result.is_err());

@@ -1,4 +1,4 @@
-//! The checkout as data: where its root is, which crates it has, which files are in them.
+//! The checkout as data: its root, its crates, and their files.
 //!
 //! Files come from the file system, not from git, so that a check sees what the compiler sees.
 
@@ -17,7 +17,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// Where cargo puts what it builds.
 pub(crate) fn target_folder() -> PathBuf {
-    // A relative one is relative to where make was called, which is the root.
+    // A relative folder is relative to where make was called, which is the root.
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
     root().join(folder)
 }
@@ -25,11 +25,11 @@ pub(crate) fn target_folder() -> PathBuf {
 /// One crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Name of its folder, which is its name in layers.toml.
+    /// The name of its folder, which is its name in layers.toml.
     pub(crate) folder: String,
-    /// Name of its package.
+    /// The name of its package.
     pub(crate) package: String,
-    /// Where it lies.
+    /// The path of its folder.
     pub(crate) path: PathBuf,
     /// Its Cargo.toml.
     pub(crate) manifest: Table,
@@ -51,7 +51,7 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// All crates: those in `crates/`, the MariaDB plugin's harness and benchmark, and xtask. Sorted by folder.
+/// All crates, sorted by folder: those in `crates/`, the plugin's harness and benchmark, and xtask.
 pub(crate) fn members() -> Result<Vec<Member>> {
     let outer = ["xtask", "mariadb/harness", "mariadb/sql-bench"];
     let mut paths: Vec<PathBuf> = outer.iter().map(|path| root().join(path)).collect();
@@ -86,12 +86,12 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
-/// All Rust files below `folder`, build output left out, sorted by path.
+/// All Rust files below `folder`, sorted by path, without build output.
 pub(crate) fn rust_files_below(folder: &Path) -> Result<Vec<SourceFile>> {
     files_below(folder, "rs")
 }
 
-/// The scripts of a crate's text-script tests, sorted by path.
+/// The scripts of a crate's script tests, sorted by path.
 pub(crate) fn scripts_of(member: &Member) -> Result<Vec<SourceFile>> {
     let folder = member.path.join("tests/testdata");
     if folder.is_dir() { files_below(&folder, "") } else { Ok(Vec::new()) }
@@ -102,7 +102,7 @@ pub(crate) fn markdown_files() -> Result<Vec<SourceFile>> {
     files_below(root(), "md")
 }
 
-/// Files with an extension; any of them if it is empty.
+/// All files with this extension, or all files if it is empty.
 pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(folder, extension, &mut files)?;

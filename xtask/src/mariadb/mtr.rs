@@ -5,11 +5,11 @@
 //! | [`tree`] | a copy of the suites, with our plugin, our overlay and our suite in it |
 //! | [`outcome`] | what mtr reports, as counts |
 //! | [`substitute`] | suites of InnoDB's tables, made suites of FronDB's |
-//! | [`differences`] | where FronDB is let differ from the expected result, and why |
-//! | [`exceptions`] | tests of suites for other engines that FronDB is let fail, and why |
+//! | [`differences`] | tests whose result may differ from the expected one, and why |
+//! | [`exceptions`] | tests for other engines that FronDB may fail, and why |
 //!
-//! mtr finds an overlay of suite `storage_engine` below `plugin/frondb/storage_engine` and runs it by the
-//! name `storage_engine-frondb`.
+//! mtr finds an overlay of the suite `storage_engine` below `plugin/frondb/storage_engine` and
+//! names it `storage_engine-frondb`.
 
 mod differences;
 mod exceptions;
@@ -29,40 +29,41 @@ use crate::install::{apt, on_path};
 use crate::step::Cmd;
 use crate::{Result, variables};
 
-/// Minutes after which a test is hung.
+/// A test that runs for more minutes than this is hung.
 const TEST_MINUTES: u32 = 10;
-/// Minutes after which a whole run is, if it has no bound of its own.
+/// A run without a limit of its own that takes more minutes than this is hung.
 const RUN_MINUTES: u32 = 180;
 
-/// Suites that name InnoDB: FronDB takes its place in their text.
+/// Suites whose text names InnoDB; FronDB takes its place.
 pub(super) const NAMED: [&str; 6] = ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl"];
 
-/// One of those, whose tests run with each of several engines as the default one, too. In the first of these ways
-/// FronDB can take InnoDB's place alone; the second is InnoDB's transactions as periods.
+/// The suite of these whose tests also run with each of several engines as the default engine, in
+/// combinations. FronDB replaces InnoDB in the first of these combinations; the second is about
+/// transaction periods, which InnoDB alone has.
 const DEFAULTED: (&str, &str, &str) = ("versioning", "timestamp", "trx_id");
 pub(super) const AS_DEFAULT: &str = "versioning-default";
 
 /// One run of mtr.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
-    /// Suites, by mtr's names.
+    /// The suites, by mtr's names.
     pub(super) suites: Vec<String>,
     /// Arguments beyond those that every run has.
     pub(super) arguments: Vec<String>,
-    /// Single tests; all of the suites if there are none.
+    /// Single tests; with none, all tests of the suites run.
     pub(super) tests: Vec<String>,
-    /// Minutes after which it is hung.
+    /// Minutes after which the run is hung.
     minutes: Option<u32>,
 }
 
 impl Run {
-    /// Everything in these suites.
+    /// A run of all tests of these suites.
     pub(super) fn of(suites: &[&str]) -> Self {
         Self { suites: suites.iter().map(|&suite| suite.to_owned()).collect(), ..Self::default() }
     }
 
-    /// A suite that names InnoDB, as far as it does: most tests of rpl are of no engine, and substituting
-    /// another changes nothing in them.
+    /// A run of the tests of a suite that name InnoDB. Most tests of rpl concern no engine, and the
+    /// substitution changes nothing in them.
     pub(super) fn of_named(suite: &str) -> Result<Self> {
         let mut run = Self::of(&[suite]);
         if suite == "rpl" {
@@ -73,22 +74,22 @@ impl Run {
         Ok(run)
     }
 
-    /// It fails if it takes longer than that.
+    /// Sets the time after which the run fails.
     pub(super) fn within(mut self, minutes: u32) -> Self {
         self.minutes = Some(minutes);
         self
     }
 
-    /// Without these tests.
+    /// Leaves out these tests.
     pub(super) fn without(mut self, exceptions: &Exceptions) -> Result<Self> {
         let list = exceptions.write_list()?;
         self.arguments.push(format!("--skip-test-list={}", list.display()));
         Ok(self)
     }
 
-    /// With FronDB, or with InnoDB and no other than mtr's defaults.
+    /// Runs with FronDB, or with InnoDB and mtr's defaults.
     fn loading(mut self, engine: &str) -> Self {
-        // mtr leaves InnoDB off for tests that do not ask for it.
+        // mtr turns InnoDB off for tests that do not ask for it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
@@ -97,39 +98,39 @@ impl Run {
         self
     }
 
-    /// Every table that names no engine is made in this one: for suites that know nothing of it.
+    /// Tables that name no engine are created in this engine: for suites that do not know FronDB.
     pub(super) fn substituting(mut self, engine: &str) -> Self {
         let default = format!("--default-storage-engine={engine}");
-        // Suites with combinations of engines of their own get this one in their place.
+        // In suites that have combinations of engines, this one replaces them.
         let combines = self.suites.iter().any(|suite| suite.starts_with("engines/"));
         let how = if combines { "combination" } else { "mysqld" };
         self.arguments.push(format!("--{how}={default}"));
-        // mtr leaves partitions off for suites that do not ask for them, and some use them all the same.
+        // mtr turns partitions off for suites that do not ask for them, and some of those use them.
         self.arguments.push("--mysqld=--loose-partition".to_owned());
         self.loading(engine)
     }
 }
 
-/// Installs the suites and makes the tree with our plugin in it.
+/// Installs the suites and prepares the tree with our plugin.
 pub(super) fn tree() -> Result<Tree> {
     Tree::make(&installed()?)
 }
 
-/// The same with this one.
+/// The same tree with this plugin.
 pub(super) fn tree_with(plugin: &Path) -> Result<Tree> {
     installed_suites()?;
     Tree::make(plugin)
 }
 
-/// The same with FronDB for InnoDB in the text of suites that name it.
+/// The same tree with FronDB in place of InnoDB in the text of the suites that name it.
 fn substituted_tree() -> Result<Tree> {
     let mut paths: Vec<String> = NAMED.iter().map(|suite| format!("suite/{suite}")).collect();
-    // They borrow tests from there, and rpl the loop over engines.
+    // The suites borrow tests from these folders, and rpl also the loop over engines.
     paths.extend(["main", "include/rpl_row_img_general_loop.inc"].map(str::to_owned));
     Tree::make_substituted(&installed()?, &paths)
 }
 
-/// Our plugin, built, with the suites installed.
+/// Builds our plugin and installs the suites.
 fn installed() -> Result<PathBuf> {
     let plugin = plugin::plugin()?;
     installed_suites()?;
@@ -141,8 +142,8 @@ fn installed_suites() -> Result {
     apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))
 }
 
-/// `cargo xtask mtr SUITES= TESTS= ENGINE=`: what is wanted, and no more. ENGINE is for suites that know nothing
-/// of FronDB.
+/// `cargo xtask mtr SUITES= TESTS= ENGINE=` runs single suites or tests. ENGINE is for suites that
+/// do not know FronDB.
 pub(crate) fn command(args: &[String]) -> Result {
     let mut run = Run::default();
     let mut engine = None;
@@ -162,7 +163,7 @@ pub(crate) fn command(args: &[String]) -> Result {
     outcome.demand_all()
 }
 
-/// Runs suites that know nothing of FronDB with this engine, "frondb" or "innodb".
+/// Runs suites that do not know FronDB with this engine, "frondb" or "innodb".
 pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     if run.suites.iter().eq([AS_DEFAULT]) {
         return run_as_default(engine, run);
@@ -174,7 +175,8 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     run_in(&tree, run.loading(engine))
 }
 
-/// Runs the suite that knows several default engines with this one among them. Tables that name InnoDB stay its own.
+/// Runs the suite that has several default engines with FronDB among them. Tables that name InnoDB
+/// stay InnoDB's.
 fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     let (suite, how, but) = DEFAULTED;
     let tree = match engine {
@@ -185,15 +187,15 @@ fn run_as_default(engine: &str, mut run: Run) -> Result<Outcome> {
     Ok(run_in(&tree, run.loading(engine))?.only(how, AS_DEFAULT))
 }
 
-/// Runs mtr in the tree, its output passed through; failed tests are in the outcome, and an error is a run that did
-/// not happen.
+/// Runs mtr in the tree and passes its output through. Failed tests are in the outcome; an error
+/// means that mtr did not run.
 pub(super) fn run_in(tree: &Tree, run: Run) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let result = in_tree(tree, run).run_lines(|line| outcome.add_line(line));
     judge(tree, result, outcome)
 }
 
-/// The same, with what it prints.
+/// Runs mtr in the tree and keeps its output.
 pub(super) fn run_kept(tree: &Tree, run: Run) -> (String, Result<Outcome>) {
     let (output, result) = in_tree(tree, run).run_kept();
     let mut outcome = Outcome::default();
@@ -202,7 +204,8 @@ pub(super) fn run_kept(tree: &Tree, run: Run) -> (String, Result<Outcome>) {
 }
 
 fn in_tree(tree: &Tree, run: Run) -> Cmd {
-    // Tests wait for servers that start and stop: one worker more than processors keeps those busy.
+    // Tests wait for servers that start and stop, so one worker more than processors keeps these
+    // busy.
     let workers = 1 + std::thread::available_parallelism().map_or(1, usize::from);
     let command =
         Cmd::new("perl", "mariadb-test-run.pl --mem --force --max-test-fail=0 --nowarnings")
@@ -219,7 +222,7 @@ fn in_tree(tree: &Tree, run: Run) -> Cmd {
 fn judge(tree: &Tree, result: Result, outcome: Outcome) -> Result<Outcome> {
     match result {
         Ok(()) => tree.clean(),
-        // It fails when a test did, which the outcome says better.
+        // mtr exits non-zero when a test fails; the outcome says which.
         Err(_) if !outcome.failed.is_empty() => {}
         Err(error) => return Err(error),
     }

@@ -8,7 +8,7 @@ use crate::install::{apt, on_path};
 use crate::step::Cmd;
 use crate::workspace::{root, target_folder};
 
-/// `cargo xtask plugin`: builds it and says where it is.
+/// `cargo xtask plugin`: builds the plugin and prints its path.
 pub(crate) fn build() -> Result {
     let plugin = plugin()?;
     println!("built {}", plugin.display());
@@ -19,7 +19,7 @@ pub(crate) fn build() -> Result {
     Ok(())
 }
 
-/// Installs what it needs, builds, and returns the path of the plugin.
+/// Installs what the build needs, builds, and returns the path of the plugin.
 pub(crate) fn plugin() -> Result<PathBuf> {
     install()?;
     let source = source::get()?;
@@ -37,7 +37,8 @@ pub(crate) fn plugin() -> Result<PathBuf> {
     Ok(build.join("ha_frondb.so"))
 }
 
-/// Builds a test that needs no server, where the plugin was built; the path of its program.
+/// Builds a test that needs no server, in the plugin's build folder; returns the path of its
+/// program.
 pub(super) fn test(name: &str) -> Result<PathBuf> {
     let build = folder().join("build");
     make(&build, name)?;

@@ -1,4 +1,4 @@
-//! A private server with the plugin loaded: its own data directory below `var/`, a socket, no port.
+//! A private server with the plugin loaded: a data directory below `var/`, a socket, no port.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,11 +12,11 @@ use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::{read, root};
 
-/// How long a server may take to start or to stop, tries of a tenth of a second. Recovery after a kill
-/// is part of it.
+/// How long a server may take to start or to stop, in tries of a tenth of a second. The time
+/// includes recovery after a kill.
 const TRIES: u32 = 600;
 
-/// `cargo xtask server`: builds the plugin, starts the server if it does not run, and opens a client.
+/// `cargo xtask server`: builds the plugin, starts the server unless it runs, and opens a client.
 pub(crate) fn start() -> Result {
     let plugin = plugin::plugin()?;
     let place = Place::new()?;
@@ -27,7 +27,7 @@ pub(crate) fn start() -> Result {
         place.launch()?;
     }
     println!("socket {}, log {}", place.socket().display(), place.path("error.log").display());
-    // The client takes the place of this process, and with it the terminal.
+    // The client replaces this process and takes over the terminal.
     let error = place.client("mariadb").exec();
     Err(format!("cannot start the client mariadb: {error}"))
 }
@@ -48,7 +48,7 @@ pub(crate) fn stop() -> Result {
     Ok(())
 }
 
-/// The folder that all of it is in.
+/// The folder of the server's files.
 struct Place(PathBuf);
 
 impl Place {
@@ -81,7 +81,7 @@ impl Place {
         ping.status().is_ok_and(|status| status.success())
     }
 
-    /// Makes the data directory, and a folder with the server's own plugins and ours.
+    /// Creates the data directory, and a folder with the server's plugins and ours.
     fn prepare(&self, plugin: &Path) -> Result {
         let tmp = self.path("tmp");
         fs::create_dir_all(&tmp).map_err(|e| format!("{}: {e}", tmp.display()))?;
@@ -93,7 +93,8 @@ impl Place {
             )
             .arg(&format!("--datadir={}", data.display()))
             .arg(&format!("--user={}", user()?))
-            // It runs a server too, and gives it no folder of its own: see `launch`.
+            // The program runs a server too, without a folder for temporary files of its own: see
+            // `launch`.
             .env("TMPDIR", &tmp.display().to_string())
             .run()?;
         }
@@ -120,7 +121,8 @@ impl Place {
             .arg(argument("datadir", self.path("data")))
             .arg(argument("plugin-dir", self.path("plugins")))
             .arg(argument("socket", self.socket()))
-            // A server that starts removes temporary tables of others from a folder that they share.
+            // A starting server removes other servers' temporary tables from a folder that they
+            // share.
             .arg(argument("tmpdir", self.path("tmp")))
             .arg(argument("pid-file", self.path("pid")))
             .arg(argument("log-error", log.clone()))
@@ -151,7 +153,7 @@ impl Place {
     }
 }
 
-/// Who runs this: the server insists on being told when that is root.
+/// The user of this process, which the server wants to be told explicitly if it is root.
 fn user() -> Result<String> {
     Cmd::new("id", "-un").output()
 }

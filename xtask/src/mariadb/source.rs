@@ -1,8 +1,8 @@
-//! The source of the installed server, for the headers that Debian's packages leave out.
+//! The source of the installed server, for headers that Debian's packages lack.
 //!
-//! A server only loads a plugin that was built with its own `mysql_version.h`, which the package has;
-//! `handler.h` may be of a nearby patch release, whose source is there when that of the newest one is
-//! not yet. The plugin compares the layouts when it is loaded (mariadb/src/frondb_abi.cc).
+//! A server loads only plugins built with its own `mysql_version.h`, which the package has.
+//! `handler.h` may come from a nearby patch release, since the source of the newest release may not
+//! be published yet. The plugin compares the layouts when it is loaded (mariadb/src/frondb_abi.cc).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::workspace::read;
 const INCLUDE: &str = "/usr/include/mariadb/server";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// What is needed of the source, of 115 MB.
+/// The folders that are unpacked, out of 115 MB of source.
 const PARTS: [&str; 5] =
     ["*/include/*", "*/sql/*.h", "*/wsrep-lib/*", "*/scripts/dheadgen.pl", "*/COPYING"];
 
-/// The folder with the source; fetched and unpacked if it is not there.
+/// The folder with the source, which is fetched and unpacked if it is missing.
 pub(super) fn get() -> Result<PathBuf> {
     let version = installed_version()?;
     let home = folder().join("source");
@@ -32,7 +32,7 @@ pub(super) fn get() -> Result<PathBuf> {
     apt.cmd("apt-get", "update -qq").run()?;
     let listed = apt.cmd("apt-cache", "showsrc --only-source mariadb").output()?;
     let wanted = by_nearness(&listed, &version).into_iter().find(|wanted| {
-        // The newest one is listed before it can be had.
+        // apt lists the newest version before it can be fetched.
         let download = apt.cmd("apt-get", "source --download-only");
         download.arg(&format!("mariadb={wanted}")).dir(home.clone()).run().is_ok()
     });
@@ -89,7 +89,7 @@ fn by_nearness(listed: &str, version: &str) -> Vec<String> {
     of_series
 }
 
-/// The source that is there already and nearest to `version`.
+/// The unpacked source whose version is nearest to `version`.
 fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
     let folders = fs::read_dir(home).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let sources = folders.filter(|path| path.join("sql/handler.h").exists());
@@ -103,7 +103,7 @@ fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
     })
 }
 
-/// apt with lists of its own, so that the machine's sources stay as they are.
+/// apt with package lists of its own, so that the machine's sources stay as they are.
 struct Apt {
     options: Vec<String>,
 }
@@ -127,7 +127,7 @@ impl Apt {
             format!("Dir::Etc::SourceList={}", list.display()),
             "Dir::Etc::SourceParts=-".to_owned(),
             format!("Dir::State::Lists={}", home.join("lists").display()),
-            // The folder is its caller's, not apt's user's.
+            // The folder belongs to the caller; apt's user cannot write to it.
             "APT::Sandbox::User=root".to_owned(),
         ];
         Ok(Self { options: options.to_vec() })

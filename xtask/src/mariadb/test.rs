@@ -1,4 +1,4 @@
-//! Everything that needs a server: `cargo xtask test-mariadb`, which `make test` includes, and
+//! All tests that need a server: `cargo xtask test-mariadb`, a part of `make test`, and
 //! `test-mariadb-full`.
 
 use super::mtr::{self, Exceptions, Run, Tree};
@@ -8,11 +8,12 @@ use crate::step::Cmd;
 use crate::summary::{Counts, Summary};
 use crate::{Result, programs};
 
-/// The suite that MariaDB has for engines outside of its tree, with our overlay; and our own.
+/// MariaDB's suite for external engines with our overlay, and our own suite.
 const SUITES: [&str; 4] =
     ["storage_engine-frondb", "storage_engine/trx-frondb", "storage_engine/parts-frondb", "frondb"];
 
-/// A seed and a number of tables for the codecs' tests; `target/mariadb/build/codecs` takes others.
+/// The seed and the number of tables of the codecs' tests; `target/mariadb/build/codecs` takes
+/// others.
 const CODEC_ROUNDS: &str = "1 100000";
 
 /// `cargo xtask test-mariadb`.
@@ -27,7 +28,7 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
-/// Builds the plugin and makes jobs of what every change must pass.
+/// Builds the plugin and makes jobs of the tests that every change must pass.
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
     let mut jobs = Vec::new();
@@ -39,7 +40,8 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
     let package = Cmd::new("cargo", "test --quiet --package frondb-mariadb-harness --tests");
     for program in programs::build(package)? {
         let name = format!("server: {}", program.source);
-        // Their output too: how often the random stream met each kind, type and collation.
+        // Their output is shown too: it says how often the random stream had each kind, type and
+        // collation.
         let command = program.command("--quiet --ignored --show-output");
         let command = command.env("FRONDB_PLUGIN", &plugin.display().to_string());
         jobs.push(Job::tests("plugin: servers", &name, 0, command).taking(15.0).shown());
@@ -53,11 +55,12 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// Suites that take any engine as the default one. All of them must pass, but for a few that have a reason.
+/// Suites that work with any default engine. All their tests must pass, except a few with a reason.
 const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
 const STRICT_MINUTES: u32 = 25;
 
-/// `cargo xtask test-mariadb-full`: suites that know nothing of FronDB, with it and with InnoDB. An hour.
+/// `cargo xtask test-mariadb-full`: runs suites that do not know FronDB, with FronDB and with
+/// InnoDB. Takes an hour.
 pub(crate) fn full() -> Result {
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
@@ -72,7 +75,8 @@ pub(crate) fn full() -> Result {
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
-/// Suites of which every test must pass. One tree has one folder for what its servers keep.
+/// Suites whose tests must all pass. They run one after the other, since a tree has one folder for
+/// the data of its servers.
 fn suites(name: &str, tree: &Tree, run: Run) -> Job {
     let tree = tree.clone();
     let job = Job::new(name, name, move || {

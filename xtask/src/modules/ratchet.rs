@@ -18,7 +18,7 @@ pub(super) fn parse(table: &Table) -> Result<Allowed> {
     let size = |value: &Value| value.as_integer().and_then(|size| usize::try_from(size).ok());
     let sizes = |(name, row): (&String, &Value)| {
         let sizes = row.as_array().and_then(|row| row.iter().map(size).collect());
-        Ok((name.clone(), sizes.ok_or(format!("modules.toml: {name} is no list of sizes"))?))
+        Ok((name.clone(), sizes.ok_or(format!("modules.toml: {name} is not a list of sizes"))?))
     };
     table.iter().map(sizes).collect()
 }
@@ -33,7 +33,7 @@ pub(super) fn check(allowed: &Allowed, graphs: &[(String, Graph)]) -> Vec<String
         findings.extend(compare(name, &found, allowed));
     }
     let unknown = allowed.keys().filter(|name| graphs.iter().all(|(known, _)| known != *name));
-    findings.extend(unknown.map(|name| format!("modules.toml: {name} is no crate")));
+    findings.extend(unknown.map(|name| format!("modules.toml: {name} is not a crate")));
     findings
 }
 
@@ -49,7 +49,9 @@ fn compare(name: &str, found: &[usize], allowed: &[usize]) -> Option<String> {
              `cargo xtask modules {name}` shows the imports that tie them"
         )
     } else if found.is_empty() {
-        format!("modules.toml: {name} has no circle of more than {FILES_MAX} files: take it out")
+        format!(
+            "modules.toml: {name} has no circle of more than {FILES_MAX} files: remove its line"
+        )
     } else {
         format!("modules.toml: {name} has shrunk: lower the numbers to {found:?}")
     })
@@ -64,7 +66,7 @@ mod tests {
         let table = "a = [9, 4]\nb = []".parse().unwrap();
         let expected = [("a".to_owned(), vec![9, 4]), ("b".to_owned(), Vec::new())];
         assert_eq!(parse(&table), Ok(expected.into()));
-        assert!(parse(&"a = 9".parse().unwrap()).is_err_and(|e| e.contains("a is no list")));
+        assert!(parse(&"a = 9".parse().unwrap()).is_err_and(|e| e.contains("a is not a list")));
     }
 
     #[test]
@@ -76,7 +78,7 @@ mod tests {
         }
         // A circle that falls in two has shrunk as well.
         assert!(compare(&[9, 9], &[41]).unwrap().ends_with("lower the numbers to [9, 9]"));
-        assert!(compare(&[], &[4]).unwrap().ends_with("take it out"));
+        assert!(compare(&[], &[4]).unwrap().ends_with("remove its line"));
     }
 
     #[test]
@@ -88,6 +90,6 @@ mod tests {
         let graphs = [("k".to_owned(), graph)];
         assert!(check(&Allowed::new(), &graphs).is_empty());
         let gone = Allowed::from([("gone".to_owned(), vec![4])]);
-        assert_eq!(check(&gone, &graphs), ["modules.toml: gone is no crate"]);
+        assert_eq!(check(&gone, &graphs), ["modules.toml: gone is not a crate"]);
     }
 }

@@ -1,17 +1,18 @@
-//! Which job is started next: pure, from what waits and what runs.
+//! Which job starts next: pure, from the jobs that wait and the jobs that run.
 //!
-//! The longest goes first, so that none of them is alone at the end while the other processors have
-//! nothing to do. Jobs that would get into each other's way, in a folder or at a port, name the same
-//! resource and are never run at once; one that waits for a resource does not hold up those after it.
+//! The longest job starts first, so that no long job runs alone at the end while the other
+//! processors idle. Jobs that would disturb each other, in a folder or at a port, name the same
+//! resource and never run at once. A job that waits for a resource does not delay the jobs behind
+//! it.
 
 /// What the schedule knows of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// Which one it is.
+    /// The job's number.
     pub(super) job: usize,
-    /// How long it will take, as far as one can tell.
+    /// How long the job is expected to take.
     pub(super) seconds: f64,
-    /// What it must have for itself.
+    /// The resource that the job needs for itself.
     pub(super) alone: Option<&'static str>,
 }
 
@@ -25,14 +26,15 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// At most `at_once` of these run at once.
+    /// A schedule that runs at most `at_once` of these jobs at once.
     pub(super) fn new(mut jobs: Vec<Entry>, at_once: usize) -> Self {
-        // Equal ones stay in the order in which they came.
+        // The sort is stable: equal jobs keep their order.
         jobs.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         Self { waiting: jobs, running: Vec::new(), at_once: at_once.max(1) }
     }
 
-    /// The job to start now; none if the places are taken, or what waits must not run beside what runs.
+    /// The job to start now. None if all places are taken, or if each waiting job needs a resource
+    /// that is in use.
     pub(super) fn next(&mut self) -> Option<usize> {
         if self.running.len() >= self.at_once {
             return None;
@@ -44,12 +46,12 @@ impl Schedule {
         Some(entry.job)
     }
 
-    /// A job that was started has ended.
+    /// Notes that a running job has ended.
     pub(super) fn ended(&mut self, job: usize) {
         self.running.retain(|running| running.job != job);
     }
 
-    /// Those that run, in the order in which they were started.
+    /// The running jobs, in the order in which they started.
     pub(super) fn running(&self) -> impl Iterator<Item = usize> {
         self.running.iter().map(|entry| entry.job)
     }
@@ -63,7 +65,7 @@ mod tests {
         Entry { job, seconds, alone }
     }
 
-    /// Starts what can be started.
+    /// Starts all jobs that can start.
     fn start(schedule: &mut Schedule) -> Vec<usize> {
         std::iter::from_fn(|| schedule.next()).collect()
     }

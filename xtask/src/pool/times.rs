@@ -1,12 +1,12 @@
-//! How long each job took when it last ran, so that the longest can go first: a file below `target/`,
-//! one line a job, the longest at the top.
+//! How long each job took when it last ran, so that the longest can start first: a file below
+//! `target/` with one line a job, the longest at the top.
 //!
 //! ```text
 //!   31.4 frondb-simulator tests/crash.rs
 //! ```
 //!
-//! Nothing but the order of the jobs depends on it: without it, or with a wrong one, a run is correct
-//! and takes longer.
+//! Only the order of the jobs depends on this file. With a missing or wrong file a run is still
+//! correct, and slower.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,19 +15,19 @@ use std::path::PathBuf;
 
 use crate::workspace::target_folder;
 
-/// Seconds by the names of jobs.
+/// Seconds by job name.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times(BTreeMap<String, f64>);
 
 impl Times {
-    /// Those of the last runs; none if there is no such file.
+    /// Reads the times of the last runs; none if there is no such file.
     pub(super) fn read() -> Self {
         Self::parse(&fs::read_to_string(path()).unwrap_or_default())
     }
 
-    /// Keeps them for the next run.
+    /// Writes the times for the next run.
     pub(super) fn write(&self) {
-        // The next run does without, if that fails.
+        // If the write fails, the next run has no times.
         let _ = fs::write(path(), self.text());
     }
 
@@ -36,7 +36,7 @@ impl Times {
         self.0.get(job).copied()
     }
 
-    /// It took that long this time.
+    /// Records how long a job has taken.
     pub(super) fn set(&mut self, job: &str, seconds: f64) {
         self.0.insert(job.to_owned(), seconds);
     }

@@ -1,4 +1,4 @@
-//! A fuzz target for every decoder: each crate with a `format.rs` has entries in `src/fuzz.rs`, and
+//! Every decoder has a fuzz target: each crate with a `format.rs` has entries in `src/fuzz.rs`,
 //! each entry is in fuzz/targets.toml, fuzz/fuzz_targets/ and fuzz/Cargo.toml, and the reverse.
 //!
 //! ```text
@@ -15,8 +15,8 @@ use crate::fuzz::{Target, targets};
 use crate::workspace::{Member, SourceFile, members, read_toml, root};
 use crate::{Result, workspace};
 
-/// Decoders without a target, and targets without a decoder. What is found is mended by
-/// `cargo xtask fuzz-targets`, which writes the files from the entries.
+/// Decoders without a target, and targets without a decoder. `cargo xtask fuzz-targets` writes the
+/// files from the entries and so removes most findings.
 pub(super) fn check() -> Result<Vec<String>> {
     let (entries, mut findings) = collect()?;
     let targets = targets()?;
@@ -36,7 +36,8 @@ pub(super) fn check() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// All entries of all crates as target name -> path of the function; and formats without one.
+/// The entries of all crates as target name -> path of the function, and the crates whose format
+/// has no entry.
 pub(crate) fn collect() -> Result<(BTreeMap<String, String>, Vec<String>)> {
     let mut findings = Vec::new();
     let mut entries = BTreeMap::new();
@@ -46,7 +47,7 @@ pub(crate) fn collect() -> Result<(BTreeMap<String, String>, Vec<String>)> {
     Ok((entries, findings))
 }
 
-/// Collects a crate's entries as target name -> path of the function.
+/// Collects the entries of a crate as target name -> path of the function.
 fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Result<Vec<String>> {
     let files = member.rust_files()?;
     let at_end = |end: &str| files.iter().find(|file| file.path.ends_with(end));
@@ -65,7 +66,7 @@ fn check_member(member: &Member, entries: &mut BTreeMap<String, String>) -> Resu
     Ok(findings)
 }
 
-/// Entries that no test hands bytes to: each needs a seeded smoke test, which runs without a fuzzer.
+/// Entries that no test calls: each needs a seeded smoke test, which runs without a fuzzer.
 fn untested(entries: &[&str], files: &[SourceFile]) -> Vec<String> {
     let tests: String = files
         .iter()
@@ -82,7 +83,7 @@ fn untested(entries: &[&str], files: &[SourceFile]) -> Vec<String> {
     missing.map(|entry| format!("fuzz entry {entry}: no test runs it")).collect()
 }
 
-/// Public functions of `&[u8]` in the text of a fuzz.rs.
+/// The public functions of `&[u8]` in the text of a fuzz.rs.
 fn entries_of(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| {

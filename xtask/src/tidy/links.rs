@@ -1,6 +1,6 @@
-//! Links in Markdown documents lead somewhere: the file exists, and has the heading if one is named.
-//!
-//! Addresses on the network are not tried: a check must give the same answer tomorrow.
+//! Checks the links in Markdown documents: the file exists, and it has the heading if the link
+//! names one. Addresses on the network are not tried, so that the check gives the same answer
+//! tomorrow.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn check_link(
     let folder = Path::new(&from.path).parent().unwrap_or(Path::new(""));
     let path = if path.is_empty() { PathBuf::from(&from.path) } else { normal(&folder.join(path)) };
     if !root.join(&path).exists() {
-        return Some(format!("`{target}` leads nowhere"));
+        return Some(format!("no such file: `{target}`"));
     }
     if heading.is_empty() {
         return None;

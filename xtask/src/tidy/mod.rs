@@ -24,7 +24,7 @@ use crate::{Result, mariadb, pages};
 pub(crate) use decoders::collect as fuzz_entries;
 pub(crate) use source::code_of_line;
 
-/// Everything that departs from the rules, one sentence each, with file and line.
+/// All deviations from the rules, one sentence each, with file and line.
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let files = all_rust_files()?;

@@ -1,17 +1,17 @@
-//! One noun per concept: names of functions and types use the glossary's noun, not a synonym.
+//! One noun for each concept: names of functions and types use the glossary's noun, not a synonym.
 //!
-//! The synonyms are read from docs/glossary.md, whose table has a column of words that are never
-//! used, so the page people read is the list that is enforced.
+//! The synonyms come from docs/glossary.md, whose table has a column of words to avoid, so the page
+//! that people read is the list that is enforced.
 
 use crate::Result;
 use crate::workspace::{SourceFile, read, root};
 
 use super::code_of_line;
 
-/// A word that is not used, and the one that is.
+/// A word to avoid, and the noun to use.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Synonym {
-    /// The unused word, split at spaces and in lower case.
+    /// The word to avoid, split at spaces and in lower case.
     words: Vec<String>,
     /// The noun to use.
     noun: String,
@@ -21,7 +21,7 @@ pub(super) struct Synonym {
 pub(super) fn synonyms() -> Result<Vec<Synonym>> {
     let found = parse(&read(&root().join("docs/glossary.md"))?);
     if found.is_empty() {
-        return Err("docs/glossary.md: no row names a word that is not used".into());
+        return Err("docs/glossary.md: no row names a word to avoid".into());
     }
     Ok(found)
 }
@@ -42,14 +42,15 @@ fn parse(page: &str) -> Vec<Synonym> {
     found
 }
 
-/// Names in one file that contain a synonym. Adapters of other engines speak those engines' words.
+/// Names in a file that contain a synonym. Adapters of other engines use the words of those
+/// engines.
 pub(super) fn check(file: &SourceFile, synonyms: &[Synonym]) -> Vec<String> {
     if file.path.starts_with("crates/bench-peers/") {
         return Vec::new();
     }
     let mut findings = Vec::new();
     for (number, line) in file.text.lines().enumerate() {
-        // What stands between quotes declares nothing.
+        // Text in quotes declares nothing.
         let code: String = code_of_line(line).split('"').step_by(2).collect();
         for name in declared(&code) {
             let words = words_of(name);

@@ -1,12 +1,12 @@
-//! Outside effects go through the crates that own them, or a simulator could not control them:
-//! locks and atomics through `frondb_core::sync`, time through `clock`, threads through `executor`,
-//! files through `frondb_device`.
+//! Side effects go through the crates that own them, so that a simulator can control them: locks
+//! and atomics through `frondb_core::sync`, time through `clock`, threads through `executor`, files
+//! through `frondb_device`.
 
 use super::code_of_line;
 use super::source::shipped_lines;
 use crate::workspace::SourceFile;
 
-/// Module of `std`, and what to use instead.
+/// A module of `std`, and what to use instead.
 const BANNED: [(&str, &str); 4] = [
     ("sync", "frondb_core::sync"),
     ("thread", "frondb_core::executor"),
@@ -14,8 +14,8 @@ const BANNED: [(&str, &str); 4] = [
     ("fs", "frondb_device"),
 ];
 
-/// Path prefixes that may use them: the shims, the allocator below them, the outer faces, and what is
-/// for tests.
+/// Path prefixes of files that may use the modules: the shims, the allocator below them, the outer
+/// faces, and code for tests.
 const OWNERS: [&str; 12] = [
     "crates/core/src/mem/allocator.rs",
     "crates/core/src/sync",
@@ -31,7 +31,7 @@ const OWNERS: [&str; 12] = [
     "xtask/",
 ];
 
-/// Uses of a banned module in what ships.
+/// Uses of a banned module in code that ships.
 pub(super) fn check(file: &SourceFile) -> Vec<String> {
     let path = &file.path;
     let for_tests = ["/tests/", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
@@ -49,7 +49,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<String> {
     findings
 }
 
-/// Paths that are numbers and no effects.
+/// Paths of plain numbers, which have no side effect.
 const HARMLESS: [&str; 2] = ["std::time::Duration", "std::thread::available_parallelism"];
 
 /// Whether code names `std::MODULE`, alone or in a `use std::{...}` list.

@@ -1,15 +1,15 @@
-//! Rules on one Rust file: its head, length, characters, markers of unfinished work, and how much
-//! code stands in a file that should only list modules.
+//! Rules for one Rust file: its head, its length, its characters, marks of unfinished work, and the
+//! amount of code in files that should only list modules.
 
 use crate::workspace::SourceFile;
 
-/// Longest file. Aim at 200: a file is one role.
+/// Most lines of a file. Aim at 200: a file has one role.
 const LINES_MAX: usize = 1000;
 
-/// Longest function body in lib.rs or mod.rs, which hold a head, modules and re-exports.
+/// Most lines of a function body in lib.rs or mod.rs, which hold a head, modules and re-exports.
 const ROOT_BODY_LINES_MAX: usize = 10;
 
-/// Words for work that is not done. Spelled in halves, or this file would find itself.
+/// Marks of unfinished work. They are written in halves, or this check would find its own file.
 const UNFINISHED: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// All findings of this module for one file.
@@ -17,7 +17,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<String> {
     let path = &file.path;
     let mut findings = Vec::new();
     if !file.text.starts_with("//!") && !file.text.starts_with("#!") {
-        findings.push(format!("{path}:1: begins without a `//!` head"));
+        findings.push(format!("{path}:1: does not begin with a `//!` head"));
     }
     let lines = file.text.lines().count();
     if lines > LINES_MAX {
@@ -51,7 +51,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
-/// Function bodies in lib.rs and mod.rs, outside tests.
+/// Long function bodies in lib.rs and mod.rs, outside tests.
 fn check_root_bodies(file: &SourceFile) -> Vec<String> {
     if !file.path.ends_with("/lib.rs") && !file.path.ends_with("/mod.rs") {
         return Vec::new();
@@ -83,17 +83,17 @@ fn check_root_bodies(file: &SourceFile) -> Vec<String> {
     findings
 }
 
-/// Numbered lines up to the file's test module: what ships.
+/// The lines that ship, numbered: those before the file's test module.
 pub(super) fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_test = |line: &str| {
         let line = line.trim();
         line.starts_with("#[cfg(") && has_word(line, "test") && !line.contains("not(test)")
     };
-    // A test attribute on a single item ends what is looked at, too: such items stand last.
+    // A test attribute on a single item ends the search too, since such items are last in a file.
     text.lines().enumerate().map(|(i, line)| (i + 1, line)).take_while(move |(_, l)| !is_test(l))
 }
 
-/// A line without its comment. Knows string literals, but not ones that span lines.
+/// A line without its comment. Handles string literals, except those that span lines.
 pub(crate) fn code_of_line(line: &str) -> &str {
     let bytes = line.as_bytes();
     let mut in_string = false;
@@ -128,7 +128,7 @@ mod tests {
         let long = format!("//! Head.\n{}", "\n// x".repeat(1000));
         let unfinished = format!("//! Head.\n// {}: later\n", UNFINISHED[1]);
         for (text, expected) in [
-            ("fn f() {}\n", "without a `//!` head"),
+            ("fn f() {}\n", "not begin with a `//!` head"),
             (long.as_str(), "split it by role"),
             ("//! Head.", "exactly one line break"),
             ("//! Head.\n// \u{3b5}\n", "not ASCII"),

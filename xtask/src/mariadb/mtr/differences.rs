@@ -1,14 +1,15 @@
-//! Where FronDB's result in the server's own suites differs from the expected one, and why: files
-//! `<test>.rdiff` and `disabled.def` of our overlay, each with a row in mariadb/mysql-test/README.md.
+//! Tests of the server's own suites whose result with FronDB differs from the expected one, and
+//! why: files `<test>.rdiff` and `disabled.def` of our overlay, each with a row in
+//! mariadb/mysql-test/README.md.
 //!
 //! ```text
 //!   | storage_engine.alter_table | server | prints a default and a collation | ...
 //!     test                         kind     what and why
 //! ```
 //!
-//! `server` is a difference that every engine shows on a server that is newer than the expected results;
-//! `innodb` one that InnoDB shows byte for byte on the same server; `engine` one of FronDB's own; `disabled` a
-//! test that does not run.
+//! Kind `server`: every engine shows the difference, because the server is newer than the expected
+//! results. Kind `innodb`: InnoDB shows the same difference byte for byte on the same server. Kind
+//! `engine`: the difference is FronDB's own. Kind `disabled`: the test does not run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +22,10 @@ const OVERLAY: &str = "mariadb/mysql-test/storage_engine";
 
 const KINDS: [&str; 4] = ["server", "innodb", "engine", "disabled"];
 
-/// Tests and the kind of their difference.
+/// Tests with the kind of their difference.
 type Kinds = BTreeMap<String, String>;
 
-/// What the page says.
+/// The text of the page.
 pub(crate) fn documented() -> Result<Kinds> {
     Ok(rows(&read(&root().join(PAGE))?))
 }
@@ -47,8 +48,8 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// What is wrong in the page's table of sums: `| tests | 121 |` and, below, how they end, those of a kind with
-/// its name in it.
+/// Errors in the page's table of sums: `| tests | 121 |` and, in the rows below, how many tests end
+/// in which way. A row of a kind of difference has the name of the kind in it.
 fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
     let table = page.lines().skip_while(|line| !line.starts_with("| tests |"));
     let rows: Vec<(&str, usize)> = table
@@ -76,7 +77,7 @@ fn wrong_sums(page: &str, documented: &Kinds) -> Vec<String> {
     findings
 }
 
-/// `storage_engine/trx.xa` of its file in the overlay.
+/// The name of a test, `storage_engine/trx.xa`, from its file in the overlay.
 fn name(path: &str, end: &str) -> String {
     let inner = path.strip_prefix("mariadb/mysql-test/").unwrap_or(path);
     let inner = inner.strip_suffix(end).unwrap_or(inner);
@@ -88,7 +89,7 @@ fn name(path: &str, end: &str) -> String {
     format!("{suite}.{}", file.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Names in a disabled.def.
+/// The test names in a disabled.def.
 fn disabled(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| Some(line.split_once(':')?.0.trim()))

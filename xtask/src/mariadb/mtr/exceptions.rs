@@ -1,5 +1,5 @@
-//! Tests of suites that were written for other engines, which FronDB is let fail: rows of
-//! mariadb/docs/suites.md, each with its reason.
+//! Tests of suites for other engines that FronDB may fail: rows of mariadb/docs/suites.md, each
+//! with its reason.
 //!
 //! ```text
 //!   | rpl.rpl_xyz | needs foreign keys |
@@ -22,12 +22,12 @@ const PAGE: &str = "mariadb/docs/suites.md";
 pub(crate) struct Exceptions(BTreeMap<String, String>);
 
 impl Exceptions {
-    /// Those of a suite that the page has.
+    /// The tests of a suite that the page lists.
     pub(crate) fn of(suites: &[&str]) -> Result<Self> {
         Ok(Self(rows(&read(&root().join(PAGE))?, suites)))
     }
 
-    /// A list for mtr of what it is to pass over.
+    /// A list of the tests for mtr to skip.
     pub(super) fn write_list(&self) -> Result<PathBuf> {
         let path = folder().join("passed-over");
         let lines = self.0.iter().map(|(test, why)| format!("{test} : {why}\n"));
@@ -49,7 +49,7 @@ impl Exceptions {
     }
 }
 
-/// A test runs in several ways, `rpl.rpl_insert 'mix'`, and has one row.
+/// A test that runs in several combinations, `rpl.rpl_insert 'mix'`, has one row.
 fn without_how(test: &str) -> &str {
     test.split_once(' ').map_or(test, |(test, _)| test)
 }

@@ -1,4 +1,4 @@
-//! What a run of mtr reports, one line a test:
+//! Reads mtr's report, which has a line for each test:
 //!
 //! ```text
 //! storage_engine-frondb.1st                w2 [ pass ]      8
@@ -12,7 +12,7 @@ use std::fmt;
 use crate::Result;
 use crate::summary::Counts;
 
-/// Names of tests by how they ended.
+/// The names of tests by how they ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) passed: BTreeSet<String>,
@@ -22,11 +22,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Takes in one line of mtr's output.
+    /// Adds a line of mtr's output.
     pub(super) fn add_line(&mut self, line: &str) {
         let Some((head, tail)) = line.split_once("[ ") else { return };
         let Some((word, _)) = tail.split_once(" ]") else { return };
-        // The name, its combination, and which worker had it.
+        // The name, its combination, and the worker that ran it.
         let words: Vec<&str> = head.split_whitespace().collect();
         let Some(name) = words.first().filter(|name| name.contains('.')) else { return };
         let combination = words.get(1).filter(|word| word.starts_with('\''));
@@ -36,7 +36,7 @@ impl Outcome {
         };
         let place = match word {
             "pass" => &mut self.passed,
-            // A test that passes when it is tried again did fail.
+            // A test that passes only on a second try has failed.
             "fail" | "retry-fail" | "retry-pass" | "exp-fail" => &mut self.failed,
             "skipped" => &mut self.skipped,
             "disabled" => &mut self.disabled,
@@ -45,7 +45,7 @@ impl Outcome {
         place.insert(name);
     }
 
-    /// Only what was run in this way, one of a test's combinations, as tests of another suite.
+    /// The tests that ran in this combination, as tests of another suite.
     pub(super) fn only(self, how: &str, suite: &str) -> Self {
         let of = |names: BTreeSet<String>| {
             names.iter().filter_map(|name| renamed(name, how, suite)).collect()
@@ -58,12 +58,12 @@ impl Outcome {
         }
     }
 
-    /// For the summary of `make test`.
+    /// The counts for the summary of `make test`.
     pub(crate) fn counts(&self) -> Counts {
         Counts { passed: self.passed.len() as u64, failed: self.failed.len() as u64 }
     }
 
-    /// An error that names what failed; so is a run of nothing.
+    /// An error if a test failed, with the names of all that did, or if no test ran.
     pub(crate) fn demand_all(&self) -> Result {
         if !self.failed.is_empty() {
             let names: Vec<&str> = self.failed.iter().map(String::as_str).collect();
@@ -86,7 +86,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// `versioning.rpl 'mix,timestamp'`, if `timestamp` is asked for, as a test of another suite.
+/// `versioning.rpl 'mix,timestamp'` as a test of another suite, if `timestamp` is asked for.
 fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     let (test, combination) = name.split_once(' ')?;
     let is_asked_for = combination.trim_matches('\'').split(',').any(|word| word == how);

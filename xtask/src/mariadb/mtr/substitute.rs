@@ -1,8 +1,9 @@
-//! Suites of InnoDB's tables, made suites of FronDB's: the engine's name is another in the text of tests and
-//! of results, so that a test asks FronDB for what InnoDB is known to answer.
+//! Turns suites for InnoDB into suites for FronDB: it replaces the engine's name in the text of
+//! tests and results, so that a test asks FronDB for what InnoDB is known to answer.
 //!
-//! Both names have six letters, and each keeps its case. Names of files and variables that contain it, options
-//! and headings of combinations stay, but for how long a lock is waited for, which FronDB has, too.
+//! Both names have six letters, and each replacement keeps the case. File names, variables, options
+//! and headings of combinations that contain the name stay, except the lock wait timeout, which
+//! FronDB has too.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ const TO: &[u8; 6] = b"frondb";
 /// Kinds of files that name engines.
 const ENDS: [&str; 7] = ["test", "inc", "result", "rdiff", "combinations", "opt", "cnf"];
 
-/// Rewrites a file, or what is below a folder.
+/// Rewrites a file, or all files below a folder.
 pub(super) fn all(path: &Path) -> Result {
     if path.is_file() { file(path) } else { folder(path) }
 }
@@ -32,8 +33,8 @@ fn folder(path: &Path) -> Result {
     Ok(())
 }
 
-/// Rewrites only which engine is the default one in the ways that a suite's tests are run in, but for one of these
-/// ways, and whose name tests hide.
+/// Replaces InnoDB only as the default engine in a suite's combinations, except in the combination
+/// `but`, and hides the engine's name in results.
 pub(super) fn defaults(suite: &Path, but: &str) -> Result {
     for folder in [suite.to_owned(), suite.join("t")] {
         let at = |error| format!("{}: {error}", folder.display());
@@ -50,7 +51,7 @@ pub(super) fn defaults(suite: &Path, but: &str) -> Result {
     Ok(())
 }
 
-/// The text with another name hidden in results.
+/// The text, with the new name hidden in results.
 fn hidden_names(old: &[u8]) -> Vec<u8> {
     let mut new = old.to_vec();
     for line in new.split_mut(|&byte| byte == b'\n') {
@@ -61,7 +62,7 @@ fn hidden_names(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// The text, substituted outside of the section `[but]`.
+/// The text, with InnoDB replaced outside the section `[but]`.
 fn but_section(old: &[u8], but: &str) -> Vec<u8> {
     let mut new = old.to_vec();
     let heading = format!("[{but}]");
@@ -76,7 +77,7 @@ fn but_section(old: &[u8], but: &str) -> Vec<u8> {
     new
 }
 
-/// Tests of a suite whose own text names the engine, by their names: what the suite says of it.
+/// The names of the tests whose own text names the engine.
 pub(super) fn naming(suite: &Path) -> Result<Vec<String>> {
     let tests = suite.join("t");
     let at = |error| format!("{}: {error}", tests.display());
@@ -110,7 +111,7 @@ fn text(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Lines that name a file, and what InnoDB's own status says.
+/// Whether a line names a file, or is part of InnoDB's own status.
 fn stays(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let statement = line.trim_start().trim_start_matches('-').trim_start();
@@ -133,7 +134,7 @@ fn substitute(line: &mut [u8]) {
     }
 }
 
-/// `innodb_lock_wait_timeout`, or as an option.
+/// Whether the name is part of `innodb_lock_wait_timeout`, the variable or the option.
 fn is_shared_option(rest: &[u8]) -> bool {
     const OPTION: &[u8] = b"innodb_lock_wait_timeout";
     let letters =

@@ -1,5 +1,5 @@
-//! A private copy of the server's test suites: failing tests write beside their results, and our files
-//! have to be among theirs.
+//! A private copy of the server's test suites: failing tests write files beside their results, and
+//! our files must be among theirs.
 //!
 //! ```text
 //!   target/mariadb/mtr/bin, sbin            links into the system
@@ -30,20 +30,21 @@ pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
 pub(crate) struct Tree(PathBuf);
 
 impl Tree {
-    /// Makes it, or brings it up to date.
+    /// Creates the tree, or brings it up to date.
     pub(super) fn make(ours: &Path) -> Result<Self> {
         Self::of("mtr", ours, |_| Ok(()))
     }
 
-    /// Another one, where these folders of suites make tables of FronDB wherever theirs are of InnoDB.
+    /// Another tree, in which these folders of suites create tables of FronDB where the originals
+    /// create tables of InnoDB.
     pub(super) fn make_substituted(ours: &Path, paths: &[String]) -> Result<Self> {
         Self::of("mtr-substituted", ours, |suites| {
             paths.iter().try_for_each(|path| substitute::all(&suites.join(path)))
         })
     }
 
-    /// Another one, where FronDB is the default engine of the tests in these folders whenever InnoDB was, but for
-    /// those that are run in this way.
+    /// Another tree, in which FronDB replaces InnoDB as the default engine of the tests in these
+    /// folders, except in this combination.
     pub(super) fn make_defaulted(ours: &Path, folders: &[String], but: &str) -> Result<Self> {
         Self::of("mtr-defaulted", ours, |suites| {
             folders.iter().try_for_each(|folder| substitute::defaults(&suites.join(folder), but))
@@ -68,7 +69,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The folder that mtr runs in.
+    /// The folder in which mtr runs.
     pub(crate) fn suites(&self) -> PathBuf {
         self.0.join("share/mysql/mysql-test")
     }
@@ -99,7 +100,7 @@ impl Tree {
         link(ours, &plugins)
     }
 
-    /// Our overlays and our suite, in place of those of the last run.
+    /// Copies our overlays and our suite over those of the last run.
     fn overlay(&self) -> Result {
         let to = self.suites().join("plugin/frondb");
         remove(&to)?;
@@ -107,10 +108,10 @@ impl Tree {
         Cmd::new("cp", "-r").arg(&from).arg(&to.display().to_string()).run()
     }
 
-    /// Removes what a run leaves in memory; after a failed one it stays, to be looked at.
+    /// Removes what a run leaves in memory. The files of a failed run stay for inspection.
     pub(super) fn clean(&self) {
         let var = self.suites().join("var");
-        // A link to where mtr keeps it; the next run would remove it, too.
+        // `var` is a link to where mtr keeps its files; the next run would remove those too.
         if let Ok(kept) = fs::read_link(&var) {
             let _ = fs::remove_dir_all(kept);
             let _ = fs::remove_file(var);
@@ -127,7 +128,7 @@ fn remove(folder: &Path) -> Result {
     if folder.exists() { fs::remove_dir_all(folder).map_err(at(folder)) } else { Ok(()) }
 }
 
-/// Links a file or folder into a folder, under its own name.
+/// Links a file or folder into a folder under its own name.
 fn link(from: &Path, folder: &Path) -> Result {
     let to = folder.join(from.file_name().unwrap_or_default());
     symlink(from, &to).map_err(at(&to))
