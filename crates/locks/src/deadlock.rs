@@ -9,7 +9,6 @@ use frondb_core::clock::Nanos;
 
 use crate::graph::{Graph, Wait};
 use crate::info::{Locked, WaitInfo, locked};
-use crate::manager::LockManager;
 
 /// Waits of a circle that are kept. Longer ones are rare, and nobody reads them to the end.
 const WAITS_MAX: usize = 16;
@@ -34,16 +33,16 @@ pub struct DeadlockInfo {
 
 /// The same, with the time it was found.
 pub(crate) struct LastDeadlock {
-    at: Nanos,
-    info: DeadlockInfo,
+    pub(crate) at: Nanos,
+    pub(crate) info: DeadlockInfo,
 }
 
 impl LastDeadlock {
     /// `circle` is one of the graph, and all of it waits.
-    pub(crate) fn new(graph: &Graph, circle: &[u64], victim: u64, now: Nanos) -> Self {
-        let members = circle.iter().take(WAITS_MAX);
+    pub(crate) fn new(graph: &Graph, cycle: &[u64], victim: u64, now: Nanos) -> Self {
+        let members = cycle.iter().take(WAITS_MAX);
         let waits = members.filter_map(|id| Some(wait_info(*id, graph.get(*id)?, now))).collect();
-        let transactions = circle.len();
+        let transactions = cycle.len();
         Self { at: now, info: DeadlockInfo { ago: Duration::ZERO, victim, transactions, waits } }
     }
 }
@@ -64,16 +63,5 @@ fn wait_info(transaction: u64, wait: &Wait, now: Nanos) -> WaitInfo {
         mode: wait.mode,
         blockers: wait.blockers.iter().take(BLOCKERS_MAX).copied().collect(),
         waited: now.since(wait.since),
-    }
-}
-
-impl LockManager {
-    /// The last deadlock that was found; none if there was none yet.
-    #[must_use]
-    pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
-        let now = self.clock.now();
-        let graph = self.graph.lock();
-        let last = graph.last_deadlock.as_ref()?;
-        Some(DeadlockInfo { ago: now.since(last.at), ..last.info.clone() })
     }
 }

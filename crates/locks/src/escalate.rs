@@ -15,20 +15,15 @@
 
 use crate::class::{Class, LockMode};
 use crate::graph::Graph;
+use crate::held::Held;
 use crate::key::{Area, Hi, Key, cmp_ends};
-use crate::locker::{Held, Locker};
+use crate::locker::Locker;
 use crate::manager::{Counters, LockManager};
 use crate::packed::{Keys, Packed};
-use crate::table::{Ask, Pack, State};
+use crate::table::{Pack, RANGE_BYTES, ROW_BYTES, RequestPart, TableState, Waiter};
 use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-
-/// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
-/// place in a list that grows by doubling.
-pub(crate) const ROW_BYTES: u64 = 184;
-/// Bytes of a range lock: an entry in the locker's map and a node of the table's treap.
-pub(crate) const RANGE_BYTES: u64 = 352;
 
 /// What a locker may have uncharged, and the least it charges at once.
 const STEP_BYTES: u64 = 4096;
@@ -414,7 +409,7 @@ impl Held {
 
     /// Enters a group into the table; returns it as the one lock that it is now. A single row
     /// stays a row, and is in the returned group.
-    fn close(&mut self, group: Group, locker: u64, state: &mut State) -> Group {
+    fn close(&mut self, group: Group, locker: u64, state: &mut TableState) -> Group {
         if group.locks == 1 {
             return group;
         }
@@ -450,20 +445,20 @@ fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
 }
 
 /// What others wait for, and would get if this locker took no more than it has.
-fn interests(state: &State, locker: u64, manager: &LockManager) -> Vec<Area> {
+fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area> {
     if state.waiters.is_empty() {
         return Vec::new();
     }
     let graph: &Graph = &manager.graph.lock();
-    let others = state.waiters.iter().filter(|waiter| !graph.has_arrow(waiter.locker, locker));
-    let asks = others.flat_map(|waiter: &crate::table::Waiter| &waiter.asks);
-    asks.map(|ask: &Ask| ask.area.clone()).collect()
+    let others = state.waiters.iter().filter(|waiter| !graph.has_edge(waiter.locker, locker));
+    let parts = others.flat_map(|waiter: &Waiter| &waiter.parts);
+    parts.map(|ask: &RequestPart| ask.area.clone()).collect()
 }
 
 fn may_join(
     group: &Group,
     next: &Group,
-    state: &State,
+    state: &TableState,
     locker: u64,
     interests: &[Area],
     mix: bool,

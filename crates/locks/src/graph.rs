@@ -19,26 +19,34 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use frondb_core::TreeId;
 use frondb_core::clock::Nanos;
-use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::AtomicBool;
+use frondb_core::sync::{Arc, Condvar};
 
 use crate::class::LockMode;
-use crate::deadlock::LastDeadlock;
 use crate::key::Area;
-use crate::locker::Waker;
 
 /// What has become of a wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum WaitState {
     Waiting,
     Granted,
     /// Chosen as the victim: the circle, beginning with the locker whose wait closed it.
-    Doomed(Vec<u64>),
+    Victim(Vec<u64>),
     Cancelled,
     TimedOut,
 }
 
+/// What others need of a locker: made when it waits for the first time or a canceller is made.
+#[derive(Default)]
+pub(crate) struct Waker {
+    /// Its wait was decided. Goes with the graph's lock.
+    pub(crate) changed: Condvar,
+    /// The next wait fails. Set under the graph's lock.
+    pub(crate) cancelled: AtomicBool,
+}
+
 pub(crate) struct Wait {
-    pub(crate) fate: Fate,
+    pub(crate) state: WaitState,
     /// Ids of those it waits for, ascending. Kept when it is no longer waiting, for messages.
     pub(crate) blockers: Vec<u64>,
     /// Writes and locks so far: the least goes.
@@ -50,12 +58,12 @@ pub(crate) struct Wait {
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
     /// It waits for somebody of whom the hook has not been told.
-    pub(crate) has_news: bool,
+    pub(crate) has_new_blockers: bool,
 }
 
 impl Wait {
     pub(crate) fn is_open(&self) -> bool {
-        self.fate == Fate::Waiting
+        self.state == WaitState::Waiting
     }
 }
 
@@ -64,8 +72,6 @@ pub(crate) struct Graph {
     waits: BTreeMap<u64, Wait>,
     /// How many waiting lockers wait for a locker.
     awaited: HashMap<u64, u32>,
-    /// To be looked at.
-    pub(crate) last_deadlock: Option<LastDeadlock>,
 }
 
 impl Graph {
@@ -96,15 +102,15 @@ impl Graph {
     }
 
     /// Decides what becomes of a wait, if that is open. Its arrows go, its list of blockers stays.
-    pub(crate) fn decide(&mut self, locker: u64, fate: Fate) -> bool {
+    pub(crate) fn decide(&mut self, locker: u64, state: WaitState) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
-        if wait.fate != Fate::Waiting {
+        if wait.state != WaitState::Waiting {
             return false;
         }
-        wait.fate = fate;
+        wait.state = state;
         wait.waker.changed.notify_all();
         for blocker in &wait.blockers {
-            unawait(&mut self.awaited, *blocker);
+            forget_edge(&mut self.awaited, *blocker);
         }
         true
     }
@@ -115,43 +121,43 @@ impl Graph {
     }
 
     /// `locker`, which waits, waits for `blocker` too.
-    pub(crate) fn add_arrow(&mut self, locker: u64, blocker: u64) {
+    pub(crate) fn add_edge(&mut self, locker: u64, blocker: u64) {
         let Some(wait) = self.waits.get_mut(&locker) else { return };
-        if wait.fate != Fate::Waiting {
+        if wait.state != WaitState::Waiting {
             return;
         }
         if let Err(at) = wait.blockers.binary_search(&blocker) {
             wait.blockers.insert(at, blocker);
-            wait.has_news = true;
+            wait.has_new_blockers = true;
             wait.waker.changed.notify_all();
             *self.awaited.entry(blocker).or_insert(0) += 1;
         }
     }
 
     /// Whom `locker` waits for, if the hook has not been told of all of them; from now on it has.
-    pub(crate) fn news(&mut self, locker: u64) -> Option<Vec<u64>> {
+    pub(crate) fn take_new_blockers(&mut self, locker: u64) -> Option<Vec<u64>> {
         let wait = self.waits.get_mut(&locker)?;
-        let news = std::mem::take(&mut wait.has_news);
-        (news && wait.is_open()).then(|| wait.blockers.clone())
+        let is_new = std::mem::take(&mut wait.has_new_blockers);
+        (is_new && wait.is_open()).then(|| wait.blockers.clone())
     }
 
     /// `locker` does not wait for `blocker` any more. Returns whether it waits for nobody now.
-    pub(crate) fn remove_arrow(&mut self, locker: u64, blocker: u64) -> bool {
+    pub(crate) fn remove_edge(&mut self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
-        if wait.fate != Fate::Waiting {
+        if wait.state != WaitState::Waiting {
             return false;
         }
         if let Ok(at) = wait.blockers.binary_search(&blocker) {
             wait.blockers.remove(at);
-            unawait(&mut self.awaited, blocker);
+            forget_edge(&mut self.awaited, blocker);
         }
         wait.blockers.is_empty()
     }
 
     /// Whether `locker` waits, for `blocker` among others.
-    pub(crate) fn has_arrow(&self, locker: u64, blocker: u64) -> bool {
+    pub(crate) fn has_edge(&self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get(&locker) else { return false };
-        wait.fate == Fate::Waiting && wait.blockers.binary_search(&blocker).is_ok()
+        wait.state == WaitState::Waiting && wait.blockers.binary_search(&blocker).is_ok()
     }
 
     /// Whether anybody waits for `locker`.
@@ -160,7 +166,7 @@ impl Graph {
     }
 
     /// A circle through `from`, beginning with it: the first of a search in the order of ids.
-    pub(crate) fn circle(&self, from: u64) -> Option<Vec<u64>> {
+    pub(crate) fn find_cycle(&self, from: u64) -> Option<Vec<u64>> {
         if !self.is_awaited(from) {
             return None;
         }
@@ -183,14 +189,14 @@ impl Graph {
     }
 
     /// Who in a circle has done the least: the youngest if several have.
-    pub(crate) fn victim(&self, circle: &[u64]) -> u64 {
+    pub(crate) fn victim(&self, cycle: &[u64]) -> u64 {
         let work = |locker: &u64| self.waits.get(locker).map_or(u64::MAX, |wait| wait.work);
-        let least = circle.iter().min_by_key(|locker| (work(locker), std::cmp::Reverse(**locker)));
+        let least = cycle.iter().min_by_key(|locker| (work(locker), std::cmp::Reverse(**locker)));
         least.copied().unwrap_or(u64::MAX)
     }
 }
 
-fn unawait(awaited: &mut HashMap<u64, u32>, blocker: u64) {
+fn forget_edge(awaited: &mut HashMap<u64, u32>, blocker: u64) {
     if let Some(count) = awaited.get_mut(&blocker) {
         *count -= 1;
         if *count == 0 {

@@ -14,12 +14,14 @@
 //!
 //! Layer 1: knows only `frondb-core`.
 
+mod batch_latch;
 mod class;
 mod deadlock;
 mod escalate;
-mod gate;
 mod graph;
+mod held;
 mod info;
+mod inspect;
 mod key;
 mod locker;
 mod manager;
@@ -29,17 +31,18 @@ mod oracle;
 mod own;
 mod packed;
 mod ranges;
+mod request;
 mod snapshots;
 mod table;
 mod wait;
-mod watch;
+mod wait_hook;
 
 pub use class::LockMode;
 pub use deadlock::DeadlockInfo;
 pub use info::{LockCounts, LockInfo, LockStats, Locked, WaitInfo};
-pub use locker::{Canceller, Locker};
-pub use manager::{Acquired, LockManager, LockOptions, LockWait};
+pub use locker::{Acquired, Canceller, LockWait, Locker};
+pub use manager::{LockManager, LockOptions};
 pub use oracle::SeqOracle;
 pub use snapshots::{LiveSnapshots, Snapshot, Snapshots};
 pub use table::{LockTable, Unlocked};
-pub use watch::{WaitHook, WaitNotice};
+pub use wait_hook::{WaitHook, WaitNotice};

@@ -10,48 +10,38 @@
 //! It keeps a list of what it holds, so that all of it can be given back, and its ranges in
 //! order (`own.rs`). Both belong to its thread: no lock.
 
-use std::ops::Bound;
+use std::time::Duration;
 
-use frondb_core::Result;
 use frondb_core::budget::Reservation;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Condvar, OnceLock};
+use frondb_core::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
-use crate::class::{Class, LockMode};
-use crate::graph::Fate;
-use crate::key::{Hi, Key, hi_of, lo_of};
-use crate::manager::{Acquired, LockManager, LockWait};
-use crate::own::{OwnRanges, Piece, Place};
-use crate::table::{Ask, Asks, LockTable, State, Try, Want};
-use crate::wait::Asked;
+use crate::graph::{WaitState, Waker};
+use crate::held::Held;
+use crate::key::Key;
+use crate::manager::LockManager;
+use crate::table::LockTable;
 
-/// Rows that are given back under one hold of a table's lock.
-const RELEASE_ROWS: usize = 256;
-
-/// What others need of a locker: made when it waits for the first time or a canceller is made.
-#[derive(Default)]
-pub(crate) struct Waker {
-    /// Its wait was decided. Goes with the graph's lock.
-    pub(crate) changed: Condvar,
-    /// The next wait fails. Set under the graph's lock.
-    pub(crate) cancelled: AtomicBool,
+/// How long a request may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockWait {
+    /// That long, then it fails with `LockTimeout`.
+    Upto(Duration),
+    /// Until it is granted, cancelled or the victim of a deadlock.
+    Forever,
+    /// Not at all: it fails with `Busy`. Who skips locked rows asks so and skips.
+    NoWait,
 }
 
-/// What a locker holds in one table.
-pub(crate) struct Held {
-    pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order they were locked. May name rows that were given up since.
-    pub(crate) rows: SmallVec<[Key; 1]>,
-    /// How many of `rows` were given up.
-    pub(crate) stale: usize,
-    pub(crate) ranges: OwnRanges,
-    /// Rows of it that are packed in the table, and the bytes they take.
-    pub(crate) packed: (u64, u64),
-    /// Bytes outside of the structures of fixed size.
-    pub(crate) key_bytes: u64,
-    /// What of this is in the locker's sums: bytes, and locks.
-    pub(crate) counted: (u64, u64),
+/// What a request that succeeded found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Acquired {
+    /// It had to wait: what was read before may be out of date.
+    pub waited: bool,
+    /// The locker held this lock, or more, already. Who gives rows up again
+    /// ([`Locker::unlock_row`]) must not give up these.
+    pub was_held: bool,
 }
 
 /// The locks of one transaction.
@@ -75,6 +65,17 @@ pub struct Locker {
     pub(crate) charged: Option<Reservation>,
     /// Bytes at which rows become ranges, if an escalation left more than the share.
     pub(crate) escalate_at: u64,
+}
+
+impl LockManager {
+    /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals
+    /// the youngest is a deadlock's victim) and no two live lockers have the same.
+    ///
+    /// Cheap: it takes no lock and allocates nothing.
+    #[must_use]
+    pub fn locker(self: &Arc<Self>, id: u64) -> Locker {
+        Locker::new(Arc::clone(self), id)
+    }
 }
 
 impl Locker {
@@ -114,90 +115,6 @@ impl Locker {
         }
     }
 
-    /// Locks a row, whether it exists or not. Held shared and wanted exclusive is an upgrade: it
-    /// goes before all who wait.
-    ///
-    /// # Errors
-    /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
-    /// `Cancelled`: nothing was locked.
-    pub fn lock_row(
-        &mut self,
-        table: &Arc<LockTable>,
-        key: &[u8],
-        mode: LockMode,
-        wait: LockWait,
-    ) -> Result<Acquired> {
-        let asked = self.ask_row(table, key, mode, wait)?;
-        self.finish(asked, wait)
-    }
-
-    /// Locks a range in which a locking read found no row: nobody else writes there, others may
-    /// lock the same gap. An empty range locks nothing.
-    ///
-    /// # Errors
-    /// As [`lock_row`](Self::lock_row).
-    pub fn lock_gap(
-        &mut self,
-        table: &Arc<LockTable>,
-        lo: Bound<&[u8]>,
-        hi: Bound<&[u8]>,
-        wait: LockWait,
-    ) -> Result<Acquired> {
-        let want = Want::Range { lo: lo_of(lo), hi: hi_of(hi), class: Class::Gap };
-        let asked = self.ask(table, want, wait)?;
-        self.finish(asked, wait)
-    }
-
-    /// Locks what one step of a locking scan passed: the gap, and `row` at one of its ends (the
-    /// upper one of a forward scan, the lower one of a backward scan). With what the scan locked
-    /// before it becomes one range, however many rows there are.
-    ///
-    /// ```text
-    ///   forward:  (row before, row) + row       backward: (row, row before) + row
-    /// ```
-    ///
-    /// The row locked so is given up with the transaction only.
-    ///
-    /// # Errors
-    /// As [`lock_row`](Self::lock_row).
-    pub fn lock_next(
-        &mut self,
-        table: &Arc<LockTable>,
-        gap_lo: Bound<&[u8]>,
-        gap_hi: Bound<&[u8]>,
-        row: &[u8],
-        mode: LockMode,
-        wait: LockWait,
-    ) -> Result<Acquired> {
-        let asked = self.ask(table, step(gap_lo, gap_hi, row, mode), wait)?;
-        self.finish(asked, wait)
-    }
-
-    /// Locks all keys from `lo` to before `hi`, or to the end: rows and what lies between. An
-    /// empty range locks nothing.
-    ///
-    /// # Errors
-    /// As [`lock_row`](Self::lock_row).
-    pub fn lock_range(
-        &mut self,
-        table: &Arc<LockTable>,
-        lo: &[u8],
-        hi: Option<&[u8]>,
-        mode: LockMode,
-        wait: LockWait,
-    ) -> Result<Acquired> {
-        // A range of one key is that row: what it excludes is the same, and rows can be packed.
-        if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
-            && key == lo
-        {
-            return self.lock_row(table, lo, mode, wait);
-        }
-        let want =
-            Want::Range { lo: Key::new(lo), hi: hi.map(Key::new), class: Class::range(mode) };
-        let asked = self.ask(table, want, wait)?;
-        self.finish(asked, wait)
-    }
-
     /// Gives up a row lock: what a statement read and did not want. Only for rows whose
     /// [`Acquired::was_held`] was false; a row locked twice is locked once. Does nothing for a row
     /// that is not locked alone (a scanned range, escalation), nor for one that was upgraded from
@@ -215,7 +132,7 @@ impl Locker {
         }
         if !state.waiters.is_empty() {
             let mut graph = self.manager.graph.lock();
-            state.let_pass(self.id, true, &mut graph);
+            state.grant_waiters(self.id, true, &mut graph);
         }
         held.forget_row(&key, self.id, &mut state);
         drop(state);
@@ -225,7 +142,7 @@ impl Locker {
     /// Releases all locks. The locker can be used again.
     pub fn release_all(&mut self) {
         for mut held in self.tables.drain(..) {
-            held.release(self.id, &self.manager);
+            held.release(self.id, &self.manager.graph);
         }
         self.last = 0;
         self.bytes = 0;
@@ -290,9 +207,9 @@ impl Locker {
     }
 
     /// The place of a table in the list; the first time it passes the table's gate.
-    fn enter(&mut self, table: &Arc<LockTable>) -> usize {
+    pub(crate) fn enter(&mut self, table: &Arc<LockTable>) -> usize {
         let at = self.find(table).unwrap_or_else(|| {
-            table.gate.enter();
+            table.batch_latch.enter();
             self.tables.push(Held::new(Arc::clone(table)));
             self.tables.len() - 1
         });
@@ -300,191 +217,11 @@ impl Locker {
         at
     }
 
-    pub(crate) fn ask_row(
-        &mut self,
-        table: &Arc<LockTable>,
-        key: &[u8],
-        mode: LockMode,
-        wait: LockWait,
-    ) -> Result<Asked> {
-        let at = self.enter(table);
-        let held = &mut self.tables[at];
-        let key = Key::new(key);
-        if !held.ranges.is_empty() && held.ranges.covers_row(&key, Class::row(mode)) {
-            return Ok(Asked::held());
-        }
-        let tried = table.state.lock().try_row(self.id, &key, mode);
-        match tried {
-            Try::Held => return Ok(Asked::held()),
-            Try::New => held.add_row(key),
-            Try::Upgraded => {}
-            Try::Unclear => return self.ask_at(at, Want::Row { key, mode }, wait),
-        }
-        self.count_grant();
-        Ok(Asked::granted())
-    }
-
-    pub(crate) fn ask(
-        &mut self,
-        table: &Arc<LockTable>,
-        want: Want,
-        wait: LockWait,
-    ) -> Result<Asked> {
-        let at = self.enter(table);
-        self.ask_at(at, want, wait)
-    }
-
-    fn ask_at(&mut self, at: usize, want: Want, wait: LockWait) -> Result<Asked> {
-        let held = &mut self.tables[at];
-        let table = Arc::clone(&held.table);
-        let mut state = table.state.lock();
-        let Some(asks) = held.asks(self.id, &state, &want) else { return Ok(Asked::held()) };
-        let blockers = state.blockers(self.id, &asks);
-        if !blockers.is_empty() {
-            return self.begin_wait(at, state, want, asks, blockers, wait);
-        }
-        if !state.waiters.is_empty() {
-            let mut graph = self.manager.graph.lock();
-            state.point_at_holder(self.id, &want.held(), &mut graph);
-        }
-        held.take(self.id, &mut state, want);
-        drop(state);
-        self.count_grant();
-        Ok(Asked::granted())
-    }
-
     /// Counts a lock that was granted, and sees to the memory.
     #[inline]
     pub(crate) fn count_grant(&mut self) {
         self.add_work(1);
         self.charge();
-    }
-}
-
-pub(crate) fn step(gap_lo: Bound<&[u8]>, gap_hi: Bound<&[u8]>, row: &[u8], mode: LockMode) -> Want {
-    let (gap_lo, gap_hi) = (lo_of(gap_lo), hi_of(gap_hi));
-    let (row, after) = (Key::new(row), Key::after(row));
-    let lo = gap_lo.clone().min(row.clone());
-    let hi = gap_hi.clone().map(|hi| hi.max(after));
-    Want::Step { gap_lo, gap_hi, row, mode, lo, hi }
-}
-
-impl Held {
-    fn new(table: Arc<LockTable>) -> Self {
-        Self {
-            table,
-            rows: SmallVec::new(),
-            stale: 0,
-            ranges: OwnRanges::default(),
-            packed: (0, 0),
-            key_bytes: 0,
-            counted: (0, 0),
-        }
-    }
-
-    pub(crate) fn add_row(&mut self, key: Key) {
-        self.key_bytes += 2 * key.heap_bytes();
-        self.rows.push(key);
-    }
-
-    /// What has to be asked for; none if the locker holds it all.
-    fn asks(&self, locker: u64, state: &State, want: &Want) -> Option<Asks> {
-        let mut asks = Asks::new();
-        let mut covered = true;
-        for area in want.areas() {
-            let (held, first) = if area.is_row() {
-                let row = state.holds_row(locker, &area.lo);
-                let held = row.is_some_and(|mode| mode >= area.class.mode())
-                    || self.ranges.covers_row(&area.lo, area.class);
-                (held, row.is_some() || self.ranges.touches_row(&area.lo))
-            } else {
-                let hi = want_end(&area.extent);
-                let held = self.ranges.covers(&area.lo, hi, area.class);
-                (held, held || self.ranges.covers(&area.lo, hi, Class::Gap))
-            };
-            covered &= held;
-            asks.push(Ask { area, first });
-        }
-        (!covered).then_some(asks)
-    }
-
-    /// Enters into the table and the own lists what was granted at once.
-    fn take(&mut self, locker: u64, state: &mut State, want: Want) {
-        match want {
-            Want::Row { key, mode } => {
-                let new = state.lists_row(locker, &key).is_none();
-                state.grant_row(locker, &key, mode);
-                if new {
-                    self.add_row(key);
-                }
-            }
-            Want::Range { lo, hi, class } => self.add_range(locker, state, lo, hi, class),
-            Want::Step { lo, hi, mode, .. } => {
-                self.add_range(locker, state, lo, hi, Class::scan(mode));
-            }
-        }
-    }
-
-    pub(crate) fn add_range(
-        &mut self,
-        locker: u64,
-        state: &mut State,
-        lo: Key,
-        hi: Hi,
-        class: Class,
-    ) {
-        let mut place =
-            Place { ranges: &mut state.ranges, next_entry: &mut state.next_entry, locker };
-        self.ranges.add(Piece { lo, hi, class }, &mut place);
-    }
-
-    /// Takes a row that was given up out of the list, at once if it is one of the last.
-    fn forget_row(&mut self, key: &Key, locker: u64, state: &mut State) {
-        self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
-        let recent = self.rows.len().saturating_sub(8);
-        if let Some(at) = self.rows[recent..].iter().rposition(|row| row == key) {
-            self.rows.swap_remove(recent + at);
-            return;
-        }
-        self.stale += 1;
-        if self.stale * 2 > self.rows.len() {
-            self.stale = 0;
-            self.rows.retain(|row| state.holds_row(locker, row).is_some());
-        }
-    }
-
-    /// Gives back all: in pieces, so that others get at the table in between. Who waits goes on
-    /// at the end.
-    fn release(&mut self, locker: u64, manager: &LockManager) {
-        loop {
-            let mut state = self.table.state.lock();
-            let rows = self.rows.len().saturating_sub(RELEASE_ROWS);
-            for row in self.rows.drain(rows..) {
-                state.release_row(locker, &row);
-            }
-            let mut left = RELEASE_ROWS;
-            while left > 0 && self.ranges.pop(&mut state.ranges) {
-                left -= 1;
-            }
-            if self.rows.is_empty() && self.ranges.is_empty() {
-                if self.packed.0 > 0 {
-                    state.packs.retain(|pack| pack.locker != locker);
-                }
-                if !state.waiters.is_empty() {
-                    let mut graph = manager.graph.lock();
-                    state.let_pass(locker, false, &mut graph);
-                }
-                break;
-            }
-        }
-        self.table.gate.leave();
-    }
-}
-
-fn want_end(extent: &crate::key::Extent) -> &Hi {
-    match extent {
-        crate::key::Extent::To(hi) => hi,
-        crate::key::Extent::Row => &None,
     }
 }
 
@@ -515,7 +252,7 @@ impl Canceller {
     pub fn cancel(&self) {
         let mut graph = self.manager.graph.lock();
         let ours = graph.get(self.locker).is_some_and(|wait| Arc::ptr_eq(&wait.waker, &self.waker));
-        if !ours || !graph.decide(self.locker, Fate::Cancelled) {
+        if !ours || !graph.decide(self.locker, WaitState::Cancelled) {
             self.waker.cancelled.store(true, Ordering::Relaxed);
         }
     }

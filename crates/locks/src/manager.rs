@@ -12,18 +12,16 @@
 //!
 //! LOCK order: list of tables, a table's state, graph. No two tables' states at once.
 
-use std::time::Duration;
-
 use frondb_core::TreeId;
 use frondb_core::budget::Budget;
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 
+use crate::deadlock::LastDeadlock;
 use crate::graph::Graph;
-use crate::locker::Locker;
 use crate::table::LockTable;
-use crate::watch::{WaitHook, Watch};
+use crate::wait_hook::{HookSlot, WaitHook};
 
 /// What a lock manager is told.
 #[derive(Clone, Debug)]
@@ -44,27 +42,6 @@ impl Default for LockOptions {
     }
 }
 
-/// How long a request may wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LockWait {
-    /// That long, then it fails with `LockTimeout`.
-    Upto(Duration),
-    /// Until it is granted, cancelled or the victim of a deadlock.
-    Forever,
-    /// Not at all: it fails with `Busy`. Who skips locked rows asks so and skips.
-    NoWait,
-}
-
-/// What a request that succeeded found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Acquired {
-    /// It had to wait: what was read before may be out of date.
-    pub waited: bool,
-    /// The locker held this lock, or more, already. Who gives rows up again
-    /// ([`Locker::unlock_row`]) must not give up these.
-    pub was_held: bool,
-}
-
 /// The locks of all trees of an engine. See the module's head. Any thread may call anything.
 pub struct LockManager {
     /// Bytes for all locks together.
@@ -73,8 +50,10 @@ pub struct LockManager {
     pub(crate) budget: Arc<Budget>,
     tables: Mutex<Vec<Arc<LockTable>>>,
     pub(crate) graph: Mutex<Graph>,
+    /// The most recent deadlock, for the status.
+    pub(crate) last_deadlock: Mutex<Option<LastDeadlock>>,
     pub(crate) counters: Counters,
-    pub(crate) watch: Watch,
+    pub(crate) wait_hook: HookSlot,
 }
 
 #[derive(Default)]
@@ -104,8 +83,9 @@ impl LockManager {
             budget,
             tables: Mutex::new(Vec::new()),
             graph: Mutex::new(Graph::default()),
+            last_deadlock: Mutex::new(None),
             counters: Counters::default(),
-            watch: Watch::default(),
+            wait_hook: HookSlot::default(),
         })
     }
 
@@ -136,16 +116,7 @@ impl LockManager {
     /// It is called by the thread that waits, before it sleeps. What it may not do is ask for a lock of
     /// the transaction that waits.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
-        self.watch.set(hook);
-    }
-
-    /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals
-    /// the youngest is a deadlock's victim) and no two live lockers have the same.
-    ///
-    /// Cheap: it takes no lock and allocates nothing.
-    #[must_use]
-    pub fn locker(self: &Arc<Self>, id: u64) -> Locker {
-        Locker::new(Arc::clone(self), id)
+        self.wait_hook.set(hook);
     }
 
     /// The tables there are.

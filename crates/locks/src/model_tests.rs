@@ -13,10 +13,10 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, TreeId};
 
-use crate::graph::Fate;
+use crate::graph::WaitState;
 use crate::key::{Key, hi_of, lo_of};
-use crate::table::Want;
-use crate::wait::{Asked, Pending};
+use crate::table::Request;
+use crate::wait::{Pending, Requested};
 use crate::{LockManager, LockMode, LockOptions, LockTable, LockWait, Locked, Locker};
 
 const KEYS: u8 = 10;
@@ -72,7 +72,7 @@ struct Part {
 }
 
 #[derive(Clone, Debug)]
-struct Request {
+struct ModelRequest {
     table: usize,
     parts: Vec<Part>,
     /// Part for part: goes before all who wait.
@@ -88,7 +88,7 @@ struct Actor {
     held: Vec<(usize, Part)>,
     upgraded: BTreeSet<(usize, Points)>,
     /// Position in the queue.
-    waits: Option<(u64, Request)>,
+    waits: Option<(u64, ModelRequest)>,
     doomed: bool,
 }
 
@@ -136,7 +136,7 @@ impl Model {
         self.against(at, *place, request)
     }
 
-    fn against(&self, at: usize, place: u64, request: &Request) -> Vec<u64> {
+    fn against(&self, at: usize, place: u64, request: &ModelRequest) -> Vec<u64> {
         let mut blockers = BTreeSet::new();
         for other in self.actors.iter().filter(|other| other.id != self.actors[at].id) {
             for (part, first) in request.parts.iter().zip(&request.first) {
@@ -159,7 +159,7 @@ impl Model {
         blockers.into_iter().collect()
     }
 
-    fn ask(&mut self, at: usize, mut request: Request, may_wait: bool) -> Answer {
+    fn request(&mut self, at: usize, mut request: ModelRequest, may_wait: bool) -> Answer {
         request.parts.retain(|part| part.points != 0);
         let actor = &self.actors[at];
         if request.parts.iter().all(|part| actor.covered(request.table, *part)) {
@@ -177,8 +177,8 @@ impl Model {
             return Answer::Busy;
         }
         self.actors[at].waits = Some((place, request));
-        while let Some(circle) = self.circle(at) {
-            let least = circle.iter().min_by_key(|id| {
+        while let Some(cycle) = self.find_cycle(at) {
+            let least = cycle.iter().min_by_key(|id| {
                 let work = self.actors.iter().find(|actor| actor.id == **id).unwrap().work;
                 (work, u64::MAX - **id)
             });
@@ -188,7 +188,7 @@ impl Model {
         Answer::Waits
     }
 
-    fn circle(&self, from: usize) -> Option<Vec<u64>> {
+    fn find_cycle(&self, from: usize) -> Option<Vec<u64>> {
         let goal = self.actors[from].id;
         let (mut seen, mut path) = (BTreeSet::new(), Vec::new());
         self.search(from, goal, &mut seen, &mut path).then_some(path)
@@ -215,7 +215,7 @@ impl Model {
         false
     }
 
-    fn grant(&mut self, at: usize, request: &Request) {
+    fn grant(&mut self, at: usize, request: &ModelRequest) {
         let (actor, held) = (&mut self.actors[at], request.held);
         actor.work += 1;
         if held.sort.0 == Kind::Row {
@@ -231,11 +231,11 @@ impl Model {
     }
 
     /// Takes out the doomed and grants what has become free. Who was which.
-    fn settle(&mut self) -> BTreeMap<u64, Fate> {
+    fn settle(&mut self) -> BTreeMap<u64, WaitState> {
         let mut fates = BTreeMap::new();
         for actor in self.actors.iter_mut().filter(|actor| actor.doomed) {
             (actor.doomed, actor.waits) = (false, None);
-            fates.insert(actor.id, Fate::Doomed(Vec::new()));
+            fates.insert(actor.id, WaitState::Victim(Vec::new()));
         }
         loop {
             let free =
@@ -245,7 +245,7 @@ impl Model {
             let Some(at) = first else { return fates };
             if let Some((_, request)) = self.actors[at].waits.take() {
                 self.grant(at, &request);
-                fates.insert(self.actors[at].id, Fate::Granted);
+                fates.insert(self.actors[at].id, WaitState::Granted);
             }
         }
     }
@@ -350,7 +350,7 @@ impl World {
     fn row(&mut self, at: usize) {
         let (n, mode) = (self.two_keys().0, self.mode());
         let part = Part { points: 1 << (2 * n[0]), sort: (Kind::Row, mode) };
-        self.ask(at, Want::Row { key: Key::new(&n), mode }, &[part], part);
+        self.request(at, Request::Row { key: Key::new(&n), mode }, &[part], part);
     }
 
     fn gap(&mut self, at: usize) {
@@ -358,15 +358,15 @@ impl World {
         let (lo, hi, points) = bounds(&lo, &hi, how);
         let part = Part { points, sort: (Kind::Gap, S) };
         let class = crate::class::Class::Gap;
-        self.ask(at, Want::Range { lo: lo_of(lo), hi: hi_of(hi), class }, &[part], part);
+        self.request(at, Request::Range { lo: lo_of(lo), hi: hi_of(hi), class }, &[part], part);
     }
 
     fn range(&mut self, at: usize) {
         let ((lo, hi), mode) = (self.two_keys(), self.mode());
         let part = Part { points: points(2 * lo[0], 2 * hi[0]), sort: (Kind::Range, mode) };
         let class = crate::class::Class::range(mode);
-        let want = Want::Range { lo: Key::new(&lo), hi: Some(Key::new(&hi)), class };
-        self.ask(at, want, &[part], part);
+        let want = Request::Range { lo: Key::new(&lo), hi: Some(Key::new(&hi)), class };
+        self.request(at, want, &[part], part);
     }
 
     fn scan(&mut self, at: usize) {
@@ -378,24 +378,24 @@ impl World {
         let gap = Part { points, sort: (Kind::Gap, S) };
         let row_part = Part { points: 1 << (2 * row[0]), sort: (Kind::Row, mode) };
         let held = Part { points: points | row_part.points, sort: (Kind::Scan, mode) };
-        let want = crate::locker::step(gap_lo, gap_hi, &row, mode);
-        self.ask(at, want, &[gap, row_part], held);
+        let want = crate::request::step(gap_lo, gap_hi, &row, mode);
+        self.request(at, want, &[gap, row_part], held);
     }
 
-    fn ask(&mut self, at: usize, want: Want, parts: &[Part], held: Part) {
+    fn request(&mut self, at: usize, want: Request, parts: &[Part], held: Part) {
         let table = self.prng.index(2);
         let wait = if self.prng.chance(1, 5) { LockWait::NoWait } else { LockWait::Forever };
         let (locker, pending) = &mut self.lockers[at];
-        let asked = match &want {
-            Want::Row { key, mode } => {
-                locker.ask_row(&self.tables[table], key.as_slice(), *mode, wait)
+        let requested = match &want {
+            Request::Row { key, mode } => {
+                locker.request_row(&self.tables[table], key.as_slice(), *mode, wait)
             }
-            _ => locker.ask(&self.tables[table], want.clone(), wait),
+            _ => locker.request(&self.tables[table], want.clone(), wait),
         };
-        let ours = match asked {
-            Ok(Asked::Done(acquired)) if acquired.was_held => Answer::Held,
-            Ok(Asked::Done(_)) => Answer::Granted,
-            Ok(Asked::Waits(waits)) => {
+        let ours = match requested {
+            Ok(Requested::Done(acquired)) if acquired.was_held => Answer::Held,
+            Ok(Requested::Done(_)) => Answer::Granted,
+            Ok(Requested::Waits(waits)) => {
                 *pending = Some(waits);
                 Answer::Waits
             }
@@ -404,8 +404,8 @@ impl World {
                 Answer::Busy
             }
         };
-        let request = Request { table, parts: parts.to_vec(), first: Vec::new(), held };
-        let theirs = self.model.ask(at, request, wait != LockWait::NoWait);
+        let request = ModelRequest { table, parts: parts.to_vec(), first: Vec::new(), held };
+        let theirs = self.model.request(at, request, wait != LockWait::NoWait);
         assert_eq!(ours, theirs, "seed {}: {want:?}", self.seed);
     }
 
@@ -415,7 +415,7 @@ impl World {
             locker.canceller().cancel();
             ErrorKind::Cancelled
         } else {
-            assert!(self.manager.graph.lock().decide(locker.id(), Fate::TimedOut));
+            assert!(self.manager.graph.lock().decide(locker.id(), WaitState::TimedOut));
             ErrorKind::LockTimeout
         };
         let error = locker.settle(pending.take().unwrap(), LockWait::Forever).unwrap_err();
@@ -465,15 +465,18 @@ impl World {
         loop {
             let mut again = false;
             for (locker, pending) in &mut self.lockers {
-                let fate = self.manager.graph.lock().get(locker.id()).map(|wait| wait.fate.clone());
-                let Some(fate) = fate.filter(|fate| *fate != Fate::Waiting) else { continue };
-                let result = locker.settle(pending.take().unwrap(), LockWait::Forever);
-                let fate = match fate {
-                    Fate::Doomed(_) => Fate::Doomed(Vec::new()),
-                    fate => fate,
+                let state =
+                    self.manager.graph.lock().get(locker.id()).map(|wait| wait.state.clone());
+                let Some(state) = state.filter(|state| *state != WaitState::Waiting) else {
+                    continue;
                 };
-                assert_eq!(result.is_ok(), fate == Fate::Granted);
-                found.insert(locker.id(), fate);
+                let result = locker.settle(pending.take().unwrap(), LockWait::Forever);
+                let state = match state {
+                    WaitState::Victim(_) => WaitState::Victim(Vec::new()),
+                    state => state,
+                };
+                assert_eq!(result.is_ok(), state == WaitState::Granted);
+                found.insert(locker.id(), state);
                 again = true;
             }
             if !again {

@@ -5,7 +5,7 @@
 //!   | abc | +1 d | +2 x | ... | abf | ...        number of bytes shared with the key before, and the rest
 //! ```
 //!
-//! A row in the table's map takes [`ROW_BYTES`](crate::escalate::ROW_BYTES). Packed, a key of eight
+//! A row in the table's map takes [`ROW_BYTES`](crate::table::ROW_BYTES). Packed, a key of eight
 //! bytes beside its neighbours takes three to five, and locks what it locked before: no key between.
 //! Made once and never changed; a locker has few, for it merges those of similar size.
 

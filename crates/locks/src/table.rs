@@ -19,19 +19,25 @@ use frondb_core::TreeId;
 use frondb_core::sync::{Arc, Mutex};
 use smallvec::SmallVec;
 
+use crate::batch_latch::BatchLatch;
 use crate::class::{Class, LockMode};
-use crate::gate::Gate;
-use crate::graph::{Fate, Graph};
+use crate::graph::{Graph, WaitState};
 use crate::key::{Area, Extent, Hi, Key};
 use crate::packed::Packed;
 use crate::ranges::{Range, Ranges};
+
+/// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
+/// place in a list that grows by doubling.
+pub(crate) const ROW_BYTES: u64 = 184;
+/// Bytes of a range lock: an entry in the locker's map and a node of the table's treap.
+pub(crate) const RANGE_BYTES: u64 = 352;
 
 /// The locks of one tree. Made by [`LockManager::table`](crate::LockManager::table), shared by all
 /// threads; lockers are given it with every call.
 pub struct LockTable {
     pub(crate) tree: TreeId,
-    pub(crate) gate: Gate,
-    pub(crate) state: Mutex<State>,
+    pub(crate) batch_latch: BatchLatch,
+    pub(crate) state: Mutex<TableState>,
 }
 
 /// While this lives, a locker's first lock in the table waits. See
@@ -43,7 +49,7 @@ pub struct Unlocked<'a> {
 
 impl Drop for Unlocked<'_> {
     fn drop(&mut self) {
-        self.table.gate.pass_ended();
+        self.table.batch_latch.pass_ended();
     }
 }
 
@@ -55,7 +61,11 @@ impl std::fmt::Debug for Unlocked<'_> {
 
 impl LockTable {
     pub(crate) fn new(tree: TreeId) -> Arc<Self> {
-        Arc::new(Self { tree, gate: Gate::default(), state: Mutex::new(State::default()) })
+        Arc::new(Self {
+            tree,
+            batch_latch: BatchLatch::default(),
+            state: Mutex::new(TableState::default()),
+        })
     }
 
     /// The tree whose locks these are.
@@ -72,13 +82,13 @@ impl LockTable {
     /// released all since; the batch must lock what it writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
-        self.gate.try_pass().then(|| Unlocked { table: self })
+        self.batch_latch.try_pass().then(|| Unlocked { table: self })
     }
 }
 
 impl std::fmt::Debug for LockTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LockTable(tree {}, {} lockers)", self.tree, self.gate.lockers())
+        write!(f, "LockTable(tree {}, {} lockers)", self.tree, self.batch_latch.lockers())
     }
 }
 
@@ -137,7 +147,7 @@ impl Pack {
 
 /// What a locker asks for, or what it is given.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Want {
+pub(crate) enum Request {
     Row {
         key: Key,
         mode: LockMode,
@@ -159,7 +169,7 @@ pub(crate) enum Want {
     },
 }
 
-impl Want {
+impl Request {
     /// What must be free of conflicts for it to be granted.
     pub(crate) fn areas(&self) -> SmallVec<[Area; 2]> {
         let mut areas = SmallVec::<[Area; 2]>::new();
@@ -197,38 +207,38 @@ impl Want {
 }
 
 /// A part of a request.
-pub(crate) struct Ask {
+pub(crate) struct RequestPart {
     pub(crate) area: Area,
     /// The locker holds a lock there already: it goes before all that wait.
     pub(crate) first: bool,
 }
 
-pub(crate) type Asks = SmallVec<[Ask; 2]>;
+pub(crate) type RequestParts = SmallVec<[RequestPart; 2]>;
 
 /// A locker in the queue. Its number orders the queue, and is that of its range when it is granted.
 pub(crate) struct Waiter {
     pub(crate) locker: u64,
     pub(crate) entry: u64,
-    pub(crate) want: Want,
-    pub(crate) asks: Asks,
+    pub(crate) want: Request,
+    pub(crate) parts: RequestParts,
 }
 
 impl Waiter {
     /// Whether a request with these parts, which comes later, waits for this one.
-    fn holds_back(&self, later: &[Ask]) -> bool {
-        let mut pairs = self.asks.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
+    fn holds_back(&self, later: &[RequestPart]) -> bool {
+        let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| !b.first && a.area.conflicts(&b.area))
     }
 
     /// Whether this one waits for a request that came later and has parts that go first.
-    fn yields_to(&self, later: &[Ask]) -> bool {
-        let mut pairs = self.asks.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
+    fn yields_to(&self, later: &[RequestPart]) -> bool {
+        let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| b.first && !a.first && a.area.conflicts(&b.area))
     }
 }
 
 /// What a quick try for a row gave.
-pub(crate) enum Try {
+pub(crate) enum RowAttempt {
     /// It was held already.
     Held,
     New,
@@ -239,7 +249,7 @@ pub(crate) enum Try {
 
 /// The locks of a tree. See the module's head.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct TableState {
     pub(crate) rows: BTreeMap<Key, Row>,
     pub(crate) packs: Vec<Pack>,
     pub(crate) ranges: Ranges,
@@ -247,30 +257,30 @@ pub(crate) struct State {
     pub(crate) next_entry: u64,
 }
 
-impl State {
+impl TableState {
     /// Locks a row if a look at that row alone can tell.
-    pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> Try {
+    pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> RowAttempt {
         use std::collections::btree_map::Entry;
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && self.packs.is_empty();
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
                 row.insert(Row::new(locker, mode));
-                Try::New
+                RowAttempt::New
             }
-            Entry::Vacant(_) => Try::Unclear,
+            Entry::Vacant(_) => RowAttempt::Unclear,
             Entry::Occupied(row) => {
                 let row = row.into_mut();
                 match (row.is_held_by(locker), mode) {
-                    (true, mode) if row.mode >= mode => Try::Held,
+                    (true, mode) if row.mode >= mode => RowAttempt::Held,
                     (true, _) if quiet && row.holders.len() == 1 => {
                         row.grant(locker, mode);
-                        Try::Upgraded
+                        RowAttempt::Upgraded
                     }
                     (false, LockMode::Shared) if quiet && row.mode == LockMode::Shared => {
                         row.grant(locker, mode);
-                        Try::New
+                        RowAttempt::New
                     }
-                    _ => Try::Unclear,
+                    _ => RowAttempt::Unclear,
                 }
             }
         }
@@ -349,9 +359,9 @@ impl State {
     }
 
     /// Whom a new request has to wait for: ids, ascending.
-    pub(crate) fn blockers(&self, locker: u64, asks: &[Ask]) -> Vec<u64> {
+    pub(crate) fn blockers(&self, locker: u64, parts: &[RequestPart]) -> Vec<u64> {
         let mut blockers = Vec::new();
-        for ask in asks {
+        for ask in parts {
             self.holders_against(locker, &ask.area, &mut |holder| {
                 // The same one often comes many times in a row.
                 if blockers.last() != Some(&holder) {
@@ -361,7 +371,7 @@ impl State {
             });
         }
         for waiter in &self.waiters {
-            if waiter.locker != locker && waiter.holds_back(asks) {
+            if waiter.locker != locker && waiter.holds_back(parts) {
                 blockers.push(waiter.locker);
             }
         }
@@ -373,8 +383,8 @@ impl State {
     /// Puts a request into the queue; those that it goes before wait for it too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
-            if other.locker != waiter.locker && other.yields_to(&waiter.asks) {
-                graph.add_arrow(other.locker, waiter.locker);
+            if other.locker != waiter.locker && other.yields_to(&waiter.parts) {
+                graph.add_edge(other.locker, waiter.locker);
             }
         }
         self.waiters.push(waiter);
@@ -385,10 +395,10 @@ impl State {
     }
 
     /// `locker` has been given `held`: who waits and conflicts waits for it too.
-    pub(crate) fn point_at_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
+    pub(crate) fn add_edges_to_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
         for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
-            if waiter.asks.iter().any(|ask| ask.area.conflicts(held)) {
-                graph.add_arrow(waiter.locker, locker);
+            if waiter.parts.iter().any(|ask| ask.area.conflicts(held)) {
+                graph.add_edge(waiter.locker, locker);
             }
         }
     }
@@ -398,21 +408,21 @@ impl State {
     ///
     /// A step of a scan is granted as less than it asked for (its row excludes a gap, a scanned
     /// range does not), so who waited for it is looked at again.
-    pub(crate) fn let_pass(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
+    pub(crate) fn grant_waiters(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
         let mut let_go = SmallVec::<[(u64, bool); 4]>::from_slice(&[(locker, has_more)]);
         let mut at = 0;
         while let Some(waiter) = self.waiters.get(at) {
             let free = let_go.iter().fold(false, |free, (locker, has_more)| {
-                let passes = graph.has_arrow(waiter.locker, *locker)
+                let passes = graph.has_edge(waiter.locker, *locker)
                     && !(*has_more && self.still_blocks(*locker, waiter));
-                free | (passes && graph.remove_arrow(waiter.locker, *locker))
+                free | (passes && graph.remove_edge(waiter.locker, *locker))
             });
-            if !free || !graph.decide(waiter.locker, Fate::Granted) {
+            if !free || !graph.decide(waiter.locker, WaitState::Granted) {
                 at += 1;
                 continue;
             }
             let waiter = self.waiters.remove(at);
-            if matches!(waiter.want, Want::Step { .. }) {
+            if matches!(waiter.want, Request::Step { .. }) {
                 let_go.push((waiter.locker, true));
                 at = 0;
             }
@@ -421,7 +431,7 @@ impl State {
     }
 
     fn still_blocks(&self, locker: u64, waiter: &Waiter) -> bool {
-        let holds = waiter.asks.iter().any(|ask| {
+        let holds = waiter.parts.iter().any(|ask| {
             !self.holders_against(waiter.locker, &ask.area, &mut |holder| holder != locker)
         });
         holds
@@ -429,9 +439,9 @@ impl State {
                 let before = other.entry < waiter.entry;
                 other.locker == locker
                     && if before {
-                        other.holds_back(&waiter.asks)
+                        other.holds_back(&waiter.parts)
                     } else {
-                        waiter.yields_to(&other.asks)
+                        waiter.yields_to(&other.parts)
                     }
             })
     }
@@ -449,6 +459,6 @@ impl State {
                 entry: waiter.entry,
             }),
         }
-        self.point_at_holder(waiter.locker, &held, graph);
+        self.add_edges_to_holder(waiter.locker, &held, graph);
     }
 }

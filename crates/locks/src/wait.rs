@@ -16,16 +16,17 @@ use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 
 use crate::deadlock::LastDeadlock;
-use crate::graph::{Fate, Graph, Wait};
+use crate::graph::{Graph, Wait, WaitState};
+use crate::held::Held;
 use crate::info::{describe, ids};
 use crate::key::Extent;
-use crate::locker::{Held, Locker};
-use crate::manager::{Acquired, Counters, LockWait};
-use crate::table::{Asks, State, Waiter, Want};
-use crate::watch::WaitNotice;
+use crate::locker::{Acquired, LockWait, Locker};
+use crate::manager::Counters;
+use crate::table::{Request, RequestParts, TableState, Waiter};
+use crate::wait_hook::WaitNotice;
 
 /// What a request has come to.
-pub(crate) enum Asked {
+pub(crate) enum Requested {
     Done(Acquired),
     /// It stands in the queue of the table at this place of the locker's list.
     Waits(Box<Pending>),
@@ -34,12 +35,12 @@ pub(crate) enum Asked {
 pub(crate) struct Pending {
     at: usize,
     entry: u64,
-    want: Want,
+    want: Request,
     /// A row that the locker has no lock on yet.
     is_new_row: bool,
 }
 
-impl Asked {
+impl Requested {
     pub(crate) fn held() -> Self {
         Self::Done(Acquired { waited: false, was_held: true })
     }
@@ -54,18 +55,18 @@ impl Locker {
     pub(crate) fn begin_wait(
         &self,
         at: usize,
-        mut state: MutexGuard<'_, State>,
-        want: Want,
-        asks: Asks,
+        mut state: MutexGuard<'_, TableState>,
+        want: Request,
+        parts: RequestParts,
         blockers: Vec<u64>,
         wait: LockWait,
-    ) -> Result<Asked> {
+    ) -> Result<Requested> {
         let tree = self.tables[at].table.tree;
         match wait {
             LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
             // Not even in the queue, where it would be in the way of others and close circles.
-            LockWait::Upto(patience) if patience.is_zero() => {
-                return Err(self.timed_out(tree, &want, patience, &blockers));
+            LockWait::Upto(timeout) if timeout.is_zero() => {
+                return Err(self.timed_out(tree, &want, timeout, &blockers));
             }
             LockWait::Upto(_) | LockWait::Forever => {}
         }
@@ -76,30 +77,40 @@ impl Locker {
         }
         Counters::add(&self.manager.counters.waits, 1);
         let since = self.manager.clock.now();
-        let fate = Fate::Waiting;
         let (work, waker) = (self.work(), Arc::clone(waker));
         let (wanted, mode) = (want.held(), want.mode());
         graph.begin(
             self.id,
-            Wait { fate, blockers, work, since, waker, tree, wanted, mode, has_news: true },
+            Wait {
+                state: WaitState::Waiting,
+                blockers,
+                work,
+                since,
+                waker,
+                tree,
+                wanted,
+                mode,
+                has_new_blockers: true,
+            },
         );
         let entry = state.next_entry;
         let is_new_row =
-            matches!(&want, Want::Row { key, .. } if state.lists_row(self.id, key).is_none());
+            matches!(&want, Request::Row { key, .. } if state.lists_row(self.id, key).is_none());
         state.next_entry += 1;
-        state.enqueue(Waiter { locker: self.id, entry, want: want.clone(), asks }, &mut graph);
-        self.doom_victims(&mut graph);
-        Ok(Asked::Waits(Box::new(Pending { at, entry, want, is_new_row })))
+        state.enqueue(Waiter { locker: self.id, entry, want: want.clone(), parts }, &mut graph);
+        self.break_cycles(&mut graph);
+        Ok(Requested::Waits(Box::new(Pending { at, entry, want, is_new_row })))
     }
 
     /// Breaks every circle that this wait has closed.
-    fn doom_victims(&self, graph: &mut Graph) {
-        while let Some(circle) = graph.circle(self.id) {
-            let victim = graph.victim(&circle);
+    fn break_cycles(&self, graph: &mut Graph) {
+        while let Some(cycle) = graph.find_cycle(self.id) {
+            let victim = graph.victim(&cycle);
             Counters::add(&self.manager.counters.deadlocks, 1);
             let now = self.manager.clock.now();
-            graph.last_deadlock = Some(LastDeadlock::new(graph, &circle, victim, now));
-            graph.decide(victim, Fate::Doomed(circle));
+            let last = LastDeadlock::new(graph, &cycle, victim, now);
+            *self.manager.last_deadlock.lock() = Some(last);
+            graph.decide(victim, WaitState::Victim(cycle));
             if victim == self.id {
                 break;
             }
@@ -107,10 +118,10 @@ impl Locker {
     }
 
     /// Waits for what was asked.
-    pub(crate) fn finish(&mut self, asked: Asked, wait: LockWait) -> Result<Acquired> {
-        let pending = match asked {
-            Asked::Done(acquired) => return Ok(acquired),
-            Asked::Waits(pending) => pending,
+    pub(crate) fn finish(&mut self, requested: Requested, wait: LockWait) -> Result<Acquired> {
+        let pending = match requested {
+            Requested::Done(acquired) => return Ok(acquired),
+            Requested::Waits(pending) => pending,
         };
         self.sleep(wait);
         self.settle(pending, wait)
@@ -120,20 +131,20 @@ impl Locker {
     fn sleep(&self, wait: LockWait) {
         let waker = self.waker();
         let mut graph = self.manager.graph.lock();
-        while graph.get(self.id).is_some_and(|wait| wait.fate == Fate::Waiting) {
-            if self.manager.watch.is_set()
-                && let Some(blockers) = graph.news(self.id)
+        while graph.get(self.id).is_some_and(|wait| wait.state == WaitState::Waiting) {
+            if self.manager.wait_hook.is_set()
+                && let Some(blockers) = graph.take_new_blockers(self.id)
             {
                 drop(graph);
-                self.manager.watch.call(WaitNotice { waiter: self.id, blockers: &blockers });
+                self.manager.wait_hook.call(WaitNotice { waiter: self.id, blockers: &blockers });
                 graph = self.manager.graph.lock();
                 continue;
             }
             match wait {
-                LockWait::Upto(patience) => {
-                    let left = patience.saturating_sub(self.waited(&graph));
+                LockWait::Upto(timeout) => {
+                    let left = timeout.saturating_sub(self.waited(&graph));
                     if waker.changed.wait_for(&mut graph, left).timed_out() {
-                        graph.decide(self.id, Fate::TimedOut);
+                        graph.decide(self.id, WaitState::TimedOut);
                     }
                 }
                 LockWait::Forever | LockWait::NoWait => waker.changed.wait(&mut graph),
@@ -155,7 +166,7 @@ impl Locker {
         let waited = self.manager.clock.now().since(ended.since);
         let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         Counters::add(&self.manager.counters.waited_ns, waited_ns);
-        if ended.fate == Fate::Granted {
+        if ended.state == WaitState::Granted {
             self.last = pending.at;
             self.tables[pending.at].take_granted(self.id, *pending);
             self.count_grant();
@@ -170,38 +181,46 @@ impl Locker {
         state.dequeue(self.id);
         if !state.waiters.is_empty() {
             let mut graph = self.manager.graph.lock();
-            state.let_pass(self.id, true, &mut graph);
+            state.grant_waiters(self.id, true, &mut graph);
         }
     }
 
     fn failed(&self, pending: &Pending, ended: &Wait, wait: LockWait) -> Error {
         let tree = self.tables[pending.at].table.tree;
         let what = describe(tree, &pending.want);
-        match &ended.fate {
-            Fate::Doomed(circle) => Error::new(
+        match &ended.state {
+            WaitState::Victim(cycle) => Error::new(
                 ErrorKind::Deadlock,
                 format!(
                     "transaction {} waited for the {what}, and transactions {} wait for each \
                      other in a circle; it has done the least of them: roll it back and retry it",
                     self.id,
-                    ids(circle)
+                    ids(cycle)
                 ),
             ),
-            Fate::TimedOut => {
-                let patience = match wait {
-                    LockWait::Upto(patience) => patience,
+            WaitState::TimedOut => {
+                let timeout = match wait {
+                    LockWait::Upto(timeout) => timeout,
                     LockWait::Forever | LockWait::NoWait => Duration::ZERO,
                 };
-                self.timed_out(tree, &pending.want, patience, &ended.blockers)
+                self.timed_out(tree, &pending.want, timeout, &ended.blockers)
             }
-            Fate::Waiting | Fate::Granted | Fate::Cancelled => self.cancelled(tree, &pending.want),
+            WaitState::Waiting | WaitState::Granted | WaitState::Cancelled => {
+                self.cancelled(tree, &pending.want)
+            }
         }
     }
 
-    fn timed_out(&self, tree: TreeId, want: &Want, patience: Duration, blockers: &[u64]) -> Error {
+    fn timed_out(
+        &self,
+        tree: TreeId,
+        want: &Request,
+        timeout: Duration,
+        blockers: &[u64],
+    ) -> Error {
         Counters::add(&self.manager.counters.timeouts, 1);
         let message = format!(
-            "transaction {} waited {patience:?} for the {}, which transactions {} hold or want before \
+            "transaction {} waited {timeout:?} for the {}, which transactions {} hold or want before \
              it: retry, or wait longer",
             self.id,
             describe(tree, want),
@@ -210,7 +229,7 @@ impl Locker {
         Error::new(ErrorKind::LockTimeout, message)
     }
 
-    fn cancelled(&self, tree: TreeId, want: &Want) -> Error {
+    fn cancelled(&self, tree: TreeId, want: &Request) -> Error {
         let what = describe(tree, want);
         let message = format!("transaction {} was cancelled waiting for the {what}", self.id);
         Error::new(ErrorKind::Cancelled, message)
@@ -234,7 +253,7 @@ impl Held {
     }
 }
 
-fn busy(tree: TreeId, want: &Want, blockers: &[u64]) -> Error {
+fn busy(tree: TreeId, want: &Request, blockers: &[u64]) -> Error {
     Error::new(
         ErrorKind::Busy,
         format!(

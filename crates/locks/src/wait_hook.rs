@@ -20,12 +20,12 @@ pub type WaitHook = Arc<dyn Fn(WaitNotice<'_>) + Send + Sync>;
 
 /// The hook of a lock manager, if one is set. Any thread may set it.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct HookSlot {
     is_set: AtomicBool,
     hook: RwLock<Option<WaitHook>>,
 }
 
-impl Watch {
+impl HookSlot {
     pub(crate) fn set(&self, hook: Option<WaitHook>) {
         let mut held = self.hook.write();
         self.is_set.store(hook.is_some(), Ordering::Release);

@@ -18,7 +18,7 @@ const LOCKER: u64 = 1 << 32;
 const BATCHES: u64 = LOCKER - 1;
 
 #[derive(Default)]
-pub(crate) struct Gate {
+pub(crate) struct BatchLatch {
     /// Lockers in the upper half, batches in the lower.
     inside: AtomicU64,
     /// For a locker that waits; guards nothing.
@@ -26,7 +26,7 @@ pub(crate) struct Gate {
     left: Condvar,
 }
 
-impl Gate {
+impl BatchLatch {
     /// Counts a locker, and returns when no batch is inside.
     #[inline]
     pub(crate) fn enter(&self) {

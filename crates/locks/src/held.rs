@@ -1,0 +1,152 @@
+//! [`Held`]: the locks of one locker in one table, as the locker keeps them.
+
+use frondb_core::sync::{Arc, Mutex};
+use smallvec::SmallVec;
+
+use crate::class::Class;
+use crate::graph::Graph;
+use crate::key::{Extent, Hi, Key};
+use crate::own::{OwnRanges, Piece, Place};
+use crate::table::{LockTable, Request, RequestPart, RequestParts, TableState};
+
+/// Rows that are given back under one hold of a table's lock.
+const RELEASE_ROWS: usize = 256;
+
+/// What a locker holds in one table.
+pub(crate) struct Held {
+    pub(crate) table: Arc<LockTable>,
+    /// The rows, in the order they were locked. May name rows that were given up since.
+    pub(crate) rows: SmallVec<[Key; 1]>,
+    /// How many of `rows` were given up.
+    pub(crate) stale: usize,
+    pub(crate) ranges: OwnRanges,
+    /// Rows of it that are packed in the table, and the bytes they take.
+    pub(crate) packed: (u64, u64),
+    /// Bytes outside of the structures of fixed size.
+    pub(crate) key_bytes: u64,
+    /// What of this is in the locker's sums: bytes, and locks.
+    pub(crate) counted: (u64, u64),
+}
+
+impl Held {
+    pub(crate) fn new(table: Arc<LockTable>) -> Self {
+        Self {
+            table,
+            rows: SmallVec::new(),
+            stale: 0,
+            ranges: OwnRanges::default(),
+            packed: (0, 0),
+            key_bytes: 0,
+            counted: (0, 0),
+        }
+    }
+
+    pub(crate) fn add_row(&mut self, key: Key) {
+        self.key_bytes += 2 * key.heap_bytes();
+        self.rows.push(key);
+    }
+
+    /// What has to be asked for; none if the locker holds it all.
+    pub(crate) fn parts(
+        &self,
+        locker: u64,
+        state: &TableState,
+        want: &Request,
+    ) -> Option<RequestParts> {
+        let mut parts = RequestParts::new();
+        let mut covered = true;
+        for area in want.areas() {
+            let (held, first) = if area.is_row() {
+                let row = state.holds_row(locker, &area.lo);
+                let held = row.is_some_and(|mode| mode >= area.class.mode())
+                    || self.ranges.covers_row(&area.lo, area.class);
+                (held, row.is_some() || self.ranges.touches_row(&area.lo))
+            } else {
+                let hi = want_end(&area.extent);
+                let held = self.ranges.covers(&area.lo, hi, area.class);
+                (held, held || self.ranges.covers(&area.lo, hi, Class::Gap))
+            };
+            covered &= held;
+            parts.push(RequestPart { area, first });
+        }
+        (!covered).then_some(parts)
+    }
+
+    /// Enters into the table and the own lists what was granted at once.
+    pub(crate) fn take(&mut self, locker: u64, state: &mut TableState, want: Request) {
+        match want {
+            Request::Row { key, mode } => {
+                let new = state.lists_row(locker, &key).is_none();
+                state.grant_row(locker, &key, mode);
+                if new {
+                    self.add_row(key);
+                }
+            }
+            Request::Range { lo, hi, class } => self.add_range(locker, state, lo, hi, class),
+            Request::Step { lo, hi, mode, .. } => {
+                self.add_range(locker, state, lo, hi, Class::scan(mode));
+            }
+        }
+    }
+
+    pub(crate) fn add_range(
+        &mut self,
+        locker: u64,
+        state: &mut TableState,
+        lo: Key,
+        hi: Hi,
+        class: Class,
+    ) {
+        let mut place =
+            Place { ranges: &mut state.ranges, next_entry: &mut state.next_entry, locker };
+        self.ranges.add(Piece { lo, hi, class }, &mut place);
+    }
+
+    /// Takes a row that was given up out of the list, at once if it is one of the last.
+    pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
+        self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
+        let recent = self.rows.len().saturating_sub(8);
+        if let Some(at) = self.rows[recent..].iter().rposition(|row| row == key) {
+            self.rows.swap_remove(recent + at);
+            return;
+        }
+        self.stale += 1;
+        if self.stale * 2 > self.rows.len() {
+            self.stale = 0;
+            self.rows.retain(|row| state.holds_row(locker, row).is_some());
+        }
+    }
+
+    /// Gives back all: in pieces, so that others get at the table in between. Who waits goes on
+    /// at the end.
+    pub(crate) fn release(&mut self, locker: u64, graph: &Mutex<Graph>) {
+        loop {
+            let mut state = self.table.state.lock();
+            let rows = self.rows.len().saturating_sub(RELEASE_ROWS);
+            for row in self.rows.drain(rows..) {
+                state.release_row(locker, &row);
+            }
+            let mut left = RELEASE_ROWS;
+            while left > 0 && self.ranges.pop(&mut state.ranges) {
+                left -= 1;
+            }
+            if self.rows.is_empty() && self.ranges.is_empty() {
+                if self.packed.0 > 0 {
+                    state.packs.retain(|pack| pack.locker != locker);
+                }
+                if !state.waiters.is_empty() {
+                    state.grant_waiters(locker, false, &mut graph.lock());
+                }
+                break;
+            }
+        }
+        self.table.batch_latch.leave();
+    }
+}
+
+fn want_end(extent: &Extent) -> &Hi {
+    match extent {
+        Extent::To(hi) => hi,
+        Extent::Row => &None,
+    }
+}

@@ -1,0 +1,158 @@
+//! Lists the locks, the waits and the counters of a [`LockManager`], for the status and for
+//! information tables.
+
+use std::ops::Bound;
+use std::time::Duration;
+
+use frondb_core::TreeId;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::class::Class;
+use crate::deadlock::DeadlockInfo;
+use crate::info::{LockCounts, LockInfo, LockStats, WaitInfo, locked};
+use crate::key::{Area, Key};
+use crate::manager::LockManager;
+use crate::table::{LockTable, RANGE_BYTES, ROW_BYTES};
+
+/// Rows that are listed under one hold of a table's lock.
+const LISTED_ROWS: usize = 1024;
+
+impl LockManager {
+    /// Who holds what: rows first, those of transactions with very many behind the others, then ranges, of
+    /// each tree in key order. Not one moment: locks
+    /// come and go while it is made. It copies every key, so it is for people.
+    #[must_use]
+    pub fn locks(&self) -> Vec<LockInfo> {
+        let mut locks = Vec::new();
+        for table in self.tables() {
+            list_rows(&table, &mut locks);
+            list_packs(&table, &mut locks);
+            table.state.lock().ranges.for_each(&mut |range| {
+                let (lo, hi) = (range.lo.clone(), range.hi.clone());
+                locks.push(info(range.locker, table.tree, Area::range(lo, hi, range.class)));
+            });
+        }
+        locks
+    }
+
+    /// Who waits for what, of each tree in the order they came.
+    #[must_use]
+    pub fn waits(&self) -> Vec<WaitInfo> {
+        let now = self.clock.now();
+        let mut waits = Vec::new();
+        for table in self.tables() {
+            let state = table.state.lock();
+            if state.waiters.is_empty() {
+                continue;
+            }
+            let graph = self.graph.lock();
+            for waiter in &state.waiters {
+                // One that was decided is on its way out of the queue.
+                if let Some(wait) = graph.get(waiter.locker).filter(|wait| wait.is_open()) {
+                    waits.push(WaitInfo {
+                        transaction: waiter.locker,
+                        tree: table.tree,
+                        wanted: locked(waiter.want.held()),
+                        mode: waiter.want.mode(),
+                        blockers: wait.blockers.clone(),
+                        waited: now.since(wait.since),
+                    });
+                }
+            }
+        }
+        waits
+    }
+
+    /// Ids of those who wait just now, ascending, and for how long each has.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<(u64, Duration)> {
+        let now = self.clock.now();
+        self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
+    }
+
+    /// What was done so far: a few loads, however many tables there are.
+    #[must_use]
+    pub fn counts(&self) -> LockCounts {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        LockCounts {
+            waits: count(&counters.waits),
+            deadlocks: count(&counters.deadlocks),
+            timeouts: count(&counters.timeouts),
+            escalations: count(&counters.escalations),
+            waited: Duration::from_nanos(count(&counters.waited_ns)),
+        }
+    }
+
+    /// What was done so far and what is held now: a look at every table.
+    #[must_use]
+    pub fn stats(&self) -> LockStats {
+        let LockCounts { waits, deadlocks, timeouts, escalations, waited } = self.counts();
+        let mut stats = LockStats {
+            waits,
+            deadlocks,
+            timeouts,
+            escalations,
+            waited,
+            waiting: self.graph.lock().waiting() as u64,
+            ..LockStats::default()
+        };
+        for table in self.tables() {
+            let state = table.state.lock();
+            stats.rows += state.rows.len() as u64;
+            stats.ranges += state.ranges.len() as u64;
+            stats.bytes += state.rows.len() as u64 * ROW_BYTES;
+            for pack in &state.packs {
+                stats.rows += pack.keys.len() as u64;
+                stats.bytes += pack.keys.memory_bytes();
+            }
+        }
+        stats.bytes += stats.ranges * RANGE_BYTES;
+        stats
+    }
+
+    /// The last deadlock that was found; none if there was none yet.
+    #[must_use]
+    pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
+        let now = self.clock.now();
+        let last = self.last_deadlock.lock();
+        let last = last.as_ref()?;
+        Some(DeadlockInfo { ago: now.since(last.at), ..last.info.clone() })
+    }
+}
+
+/// Adds the rows of a table, in pieces.
+fn list_rows(table: &LockTable, locks: &mut Vec<LockInfo>) {
+    let mut from = Bound::Unbounded;
+    loop {
+        let state = table.state.lock();
+        let mut last = None;
+        for (key, row) in state.rows.range((from, Bound::Unbounded)).take(LISTED_ROWS) {
+            for holder in &row.holders {
+                let area = Area::row(key.clone(), Class::row(row.mode));
+                locks.push(info(*holder, table.tree, area));
+            }
+            last = Some(key.clone());
+        }
+        let Some(last) = last else { return };
+        from = Bound::Excluded(last);
+    }
+}
+
+/// Adds the rows that are packed.
+fn list_packs(table: &LockTable, locks: &mut Vec<LockInfo>) {
+    // They never change, so the lock is not held meanwhile.
+    let packs = table.state.lock().packs.clone();
+    for pack in packs {
+        let mut keys = pack.keys.keys();
+        while let Some(key) = keys.next_key() {
+            let area = Area::row(Key::new(key), Class::row(pack.mode));
+            locks.push(info(pack.locker, table.tree, area));
+        }
+    }
+}
+
+fn info(transaction: u64, tree: TreeId, area: Area) -> LockInfo {
+    let mode = area.class.mode();
+    LockInfo { transaction, tree, locked: locked(area), mode }
+}

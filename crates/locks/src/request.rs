@@ -1,0 +1,171 @@
+//! How a [`Locker`] requests locks.
+//!
+//! ```text
+//!   covered by an own range? ------------------------------------> was_held
+//!   the row alone tells (no ranges, nobody waits)? --------------> granted
+//!   nobody holds or wants what conflicts? -----------------------> granted
+//!   else wait (wait.rs), in the queue of the table
+//! ```
+
+use std::ops::Bound;
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+
+use crate::class::{Class, LockMode};
+use crate::key::{Key, hi_of, lo_of};
+use crate::locker::{Acquired, LockWait, Locker};
+use crate::table::{LockTable, Request, RowAttempt};
+use crate::wait::Requested;
+
+impl Locker {
+    /// Locks a row, whether it exists or not. Held shared and wanted exclusive is an upgrade: it
+    /// goes before all who wait.
+    ///
+    /// # Errors
+    /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
+    /// `Cancelled`: nothing was locked.
+    pub fn lock_row(
+        &mut self,
+        table: &Arc<LockTable>,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        let requested = self.request_row(table, key, mode, wait)?;
+        self.finish(requested, wait)
+    }
+
+    /// Locks a range in which a locking read found no row: nobody else writes there, others may
+    /// lock the same gap. An empty range locks nothing.
+    ///
+    /// # Errors
+    /// As [`lock_row`](Self::lock_row).
+    pub fn lock_gap(
+        &mut self,
+        table: &Arc<LockTable>,
+        lo: Bound<&[u8]>,
+        hi: Bound<&[u8]>,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        let want = Request::Range { lo: lo_of(lo), hi: hi_of(hi), class: Class::Gap };
+        let requested = self.request(table, want, wait)?;
+        self.finish(requested, wait)
+    }
+
+    /// Locks what one step of a locking scan passed: the gap, and `row` at one of its ends (the
+    /// upper one of a forward scan, the lower one of a backward scan). With what the scan locked
+    /// before it becomes one range, however many rows there are.
+    ///
+    /// ```text
+    ///   forward:  (row before, row) + row       backward: (row, row before) + row
+    /// ```
+    ///
+    /// The row locked so is given up with the transaction only.
+    ///
+    /// # Errors
+    /// As [`lock_row`](Self::lock_row).
+    pub fn lock_next(
+        &mut self,
+        table: &Arc<LockTable>,
+        gap_lo: Bound<&[u8]>,
+        gap_hi: Bound<&[u8]>,
+        row: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        let requested = self.request(table, step(gap_lo, gap_hi, row, mode), wait)?;
+        self.finish(requested, wait)
+    }
+
+    /// Locks all keys from `lo` to before `hi`, or to the end: rows and what lies between. An
+    /// empty range locks nothing.
+    ///
+    /// # Errors
+    /// As [`lock_row`](Self::lock_row).
+    pub fn lock_range(
+        &mut self,
+        table: &Arc<LockTable>,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        // A range of one key is that row: what it excludes is the same, and rows can be packed.
+        if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
+            && key == lo
+        {
+            return self.lock_row(table, lo, mode, wait);
+        }
+        let want =
+            Request::Range { lo: Key::new(lo), hi: hi.map(Key::new), class: Class::range(mode) };
+        let requested = self.request(table, want, wait)?;
+        self.finish(requested, wait)
+    }
+
+    pub(crate) fn request_row(
+        &mut self,
+        table: &Arc<LockTable>,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<Requested> {
+        let at = self.enter(table);
+        let held = &mut self.tables[at];
+        let key = Key::new(key);
+        if !held.ranges.is_empty() && held.ranges.covers_row(&key, Class::row(mode)) {
+            return Ok(Requested::held());
+        }
+        let tried = table.state.lock().try_row(self.id, &key, mode);
+        match tried {
+            RowAttempt::Held => return Ok(Requested::held()),
+            RowAttempt::New => held.add_row(key),
+            RowAttempt::Upgraded => {}
+            RowAttempt::Unclear => return self.request_at(at, Request::Row { key, mode }, wait),
+        }
+        self.count_grant();
+        Ok(Requested::granted())
+    }
+
+    pub(crate) fn request(
+        &mut self,
+        table: &Arc<LockTable>,
+        want: Request,
+        wait: LockWait,
+    ) -> Result<Requested> {
+        let at = self.enter(table);
+        self.request_at(at, want, wait)
+    }
+
+    fn request_at(&mut self, at: usize, want: Request, wait: LockWait) -> Result<Requested> {
+        let held = &mut self.tables[at];
+        let table = Arc::clone(&held.table);
+        let mut state = table.state.lock();
+        let Some(parts) = held.parts(self.id, &state, &want) else { return Ok(Requested::held()) };
+        let blockers = state.blockers(self.id, &parts);
+        if !blockers.is_empty() {
+            return self.begin_wait(at, state, want, parts, blockers, wait);
+        }
+        if !state.waiters.is_empty() {
+            let mut graph = self.manager.graph.lock();
+            state.add_edges_to_holder(self.id, &want.held(), &mut graph);
+        }
+        held.take(self.id, &mut state, want);
+        drop(state);
+        self.count_grant();
+        Ok(Requested::granted())
+    }
+}
+
+pub(crate) fn step(
+    gap_lo: Bound<&[u8]>,
+    gap_hi: Bound<&[u8]>,
+    row: &[u8],
+    mode: LockMode,
+) -> Request {
+    let (gap_lo, gap_hi) = (lo_of(gap_lo), hi_of(gap_hi));
+    let (row, after) = (Key::new(row), Key::after(row));
+    let lo = gap_lo.clone().min(row.clone());
+    let hi = gap_hi.clone().map(|hi| hi.max(after));
+    Request::Step { gap_lo, gap_hi, row, mode, lo, hi }
+}
