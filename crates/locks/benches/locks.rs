@@ -1,9 +1,9 @@
-//! Measures what a lock costs: taken and given back by a locker of its own, in an empty table and
-//! in one with a million locks, by one thread and by four; and a scan's step.
+//! Measures the cost of a lock: acquired and released by a locker of its own, in an empty table and
+//! in one with a million locks, by one thread and by four; and the cost of a scan's step.
 //!
 //! `cargo bench -p frondb-locks -- [rounds] [words of a case's name]`. Prints the third-fastest of
-//! nine samples, in nanoseconds a lock: of the processor if one thread runs (other processes do not
-//! count), of the clock if several do.
+//! nine samples, in nanoseconds a lock: processor time if one thread runs (other processes do not
+//! count), wall-clock time if several do.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints its table")]
 
@@ -22,7 +22,7 @@ const OTHERS: u64 = 1_000_000;
 struct Setup {
     manager: Arc<LockManager>,
     table: Arc<LockTable>,
-    /// Hold the locks that are there already.
+    /// Lockers that hold the existing locks.
     others: Vec<Locker>,
 }
 
@@ -34,7 +34,7 @@ impl Setup {
         Self { manager, table, others: Vec::new() }
     }
 
-    /// A million rows at random keys, held by a hundred lockers.
+    /// Adds a million rows at random keys, held by a hundred lockers.
     fn with_others(mut self) -> Self {
         let mut prng = Prng::new(1);
         self.others = (0..100).map(|id| self.manager.locker(id)).collect();
@@ -47,20 +47,20 @@ impl Setup {
     }
 }
 
-/// 9 bytes, as the tuple encoding writes an integer; even numbers are nobody else's.
+/// 9 bytes, as the tuple encoding writes an integer. No other locker holds even numbers.
 fn key(n: u64) -> [u8; 9] {
     let mut key = [0x15; 9];
     key[1..].copy_from_slice(&n.to_be_bytes());
     key
 }
 
-/// Transactions of `rows` random rows each. Rounds is locks.
+/// Transactions of `rows` random rows each. `rounds` counts locks.
 fn transactions(setup: &Setup, thread: u64, rounds: u64, rows: u64) {
     let mut prng = Prng::new(thread + 7);
     for round in 0..rounds / rows {
         let mut locker = setup.manager.locker(1000 + 4 * round + thread);
         for _ in 0..rows {
-            // The last bits tell the threads apart, so that nobody waits.
+            // The last bits differ between threads, so that no thread waits.
             let key = key(prng.next_u64() & !15 | thread << 1);
             locker.lock_row(&setup.table, &key, Exclusive, LockWait::Forever).unwrap();
         }
@@ -90,7 +90,7 @@ fn now_ns(clock: ClockId) -> f64 {
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// Nanoseconds a lock: the third-fastest sample.
+/// Nanoseconds a lock of the third-fastest sample.
 fn measure(clock: ClockId, locks: u64, mut run: impl FnMut()) -> f64 {
     let mut samples: Vec<f64> = (0..SAMPLES)
         .map(|_| {

@@ -1,15 +1,16 @@
-//! [`Gate`]: plain batches pass without locks as long as nobody has locks.
+//! [`BatchLatch`]: lets plain batches write without locks as long as no transaction has locks in
+//! the tree.
 //!
-//! One number holds how many lockers there are and how many batches are inside:
+//! One number counts the lockers and the batches inside:
 //!
 //! ```text
 //!   locker, first lock: lockers += 1; if batches were inside: wait for 0    ... lockers -= 1
 //!   batch:              if lockers = 0: batches += 1, in the same step      ... batches -= 1
 //! ```
 //!
-//! Invariant: while a locker is past its entry no batch is inside. A locker that is counted lets
-//! no batch in, so it waits for those that are inside and for no other. A batch inside must not
-//! wait for locks, or it would wait for who waits for it.
+//! Invariant: while a locker is past its entry, no batch is inside. A counted locker lets no batch
+//! in, so it waits only for the batches that are inside already. A batch inside must not wait for
+//! locks: the locker that holds them may be waiting for this batch.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
@@ -21,13 +22,13 @@ const BATCHES: u64 = LOCKER - 1;
 pub(crate) struct BatchLatch {
     /// Lockers in the upper half, batches in the lower.
     inside: AtomicU64,
-    /// For a locker that waits; guards nothing.
+    /// For a waiting locker; guards no data.
     waiting: Mutex<()>,
     left: Condvar,
 }
 
 impl BatchLatch {
-    /// Counts a locker, and returns when no batch is inside.
+    /// Counts a locker and returns when no batch is inside.
     #[inline]
     pub(crate) fn enter(&self) {
         if self.inside.fetch_add(LOCKER, Ordering::AcqRel) & BATCHES != 0 {
@@ -43,7 +44,7 @@ impl BatchLatch {
         }
     }
 
-    /// A locker has no locks any more.
+    /// The locker has released all its locks.
     #[inline]
     pub(crate) fn leave(&self) {
         self.inside.fetch_sub(LOCKER, Ordering::AcqRel);
@@ -61,7 +62,8 @@ impl BatchLatch {
     pub(crate) fn pass_ended(&self) {
         let left = self.inside.fetch_sub(1, Ordering::AcqRel) - 1;
         if left >= LOCKER && left & BATCHES == 0 {
-            // Under the lock: a locker that has looked and not begun to wait would miss it.
+            // Notify under the lock: otherwise a locker that has checked the count and not yet
+            // begun to wait would miss the notification.
             let _waiting = self.waiting.lock();
             self.left.notify_all();
         }

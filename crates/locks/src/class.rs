@@ -1,8 +1,8 @@
-//! What a lock is and which locks exclude each other: the table of docs/design/transactions.md as
-//! a matrix, and nothing else. Pure.
+//! Lock classes and which of them exclude each other: the table of docs/design/transactions.md as a
+//! matrix. Pure.
 //!
-//! Seven classes. The matrix is symmetric, so one row serves for "held against wanted" and for
-//! "wanted earlier against wanted later":
+//! Seven classes. The matrix is symmetric, so one row serves for "held against requested" and for
+//! "requested earlier against requested later":
 //!
 //! ```text
 //!            rowS rowX gap  scanS scanX rangeS rangeX
@@ -15,21 +15,21 @@
 //!   rangeX    x    x    x    x     x     x      x
 //! ```
 //!
-//! Nobody asks for a scanned range: a step of a scan asks for a gap and a row, and what it is given
-//! becomes part of a scanned range. So the two gap-like entries of scan against scan are never
-//! asked for; they say what may be held side by side.
+//! No locker requests a scanned range: a step of a scan requests a gap and a row, and once granted
+//! they become part of a scanned range. The entries of scan against scan are therefore never used
+//! for a request; they say what may be held side by side.
 
 /// How a row or a range is locked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum LockMode {
-    /// Others may hold it shared too.
+    /// Other transactions may hold it shared too.
     Shared,
-    /// Nobody else holds it.
+    /// No other transaction holds it.
     Exclusive,
 }
 
 impl LockMode {
-    /// The word in messages and in the status.
+    /// The word used in messages and in the status.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl LockMode {
     }
 }
 
-/// What a lock is. The order of the range classes is that of their strength: each excludes at
-/// least what those before it exclude, so where two ranges of one locker overlap the larger one
-/// stands for both.
+/// The class of a lock. The range classes are ordered by strength: each excludes at least what the
+/// ones before it exclude, so where two ranges of one locker overlap, the larger class stands for
+/// both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {
@@ -101,7 +101,7 @@ impl Class {
         }
     }
 
-    /// The classes that another locker may not have on the same keys.
+    /// The classes that another locker may not hold on the same keys.
     pub(crate) const fn excludes(self) -> Classes {
         const ALL: Classes = 0x7f;
         match self {
@@ -121,11 +121,11 @@ impl Class {
         self.excludes() & other.bit() != 0
     }
 
-    /// Whether a locker whose own range has this class has no need to ask for `wanted` in it.
+    /// Whether a locker whose own range has this class need not request `wanted` inside it.
     ///
-    /// A scan, even an exclusive one, does not cover a write: where it saw no row others may have
-    /// seen none either, and an insert there has to wait for them, and to be seen by those who want
-    /// that gap later.
+    /// A scan, even an exclusive one, does not cover a write: where the scan saw no row, other
+    /// transactions may have seen none either. An insert there must wait for them, and must be seen
+    /// by later requests for that gap.
     pub(crate) fn covers(self, wanted: Self) -> bool {
         match wanted {
             Self::RowShared => self >= Self::ScanShared,
@@ -139,10 +139,10 @@ impl Class {
 mod tests {
     use super::*;
 
-    /// Where the table of docs/design/transactions.md stands.
+    /// The page with the table.
     const PAGE: &str = include_str!("../../../docs/design/transactions.md");
 
-    /// The rows of the page's table: its first cell, and for each wanted class whether it waits.
+    /// The rows of the page's table: its first cell, and for each requested class whether it waits.
     fn page_rows() -> Vec<(String, Vec<bool>)> {
         let lines = PAGE.lines().skip_while(|line| !line.starts_with("| held by another"));
         let cells = |line: &str| {
@@ -181,7 +181,7 @@ mod tests {
         for a in Class::ALL {
             for b in Class::ALL {
                 assert_eq!(a.conflicts(b), b.conflicts(a), "{a:?} {b:?}");
-                // Nobody asks for a scanned range.
+                // No locker requests a scanned range.
                 let asked = !(Class::ScanShared.bit() | Class::ScanExclusive.bit());
                 let ranges = a >= Class::Gap && b >= a;
                 let missing = a.excludes() & !b.excludes() & asked;
@@ -190,7 +190,8 @@ mod tests {
         }
     }
 
-    /// Who is covered by an own range keeps out all that the wanted lock would keep out.
+    /// An own range that covers a request excludes everything that the requested lock would
+    /// exclude.
     #[test]
     fn what_covers_excludes_as_much() {
         for own in Class::ALL.into_iter().filter(|own| *own >= Class::Gap) {

@@ -1,7 +1,7 @@
-//! The last deadlock, kept to be looked at: who waited in the circle, and for what. Never needed for
-//! locking itself.
+//! A record of the last deadlock for the status: which transactions waited in the cycle, and for
+//! what. Locking itself never needs it.
 //!
-//! Bounded: so many waits of a circle, so many bytes of a key, one deadlock.
+//! The record is bounded: a limited number of waits, limited bytes of each key, one deadlock.
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use frondb_core::clock::Nanos;
 use crate::graph::{Graph, Wait};
 use crate::info::{Locked, WaitInfo, locked};
 
-/// Waits of a circle that are kept. Longer ones are rare, and nobody reads them to the end.
+/// Waits of a cycle that are recorded. Longer cycles are rare, and no reader needs more of them.
 const WAITS_MAX: usize = 16;
 
-/// Bytes of a key, and numbers of blockers, that are kept.
+/// Bytes of a key, and number of blockers, that are recorded.
 const KEY_BYTES_MAX: usize = 1024;
 const BLOCKERS_MAX: usize = 16;
 
 /// A deadlock as it was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadlockInfo {
-    /// How long ago.
+    /// How long ago it was found.
     pub ago: Duration,
     /// Id of the transaction that was chosen as the victim.
     pub victim: u64,
-    /// How many transactions the circle had.
+    /// Number of transactions in the cycle.
     pub transactions: usize,
-    /// What each waited for, in the order of the circle: each waits for the next one, the last for
-    /// the first. The first 16 of them; keys are cut to 1,024 bytes.
+    /// What each transaction waited for, in the order of the cycle: each waits for the next one,
+    /// the last for the first. At most 16 waits; keys are truncated to 1,024 bytes.
     pub waits: Vec<WaitInfo>,
 }
 
-/// The same, with the time it was found.
+/// A deadlock with the time at which it was found.
 pub(crate) struct LastDeadlock {
     pub(crate) at: Nanos,
     pub(crate) info: DeadlockInfo,
 }
 
 impl LastDeadlock {
-    /// `circle` is one of the graph, and all of it waits.
+    /// `cycle` is a cycle of the graph, all members of which wait.
     pub(crate) fn new(graph: &Graph, cycle: &[u64], victim: u64, now: Nanos) -> Self {
         let members = cycle.iter().take(WAITS_MAX);
         let waits = members.filter_map(|id| Some(wait_info(*id, graph.get(*id)?, now))).collect();

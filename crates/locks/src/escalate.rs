@@ -6,12 +6,12 @@
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! First rows are packed (`packed.rs`), to a thirtieth or so of what they take in the table. Only
-//! where that does not help any more neighbours are joined. A range that replaces locks covers all of
-//! them and more: the keys between. It may do so where
-//! nobody else has a lock that conflicts, or waits for one that he would otherwise get. Locks are
-//! never given up for want of memory, and no request fails for it: where others' locks lie between
-//! all rows, the rows stay, and the next attempt comes when there are twice as many.
+//! First the rows are packed (`packed.rs`), to about a thirtieth of what they take in the table.
+//! Only when that no longer helps are neighbours joined (lock escalation). A range that replaces
+//! locks covers all of them and also the keys between. It may do so only where no other transaction
+//! has a conflicting lock, or waits for one that it would otherwise get. Memory pressure never
+//! makes a transaction lose a lock, and no request fails for it: where other transactions' locks
+//! lie between all rows, the rows stay, and the next attempt comes when there are twice as many.
 
 use crate::class::{Class, LockMode};
 use crate::graph::Graph;
@@ -25,13 +25,13 @@ use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 
-/// What a locker may have uncharged, and the least it charges at once.
+/// Bytes that a locker may have uncharged, and the least it charges at once.
 const STEP_BYTES: u64 = 4096;
 
-/// Locks that are looked at under one hold of a table's lock.
+/// Locks that are examined under one hold of a table's lock.
 const JOIN_LOCKS: usize = 256;
 
-/// A transaction alone has this part of all the memory for locks.
+/// One transaction may use this fraction of the memory for all locks.
 const SHARE: u64 = 4;
 
 impl Held {
@@ -48,7 +48,8 @@ impl Held {
 }
 
 impl Locker {
-    /// Charges what has changed, in steps; makes ranges of rows when it has come to be too much.
+    /// Charges changes of the locker's memory in steps. Packs and joins locks when they take too
+    /// much.
     #[inline]
     pub(crate) fn charge(&mut self) {
         if let Some(held) = self.tables.get_mut(self.last) {
@@ -88,12 +89,13 @@ impl Locker {
     fn has_too_much(&self) -> bool {
         let max = self.manager.bytes_max.load(Ordering::Relaxed);
         let all = self.manager.counters.bytes.load(Ordering::Relaxed);
-        // Who has next to nothing need not pay for what others have.
+        // A locker with very little need not pay for what others have.
         let share = if all > max { max / SHARE / 16 } else { max / SHARE };
         self.bytes > share.max(self.escalate_at)
     }
 
-    /// Packs the rows in the table where most locks are; makes ranges of them if that is not enough.
+    /// Packs the rows in the table with the most lock memory; joins them into ranges if that does
+    /// not suffice.
     fn escalate(&mut self) {
         let tables = self.tables.iter_mut().enumerate();
         let Some((at, held)) = tables.max_by_key(|(_, held)| held.bytes()) else { return };
@@ -106,7 +108,7 @@ impl Locker {
             }
         }
         self.last = at;
-        // The recursion ends here: bytes only shrink by this.
+        // The nested call does not escalate again: escalation only reduces the bytes.
         self.escalate_at = u64::MAX;
         self.charge();
         self.escalate_at = self.bytes * 2;
@@ -117,14 +119,14 @@ impl Locker {
 struct Group {
     lo: Key,
     hi: Hi,
-    /// What the range will be: shared or exclusive.
+    /// The class of the range: shared or exclusive.
     class: Class,
-    /// Whether it is that, in effect, already.
+    /// Whether the group already has the effect of such a range.
     exact: bool,
     rows: Vec<Key>,
-    /// It is a single row of a pack.
+    /// The group is a single row of a pack.
     is_packed: bool,
-    /// Locks in it.
+    /// Number of locks in the group.
     locks: usize,
 }
 
@@ -146,17 +148,17 @@ impl Group {
         Self { lo, hi, class, exact: held == class, rows, is_packed, locks: 1 }
     }
 
-    /// Whether it locks all its keys in `class` already.
+    /// Whether the group already locks all its keys in `class`.
     fn is(&self, class: Class) -> bool {
         self.exact && self.class == class
     }
 
-    /// The keys that a range over both would newly cover, or cover in a stronger class.
+    /// The keys that a range over both groups would newly cover, or cover in a stronger class.
     fn new_area(&self, next: &Self) -> Area {
         let class = self.class.max(next.class);
         let mut to = if next.is(class) { Some(next.lo.clone()) } else { next.hi.clone() };
         if !self.is(class) {
-            // A range may reach beyond what comes next.
+            // A range may reach beyond the next group.
             if cmp_ends(&self.hi, &to).is_gt() {
                 to.clone_from(&self.hi);
             }
@@ -164,7 +166,7 @@ impl Group {
         }
         match &self.hi {
             Some(from) => Area::range(from.clone(), to, class),
-            // It reaches to the end of all keys.
+            // The range reaches to the end of all keys.
             None => Area::range(next.lo.clone(), Some(next.lo.clone()), class),
         }
     }
@@ -181,7 +183,7 @@ impl Group {
     }
 }
 
-/// A lock as it is looked for, before the table's lock is taken.
+/// A lock as collected before the table's lock is taken.
 enum Found {
     Row(Key),
     Packed(Key, LockMode),
@@ -196,7 +198,7 @@ impl Found {
     }
 }
 
-/// Packs under way: one of each mode.
+/// Packs under construction, separated by mode.
 #[derive(Default)]
 struct Packer {
     shared: Vec<Packed>,
@@ -204,7 +206,7 @@ struct Packer {
 }
 
 impl Packer {
-    /// Adds a row behind all others of its mode.
+    /// Adds a row after all others of its mode.
     fn push(&mut self, key: &[u8], mode: LockMode) {
         let packs = match mode {
             LockMode::Shared => &mut self.shared,
@@ -229,7 +231,7 @@ impl Packer {
     }
 }
 
-/// Keys of packs, each in order, as one order.
+/// Merges the keys of several packs into one order.
 struct Merged<'a> {
     sources: Vec<(Keys<'a>, LockMode, Option<Key>)>,
 }
@@ -256,7 +258,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// The locks of one locker in order, by their first keys.
+/// The locks of one locker, ordered by their first keys.
 struct Stream<'a> {
     found: std::iter::Peekable<std::vec::IntoIter<Found>>,
     packed: Merged<'a>,
@@ -302,7 +304,8 @@ impl Held {
             let mut own: Vec<&Pack> = own.iter().filter(of_mode).collect();
             own.sort_by_key(|pack| pack.keys.len());
             for pack in own {
-                // Those of similar size become one: a row is copied a few times, and packs are few.
+                // Packs of similar size are merged into one: each row is copied a few times, and
+                // packs stay few.
                 if pack.keys.len() <= 2 * sum {
                     sum += pack.keys.len();
                     merged.push(pack.clone());
@@ -321,7 +324,7 @@ impl Held {
         }
     }
 
-    /// Makes ranges of neighbours; of shared and exclusive ones together if `mix` says so.
+    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
     fn join_neighbours(&mut self, locker: u64, manager: &LockManager, mix: bool) {
         let own = self.own_packs(locker);
         let mut stream =
@@ -353,7 +356,7 @@ impl Held {
                     }
                 }
             }
-            // What is done so far takes effect before others get at the table.
+            // The work so far takes effect before other threads get at the table.
             if let Some(group) = open.take() {
                 open = Some(self.close(group, locker, &mut state));
             }
@@ -361,7 +364,7 @@ impl Held {
         if let Some(group) = open {
             self.keep_alone(group, &mut alone);
         }
-        // Those in ranges are locked by these now.
+        // Rows that became part of ranges need no pack any more.
         self.replace_packs(locker, alone.packs(locker).collect());
     }
 
@@ -383,7 +386,7 @@ impl Held {
         state.packs = others;
         state.packs.extend(packs);
         drop(state);
-        // Their memory is given back without the lock.
+        // The memory is freed without the lock.
         drop(gone);
     }
 
@@ -397,7 +400,7 @@ impl Held {
         rows
     }
 
-    /// All locks but packed ones, in order. Rows leave the list, ranges stay.
+    /// All locks except packed ones, in order. Rows are removed from the list; ranges stay.
     fn take_all(&mut self) -> Vec<Found> {
         let rows = self.take_rows();
         let ranges = self.ranges.iter();
@@ -407,8 +410,8 @@ impl Held {
         found
     }
 
-    /// Enters a group into the table; returns it as the one lock that it is now. A single row
-    /// stays a row, and is in the returned group.
+    /// Enters a group into the table and returns it as the single lock that it has become. A single
+    /// row stays a row and is part of the returned group.
     fn close(&mut self, group: Group, locker: u64, state: &mut TableState) -> Group {
         if group.locks == 1 {
             return group;
@@ -421,7 +424,7 @@ impl Held {
         Group::of_range(lo, hi, class)
     }
 
-    /// A row that stayed alone is kept as what it was.
+    /// Keeps a row that found no neighbour as what it was.
     fn keep_alone(&mut self, group: Group, packed: &mut Packer) {
         if group.is_packed {
             packed.push(group.lo.as_slice(), group.class.mode());
@@ -432,7 +435,7 @@ impl Held {
     }
 }
 
-/// Packs of one mode as one, or as few as there is room for.
+/// Merges packs of one mode into one, or into as few as their size limit allows.
 fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
     if packs.len() < 2 {
         return packs;
@@ -444,7 +447,7 @@ fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
     out.packs(locker).collect()
 }
 
-/// What others wait for, and would get if this locker took no more than it has.
+/// The areas that other lockers wait for and would get if this locker took no more than it has.
 fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area> {
     if state.waiters.is_empty() {
         return Vec::new();

@@ -1,19 +1,21 @@
-//! [`Graph`]: who waits for whom, over all trees, and the search for circles.
+//! [`Graph`]: the waits-for graph over all trees, and the search for cycles.
 //!
-//! A circle can close only when a wait begins: only then does somebody who waits get an arrow from
-//! himself, and an arrow to somebody who runs closes nothing. So the search runs once for each
-//! wait, from the one that begins, and only if somebody waits for him.
+//! A cycle can close only when a wait begins: only then does a locker that others wait for get an
+//! edge of its own, and an edge to a running locker closes nothing. So the search runs once for
+//! each wait, starting from the locker that begins to wait, and only if another locker waits for
+//! it.
 //!
 //! Invariants
-//! - A waiting locker has arrows to exactly those it waits for: who holds what conflicts, and who
-//!   asked before and conflicts. They are changed under the lock of the tree's locks *and* that of
-//!   the graph, before whoever caused the change can begin to wait. So an arrow that is out of date
-//!   for a moment points to a locker that runs, and no circle goes through it.
-//! - The state of a wait is decided here, once: granted, doomed, cancelled or given up, whatever
+//! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
+//!   and lockers with earlier conflicting requests. Edges change under the lock of the table *and*
+//!   the lock of the graph, before the locker that caused the change can begin to wait. An edge
+//!   that is out of date for a moment therefore points to a running locker, and no cycle goes
+//!   through it.
+//! - The state of a wait is decided here, once: granted, victim, cancelled or timed out, whichever
 //!   comes first.
 //!
-//! Guarded by the one lock of the manager that is for waits; never touched by who does not wait
-//! and does not let go of what others wait for.
+//! Guarded by the one mutex in the manager that is for waits. A locker that neither waits nor
+//! releases what others wait for never touches it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -25,39 +27,41 @@ use frondb_core::sync::{Arc, Condvar};
 use crate::class::LockMode;
 use crate::key::Area;
 
-/// What has become of a wait.
+/// The outcome of a wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum WaitState {
     Waiting,
     Granted,
-    /// Chosen as the victim: the circle, beginning with the locker whose wait closed it.
+    /// Chosen as the victim of a deadlock: the cycle, beginning with the locker whose wait closed
+    /// it.
     Victim(Vec<u64>),
     Cancelled,
     TimedOut,
 }
 
-/// What others need of a locker: made when it waits for the first time or a canceller is made.
+/// The part of a locker that other threads use: created when the locker first waits or a canceller
+/// is made.
 #[derive(Default)]
 pub(crate) struct Waker {
-    /// Its wait was decided. Goes with the graph's lock.
+    /// Signals that the wait was decided. Used with the graph's lock.
     pub(crate) changed: Condvar,
-    /// The next wait fails. Set under the graph's lock.
+    /// Makes the next wait fail. Set under the graph's lock.
     pub(crate) cancelled: AtomicBool,
 }
 
 pub(crate) struct Wait {
     pub(crate) state: WaitState,
-    /// Ids of those it waits for, ascending. Kept when it is no longer waiting, for messages.
+    /// Ids of the lockers it waits for, ascending. Kept for messages after the wait is decided.
     pub(crate) blockers: Vec<u64>,
-    /// Writes and locks so far: the least goes.
+    /// Writes and locks so far: the victim is the locker with the least.
     pub(crate) work: u64,
     pub(crate) since: Nanos,
     pub(crate) waker: Arc<Waker>,
-    /// What it waits for, to be looked at.
+    /// What it waits for, for the status.
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,
-    /// It waits for somebody of whom the hook has not been told.
+    /// There are blockers that the hook has not been notified of.
     pub(crate) has_new_blockers: bool,
 }
 
@@ -70,7 +74,7 @@ impl Wait {
 #[derive(Default)]
 pub(crate) struct Graph {
     waits: BTreeMap<u64, Wait>,
-    /// How many waiting lockers wait for a locker.
+    /// For each locker, the number of waiting lockers that wait for it.
     awaited: HashMap<u64, u32>,
 }
 
@@ -83,7 +87,7 @@ impl Graph {
         self.open_waits().count()
     }
 
-    /// Those that are not decided, by locker.
+    /// The waits that are not decided yet, by locker.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u64, &Wait)> {
         self.waits.iter().filter(|(_, wait)| wait.is_open()).map(|(locker, wait)| (*locker, wait))
     }
@@ -92,7 +96,7 @@ impl Graph {
         self.waits.get(&locker).is_some_and(Wait::is_open)
     }
 
-    /// A locker begins to wait.
+    /// Begins the wait of a locker.
     pub(crate) fn begin(&mut self, locker: u64, wait: Wait) {
         for blocker in &wait.blockers {
             *self.awaited.entry(*blocker).or_insert(0) += 1;
@@ -101,7 +105,7 @@ impl Graph {
         assert!(before.is_none(), "transaction {locker} waits twice: two lockers have one id");
     }
 
-    /// Decides what becomes of a wait, if that is open. Its arrows go, its list of blockers stays.
+    /// Decides a wait that is still open. Removes its edges; its list of blockers stays.
     pub(crate) fn decide(&mut self, locker: u64, state: WaitState) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
         if wait.state != WaitState::Waiting {
@@ -115,12 +119,12 @@ impl Graph {
         true
     }
 
-    /// Forgets a wait that was decided.
+    /// Removes a decided wait.
     pub(crate) fn end(&mut self, locker: u64) -> Option<Wait> {
         self.waits.remove(&locker)
     }
 
-    /// `locker`, which waits, waits for `blocker` too.
+    /// Adds an edge from the waiting `locker` to `blocker`.
     pub(crate) fn add_edge(&mut self, locker: u64, blocker: u64) {
         let Some(wait) = self.waits.get_mut(&locker) else { return };
         if wait.state != WaitState::Waiting {
@@ -134,14 +138,16 @@ impl Graph {
         }
     }
 
-    /// Whom `locker` waits for, if the hook has not been told of all of them; from now on it has.
+    /// The blockers of `locker`, if the hook has not been notified of all of them. Marks them as
+    /// notified.
     pub(crate) fn take_new_blockers(&mut self, locker: u64) -> Option<Vec<u64>> {
         let wait = self.waits.get_mut(&locker)?;
         let is_new = std::mem::take(&mut wait.has_new_blockers);
         (is_new && wait.is_open()).then(|| wait.blockers.clone())
     }
 
-    /// `locker` does not wait for `blocker` any more. Returns whether it waits for nobody now.
+    /// Removes the edge from `locker` to `blocker`. Returns whether `locker` now waits for no other
+    /// locker.
     pub(crate) fn remove_edge(&mut self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
         if wait.state != WaitState::Waiting {
@@ -154,18 +160,18 @@ impl Graph {
         wait.blockers.is_empty()
     }
 
-    /// Whether `locker` waits, for `blocker` among others.
+    /// Whether `locker` waits and has an edge to `blocker`.
     pub(crate) fn has_edge(&self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get(&locker) else { return false };
         wait.state == WaitState::Waiting && wait.blockers.binary_search(&blocker).is_ok()
     }
 
-    /// Whether anybody waits for `locker`.
+    /// Whether any locker waits for `locker`.
     pub(crate) fn is_awaited(&self, locker: u64) -> bool {
         self.awaited.contains_key(&locker)
     }
 
-    /// A circle through `from`, beginning with it: the first of a search in the order of ids.
+    /// The first cycle through `from`, beginning with it, that a search in the order of ids finds.
     pub(crate) fn find_cycle(&self, from: u64) -> Option<Vec<u64>> {
         if !self.is_awaited(from) {
             return None;
@@ -188,7 +194,7 @@ impl Graph {
         None
     }
 
-    /// Who in a circle has done the least: the youngest if several have.
+    /// The member of a cycle that has done the least work; the youngest of several.
     pub(crate) fn victim(&self, cycle: &[u64]) -> u64 {
         let work = |locker: &u64| self.waits.get(locker).map_or(u64::MAX, |wait| wait.work);
         let least = cycle.iter().min_by_key(|locker| (work(locker), std::cmp::Reverse(**locker)));

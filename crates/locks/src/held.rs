@@ -9,22 +9,22 @@ use crate::key::{Extent, Hi, Key};
 use crate::own::{OwnRanges, Piece, Place};
 use crate::table::{LockTable, Request, RequestPart, RequestParts, TableState};
 
-/// Rows that are given back under one hold of a table's lock.
+/// Rows that are released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;
 
 /// What a locker holds in one table.
 pub(crate) struct Held {
     pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order they were locked. May name rows that were given up since.
+    /// The rows, in the order in which they were locked. May name rows that were given up since.
     pub(crate) rows: SmallVec<[Key; 1]>,
-    /// How many of `rows` were given up.
+    /// Number of `rows` that were given up.
     pub(crate) stale: usize,
     pub(crate) ranges: OwnRanges,
-    /// Rows of it that are packed in the table, and the bytes they take.
+    /// Number of the locker's rows that are packed in the table, and the bytes they take.
     pub(crate) packed: (u64, u64),
-    /// Bytes outside of the structures of fixed size.
+    /// Bytes of keys allocated outside of structures of fixed size.
     pub(crate) key_bytes: u64,
-    /// What of this is in the locker's sums: bytes, and locks.
+    /// The part of this table that the locker's sums include: bytes, and locks.
     pub(crate) counted: (u64, u64),
 }
 
@@ -46,7 +46,7 @@ impl Held {
         self.rows.push(key);
     }
 
-    /// What has to be asked for; none if the locker holds it all.
+    /// The parts of `want` to request; `None` if the locker holds all of them.
     pub(crate) fn parts(
         &self,
         locker: u64,
@@ -72,7 +72,7 @@ impl Held {
         (!covered).then_some(parts)
     }
 
-    /// Enters into the table and the own lists what was granted at once.
+    /// Enters what was granted at once into the table and into the locker's lists.
     pub(crate) fn take(&mut self, locker: u64, state: &mut TableState, want: Request) {
         match want {
             Request::Row { key, mode } => {
@@ -102,7 +102,7 @@ impl Held {
         self.ranges.add(Piece { lo, hi, class }, &mut place);
     }
 
-    /// Takes a row that was given up out of the list, at once if it is one of the last.
+    /// Removes a row that was given up from the list, at once if it is one of the last.
     pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
         self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
         let recent = self.rows.len().saturating_sub(8);
@@ -117,8 +117,8 @@ impl Held {
         }
     }
 
-    /// Gives back all: in pieces, so that others get at the table in between. Who waits goes on
-    /// at the end.
+    /// Releases everything, in pieces, so that other threads get at the table in between. Waiters
+    /// are granted at the end.
     pub(crate) fn release(&mut self, locker: u64, graph: &Mutex<Graph>) {
         loop {
             let mut state = self.table.state.lock();

@@ -1,5 +1,5 @@
-//! What is locked and who waits, to be looked at: for the status and for messages. Never needed
-//! for locking itself.
+//! Descriptions of locks and waits for the status and for messages. Locking itself never needs
+//! them.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::table::Request;
 /// Bytes of a key that a message shows.
 const SHOWN_BYTES: usize = 48;
 
-/// What a lock is on. Ranges are half-open: `hi` is the first key behind, none if there is none.
-/// The first key after a key is the same with a zero byte behind it.
+/// What a lock covers. Ranges are half-open: `hi` is the first key after the range, `None` if it
+/// has no end. The first key after a key is that key followed by a zero byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locked {
     /// One key.
@@ -26,26 +26,26 @@ pub enum Locked {
     Gap {
         /// First key.
         lo: Vec<u8>,
-        /// First key behind.
+        /// First key after it.
         hi: Option<Vec<u8>>,
     },
-    /// What a locking scan passed, rows and gaps.
+    /// What a locking scan passed: rows and gaps.
     Scanned {
         /// First key.
         lo: Vec<u8>,
-        /// First key behind.
+        /// First key after it.
         hi: Option<Vec<u8>>,
     },
-    /// All keys: a range lock that was asked for, or what became of many rows.
+    /// All keys: a range lock that was requested, or the result of joining many rows.
     Range {
         /// First key.
         lo: Vec<u8>,
-        /// First key behind.
+        /// First key after it.
         hi: Option<Vec<u8>>,
     },
 }
 
-/// A lock that somebody holds.
+/// A lock that a transaction holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockInfo {
     /// Id of the transaction.
@@ -54,62 +54,63 @@ pub struct LockInfo {
     pub tree: TreeId,
     /// What is locked.
     pub locked: Locked,
-    /// How.
+    /// The mode.
     pub mode: LockMode,
 }
 
-/// A lock that somebody waits for.
+/// A lock that a transaction waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitInfo {
-    /// Id of the transaction that waits.
+    /// Id of the waiting transaction.
     pub transaction: u64,
     /// The tree.
     pub tree: TreeId,
-    /// What it wants to lock.
+    /// What it requests.
     pub wanted: Locked,
-    /// How.
+    /// The mode.
     pub mode: LockMode,
-    /// Ids of the transactions it waits for, ascending: they hold what conflicts, or asked before.
+    /// Ids of the transactions it waits for, ascending: they hold what conflicts, or requested it
+    /// earlier.
     pub blockers: Vec<u64>,
-    /// For how long.
+    /// How long it has waited.
     pub waited: Duration,
 }
 
-/// What a lock manager has done so far.
+/// Counters of a lock manager since it was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockCounts {
     /// Requests that had to wait.
     pub waits: u64,
     /// Transactions chosen as the victim of a deadlock.
     pub deadlocks: u64,
-    /// Waits that were given up because they took too long.
+    /// Waits that timed out.
     pub timeouts: u64,
-    /// Times that a transaction's row locks were made ranges for want of memory.
+    /// Number of times that a transaction's row locks became ranges because of the memory limit.
     pub escalations: u64,
-    /// Time spent in waits that have ended, all together.
+    /// Total time of waits that have ended.
     pub waited: Duration,
 }
 
-/// What a lock manager has done and holds.
+/// Counters of a lock manager, and what it holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockStats {
     /// Requests that had to wait.
     pub waits: u64,
     /// Transactions chosen as the victim of a deadlock.
     pub deadlocks: u64,
-    /// Waits that were given up because they took too long.
+    /// Waits that timed out.
     pub timeouts: u64,
-    /// Times that a transaction's row locks were made ranges for want of memory.
+    /// Number of times that a transaction's row locks became ranges because of the memory limit.
     pub escalations: u64,
-    /// Time spent in waits that have ended, all together.
+    /// Total time of waits that have ended.
     pub waited: Duration,
-    /// Requests that wait now.
+    /// Requests waiting now.
     pub waiting: u64,
-    /// Keys locked now as rows; one that several share counts once.
+    /// Keys locked now as rows; a key that several transactions share counts once.
     pub rows: u64,
     /// Gaps and ranges locked now.
     pub ranges: u64,
-    /// Bytes they take, about, without what is long of keys.
+    /// Estimated bytes that they take, without the heap memory of long keys.
     pub bytes: u64,
 }
 
@@ -126,7 +127,7 @@ pub(crate) fn locked(area: Area) -> Locked {
     }
 }
 
-/// What is wanted, in words: `exclusive lock on row "abc" of tree 3`.
+/// A request in words: `exclusive lock on row "abc" of tree 3`.
 pub(crate) fn describe(tree: TreeId, want: &Request) -> String {
     let mode = want.mode().name();
     let on = match want {
@@ -147,7 +148,7 @@ fn show_range(lo: &Key, hi: &Hi) -> String {
     }
 }
 
-/// A key in quotes, escaped, cut if it is long.
+/// A key in quotes, escaped, truncated if it is long.
 fn show(key: &Key) -> String {
     let bytes = key.as_slice();
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
@@ -159,7 +160,7 @@ fn show(key: &Key) -> String {
     text
 }
 
-/// Ids in a row, the first few.
+/// The first few of the ids, as a list.
 pub(crate) fn ids(ids: &[u64]) -> String {
     let shown: Vec<String> = ids.iter().take(8).map(u64::to_string).collect();
     let more = ids.len() - shown.len();

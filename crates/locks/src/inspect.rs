@@ -18,9 +18,9 @@ use crate::table::{LockTable, RANGE_BYTES, ROW_BYTES};
 const LISTED_ROWS: usize = 1024;
 
 impl LockManager {
-    /// Who holds what: rows first, those of transactions with very many behind the others, then ranges, of
-    /// each tree in key order. Not one moment: locks
-    /// come and go while it is made. It copies every key, so it is for people.
+    /// All locks, tree by tree: rows, then packed rows of transactions with very many, then ranges,
+    /// each in key order. Not a consistent view: locks come and go while the list is built. Copies
+    /// every key, so it is meant for people.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
         let mut locks = Vec::new();
@@ -35,7 +35,7 @@ impl LockManager {
         locks
     }
 
-    /// Who waits for what, of each tree in the order they came.
+    /// All waits, tree by tree in the order in which they were queued.
     #[must_use]
     pub fn waits(&self) -> Vec<WaitInfo> {
         let now = self.clock.now();
@@ -47,7 +47,7 @@ impl LockManager {
             }
             let graph = self.graph.lock();
             for waiter in &state.waiters {
-                // One that was decided is on its way out of the queue.
+                // A wait that was decided is about to leave the queue.
                 if let Some(wait) = graph.get(waiter.locker).filter(|wait| wait.is_open()) {
                     waits.push(WaitInfo {
                         transaction: waiter.locker,
@@ -63,14 +63,14 @@ impl LockManager {
         waits
     }
 
-    /// Ids of those who wait just now, ascending, and for how long each has.
+    /// Ids of the transactions that wait now, ascending, and how long each has waited.
     #[must_use]
     pub fn waiting(&self) -> Vec<(u64, Duration)> {
         let now = self.clock.now();
         self.graph.lock().open_waits().map(|(id, wait)| (id, now.since(wait.since))).collect()
     }
 
-    /// What was done so far: a few loads, however many tables there are.
+    /// The counters: a few loads, however many tables there are.
     #[must_use]
     pub fn counts(&self) -> LockCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl LockManager {
         }
     }
 
-    /// What was done so far and what is held now: a look at every table.
+    /// The counters, and what is held now: visits every table.
     #[must_use]
     pub fn stats(&self) -> LockStats {
         let LockCounts { waits, deadlocks, timeouts, escalations, waited } = self.counts();
@@ -111,7 +111,7 @@ impl LockManager {
         stats
     }
 
-    /// The last deadlock that was found; none if there was none yet.
+    /// The last deadlock that was found; `None` if there was none.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         let now = self.clock.now();
@@ -139,9 +139,9 @@ fn list_rows(table: &LockTable, locks: &mut Vec<LockInfo>) {
     }
 }
 
-/// Adds the rows that are packed.
+/// Adds the packed rows of a table.
 fn list_packs(table: &LockTable, locks: &mut Vec<LockInfo>) {
-    // They never change, so the lock is not held meanwhile.
+    // Packs never change, so the lock is not held while they are read.
     let packs = table.state.lock().packs.clone();
     for pack in packs {
         let mut keys = pack.keys.keys();

@@ -1,8 +1,8 @@
-//! Keys and ranges as the lock tables hold them. Pure.
+//! Keys and ranges as the lock tables store them. Pure.
 //!
 //! Every range is half-open, `[lo, hi)`: keys are bytes in byte order, so the next key after `k` is
-//! `k` with a zero byte behind it, and "after k" is "from k 0" (the same trick turns "up to and
-//! with k" into "before k 0"). So bounds need no kinds.
+//! `k` followed by a zero byte. "After k" is therefore "from k 0", and "up to and including k" is
+//! "before k 0", so bounds need no kinds.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use crate::class::Class;
 
-/// Bytes of a key that need no allocation.
+/// Keys up to this length need no allocation.
 const INLINE_BYTES: usize = 24;
 
-/// A key with its first bytes as a number: most comparisons end there, without touching more.
+/// A key with its first bytes as a number: most comparisons end there without touching the rest.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     prefix: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Key {
 }
 
 impl Clone for Key {
-    /// One copy of memory: the small vector's own clone goes byte by byte.
+    /// A single copy of memory; the small vector's own clone copies byte by byte.
     #[inline]
     fn clone(&self) -> Self {
         Self { prefix: self.prefix, bytes: SmallVec::from_slice(&self.bytes) }
@@ -39,7 +39,7 @@ impl Key {
         let mut next = SmallVec::with_capacity(bytes.len() + 1);
         next.extend_from_slice(bytes);
         next.push(0);
-        // A zero byte more does not change the zero-padded prefix.
+        // An additional zero byte does not change the zero-padded prefix.
         Self { prefix: prefix_of(bytes), bytes: next }
     }
 
@@ -51,7 +51,7 @@ impl Key {
         &self.bytes
     }
 
-    /// Bytes it holds outside of itself.
+    /// Bytes allocated outside of the struct.
     pub(crate) fn heap_bytes(&self) -> u64 {
         if self.bytes.spilled() { self.bytes.capacity() as u64 } else { 0 }
     }
@@ -79,16 +79,16 @@ impl PartialOrd for Key {
     }
 }
 
-/// Where a range ends: before a key, or nowhere.
+/// Where a range ends: before a key, or `None` for no end.
 pub(crate) type Hi = Option<Key>;
 
-/// Whether a range that ends at `hi` has keys at or after `key`.
+/// Whether a range that ends at `hi` may contain keys at or after `key`.
 #[inline]
 pub(crate) fn ends_after(hi: &Hi, key: &Key) -> bool {
     hi.as_ref().is_none_or(|hi| hi > key)
 }
 
-/// The order of ends: no end is the last.
+/// The order of ends; no end is the largest.
 pub(crate) fn cmp_ends(a: &Hi, b: &Hi) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -98,7 +98,7 @@ pub(crate) fn cmp_ends(a: &Hi, b: &Hi) -> Ordering {
     }
 }
 
-/// First key of a range by its lower bound.
+/// The first key of a range with this lower bound.
 pub(crate) fn lo_of(bound: Bound<&[u8]>) -> Key {
     match bound {
         Bound::Included(key) => Key::new(key),
@@ -107,7 +107,7 @@ pub(crate) fn lo_of(bound: Bound<&[u8]>) -> Key {
     }
 }
 
-/// End of a range by its upper bound.
+/// The end of a range with this upper bound.
 pub(crate) fn hi_of(bound: Bound<&[u8]>) -> Hi {
     match bound {
         Bound::Included(key) => Some(Key::after(key)),
@@ -119,7 +119,7 @@ pub(crate) fn hi_of(bound: Bound<&[u8]>) -> Hi {
 /// What an [`Area`] covers from its first key on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// That key alone.
+    /// The first key alone.
     Row,
     /// All keys before the end.
     To(Hi),
@@ -146,13 +146,13 @@ impl Area {
         self.extent == Extent::Row
     }
 
-    /// Whether no key lies in it.
+    /// Whether the area contains no key.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(&self.extent, Extent::To(Some(hi)) if *hi <= self.lo)
     }
 
-    /// Whether it has keys at or before `key` (its end apart: whether something that begins at
-    /// `key` begins before this ends).
+    /// Whether the area begins at or before `key`, or extends to it: something that begins at `key`
+    /// begins before the area ends.
     #[inline]
     pub(crate) fn reaches(&self, key: &Key) -> bool {
         match &self.extent {
@@ -165,7 +165,7 @@ impl Area {
         self.reaches(&other.lo) && other.reaches(&self.lo)
     }
 
-    /// Whether two lockers may not have both.
+    /// Whether two different lockers cannot hold both.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.class.conflicts(other.class) && self.overlaps(other)
     }

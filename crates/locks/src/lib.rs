@@ -1,6 +1,6 @@
-//! The order of commits, who still reads the past, and who has locked what: [`SeqOracle`] numbers
-//! messages and says up to where they are visible, [`Snapshots`] lists the SeqNos that somebody
-//! reads at, [`LockManager`] makes transactions wait for each other.
+//! The order of commits, the snapshots that read the past, and the locks of transactions:
+//! [`SeqOracle`] numbers messages and decides up to which SeqNo they are visible, [`Snapshots`]
+//! lists the SeqNos that readers use, [`LockManager`] makes transactions wait for each other.
 //!
 //! ```text
 //!  commit: reserve -- log, insert into memtables -- publish --> visible
@@ -9,10 +9,18 @@
 //!  job:               live() --> which versions of a key must be kept
 //! ```
 //!
-//! The lock manager is one [`LockTable`] for each tree and one [`Locker`] for each transaction; see
-//! docs/design/mvcc-and-locks.md.
+//! The lock manager consists of one [`LockTable`] for each tree and one [`Locker`] for each
+//! transaction; see docs/design/mvcc-and-locks.md.
 //!
-//! Layer 1: knows only `frondb-core`.
+//! | files | subject |
+//! |---|---|
+//! | `oracle`, `snapshots` | SeqNos and the snapshots that read at them |
+//! | `class`, `key`, `ranges`, `own`, `packed` | what locks are and how they are stored |
+//! | `graph`, `table`, `held`, `locker` | waits, the locks of a tree, the locks of a transaction |
+//! | `request`, `wait`, `escalate` | what a locker does: request, wait, bound its memory |
+//! | `manager`, `inspect`, `info`, `deadlock` | the entry point, and what the status shows |
+//!
+//! Layer 1: depends on `frondb-core` only.
 
 mod batch_latch;
 mod class;

@@ -1,14 +1,8 @@
-//! [`Locker`]: the locks of one transaction, and how it asks for more.
+//! [`Locker`]: the locks of one transaction.
 //!
-//! ```text
-//!   covered by an own range? ------------------------------------> was_held
-//!   the row alone tells (no ranges, nobody waits)? --------------> granted
-//!   nobody holds or wants what conflicts? -----------------------> granted
-//!   else wait (wait.rs), in the queue of the table
-//! ```
-//!
-//! It keeps a list of what it holds, so that all of it can be given back, and its ranges in
-//! order (`own.rs`). Both belong to its thread: no lock.
+//! A locker keeps a list of what it holds, so that it can release everything, and its ranges in
+//! order (`held.rs`, `own.rs`). Both belong to its thread and need no lock. `request.rs` has how a
+//! locker requests locks, `wait.rs` how it waits, `escalate.rs` how its memory is bounded.
 
 use std::time::Duration;
 
@@ -26,52 +20,53 @@ use crate::table::LockTable;
 /// How long a request may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockWait {
-    /// That long, then it fails with `LockTimeout`.
+    /// At most this long; then the request fails with `LockTimeout`.
     Upto(Duration),
-    /// Until it is granted, cancelled or the victim of a deadlock.
+    /// Until the request is granted, cancelled or the victim of a deadlock.
     Forever,
-    /// Not at all: it fails with `Busy`. Who skips locked rows asks so and skips.
+    /// Not at all: the request fails with `Busy`. For reads that skip locked rows.
     NoWait,
 }
 
-/// What a request that succeeded found.
+/// What a successful request found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acquired {
-    /// It had to wait: what was read before may be out of date.
+    /// The request had to wait, so data read before may be out of date.
     pub waited: bool,
-    /// The locker held this lock, or more, already. Who gives rows up again
+    /// The locker held this lock or a stronger one already. A caller that gives rows up again
     /// ([`Locker::unlock_row`]) must not give up these.
     pub was_held: bool,
 }
 
 /// The locks of one transaction.
 ///
-/// One thread at a time; it may move between threads. Its own locks never conflict with each
-/// other. Dropping it releases all. A request that fails leaves all that was held before; after a
-/// `Deadlock` the caller should roll back and release all, or others wait on.
+/// Used by one thread at a time; it may move between threads. Its own locks never conflict with
+/// each other. Dropping it releases all of them. A failed request leaves everything held that was
+/// held before; after a `Deadlock` the caller should roll back and release all locks, or other
+/// transactions keep waiting.
 pub struct Locker {
     pub(crate) manager: Arc<LockManager>,
     pub(crate) id: u64,
-    /// Locks granted and writes done.
+    /// Number of locks granted and writes done.
     work: AtomicU64,
     pub(crate) waker: OnceLock<Arc<Waker>>,
     pub(crate) tables: SmallVec<[Held; 1]>,
     /// The table that was used last.
     pub(crate) last: usize,
-    /// Bytes of its locks.
+    /// Bytes that its locks take.
     pub(crate) bytes: u64,
-    /// How many they are.
+    /// Number of its locks.
     pub(crate) locks: u64,
     pub(crate) charged: Option<Reservation>,
-    /// Bytes at which rows become ranges, if an escalation left more than the share.
+    /// The size in bytes at which rows become ranges, if an escalation left more than the share.
     pub(crate) escalate_at: u64,
 }
 
 impl LockManager {
-    /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals
-    /// the youngest is a deadlock's victim) and no two live lockers have the same.
+    /// A locker for the transaction `id`. Ids ascend with the age of transactions (among equals the
+    /// youngest is a deadlock's victim), and no two live lockers have the same id.
     ///
-    /// Cheap: it takes no lock and allocates nothing.
+    /// Cheap: takes no lock and allocates nothing.
     #[must_use]
     pub fn locker(self: &Arc<Self>, id: u64) -> Locker {
         Locker::new(Arc::clone(self), id)
@@ -100,9 +95,9 @@ impl Locker {
         self.id
     }
 
-    /// Makes it the locker of another transaction, as [`LockManager::locker`] would, but keeps the
-    /// memory that it has. Releases all locks first. Cancellers that were made of it are without
-    /// effect from now on.
+    /// Turns this locker into that of another transaction, like a new one from
+    /// [`LockManager::locker`], but keeps its memory. Releases all locks first. Cancellers of the
+    /// old transaction have no effect from now on.
     pub fn renew(&mut self, id: u64) {
         self.release_all();
         self.id = id;
@@ -110,15 +105,15 @@ impl Locker {
         match self.waker.get_mut().map(Arc::get_mut) {
             None => {}
             Some(Some(own)) => own.cancelled = AtomicBool::new(false),
-            // Somebody else knows it, so it is the other transaction's.
+            // A canceller of the old transaction still refers to this waker.
             Some(None) => self.waker = OnceLock::new(),
         }
     }
 
-    /// Gives up a row lock: what a statement read and did not want. Only for rows whose
-    /// [`Acquired::was_held`] was false; a row locked twice is locked once. Does nothing for a row
-    /// that is not locked alone (a scanned range, escalation), nor for one that was upgraded from
-    /// shared, which stays exclusive.
+    /// Gives up the lock of a row that a statement read and does not want. Only for rows whose
+    /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
+    /// row that is locked as part of a range (a scan, escalation), nor for one that was upgraded
+    /// from shared, which stays exclusive.
     pub fn unlock_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
         let Some(at) = self.find(table) else { return };
         self.last = at;
@@ -151,35 +146,35 @@ impl Locker {
         self.charge();
     }
 
-    /// How many locks it holds: rows, gaps and ranges; a scanned range counts once.
+    /// Number of locks held: rows, gaps and ranges; a scanned range counts once.
     #[must_use]
     pub fn lock_count(&self) -> u64 {
         self.locks
     }
 
-    /// Counts `n` writes: whoever has done least is the victim of a deadlock.
+    /// Counts `n` writes: the victim of a deadlock is the transaction that has done least.
     #[inline]
     pub fn add_work(&self, n: u64) {
-        // Only its own thread changes it.
+        // Only the locker's own thread changes this counter.
         self.work.store(self.work.load(Ordering::Relaxed).saturating_add(n), Ordering::Relaxed);
     }
 
-    /// Forgets a cancel that came while this locker did not wait and that no wait has met since: what
-    /// it was meant for is over. One that comes later counts.
+    /// Discards a pending cancellation: one that arrived while this locker did not wait and that no
+    /// wait has consumed since. Later cancellations count.
     pub fn forget_cancel(&self) {
         if let Some(waker) = self.waker.get() {
             waker.cancelled.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Whether a cancel came that no wait has met; it has met one then. For who waits for something else
-    /// than a lock, and looks now and then.
+    /// Consumes a pending cancellation, if any. For threads that wait for something other than a
+    /// lock and poll from time to time.
     #[must_use]
     pub fn take_cancel(&self) -> bool {
         self.waker.get().is_some_and(|waker| waker.cancelled.swap(false, Ordering::Relaxed))
     }
 
-    /// A handle with which any thread makes the present wait of this locker, or its next one,
+    /// A handle with which any thread can make the present wait of this locker, or its next one,
     /// fail with `Cancelled`.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
@@ -206,7 +201,7 @@ impl Locker {
         self.tables.iter().position(is)
     }
 
-    /// The place of a table in the list; the first time it passes the table's gate.
+    /// The index of a table in the locker's list. The first use of a table enters its batch latch.
     pub(crate) fn enter(&mut self, table: &Arc<LockTable>) -> usize {
         let at = self.find(table).unwrap_or_else(|| {
             table.batch_latch.enter();
@@ -217,7 +212,7 @@ impl Locker {
         at
     }
 
-    /// Counts a lock that was granted, and sees to the memory.
+    /// Counts a granted lock and charges its memory.
     #[inline]
     pub(crate) fn count_grant(&mut self) {
         self.add_work(1);
@@ -237,7 +232,7 @@ impl std::fmt::Debug for Locker {
     }
 }
 
-/// Ends a wait of a locker from any thread. See [`Locker::canceller`].
+/// Cancels a wait of a locker from any thread. See [`Locker::canceller`].
 #[derive(Clone)]
 pub struct Canceller {
     manager: Arc<LockManager>,
@@ -246,9 +241,10 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Makes the locker's present wait fail with `Cancelled`; if it does not wait, the next one,
-    /// however late, unless the locker forgets it before ([`Locker::forget_cancel`]; a transaction
-    /// does when a statement begins). A lock that is granted at once is not a wait.
+    /// Makes the locker's present wait fail with `Cancelled`. If it does not wait, its next wait
+    /// fails, however late, unless the locker discards the cancellation first
+    /// ([`Locker::forget_cancel`]; a transaction does so when a statement begins). A lock that is
+    /// granted at once is not a wait.
     pub fn cancel(&self) {
         let mut graph = self.manager.graph.lock();
         let ours = graph.get(self.locker).is_some_and(|wait| Arc::ptr_eq(&wait.waker, &self.waker));

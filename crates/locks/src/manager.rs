@@ -7,10 +7,11 @@
 //!   Locker (a transaction) -- what it holds in each table        no mutex: one thread
 //! ```
 //!
-//! A lock that need not wait touches its table and nothing else. Who must wait, or lets go of what
-//! another waits for, takes the graph's mutex as well.
+//! A lock that need not wait touches its table and nothing else. A locker that must wait, or that
+//! releases what another waits for, also takes the graph's mutex.
 //!
-//! LOCK order: list of tables, a table's state, graph. No two tables' states at once.
+//! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the state of
+//! two tables at once.
 
 use frondb_core::TreeId;
 use frondb_core::budget::Budget;
@@ -23,15 +24,15 @@ use crate::graph::Graph;
 use crate::table::LockTable;
 use crate::wait_hook::{HookSlot, WaitHook};
 
-/// What a lock manager is told.
+/// Options of a lock manager.
 #[derive(Clone, Debug)]
 pub struct LockOptions {
-    /// Bytes for all locks together. More allows more row locks before they become range locks,
-    /// which lock rows between them as well; a row lock of a key up to 24 bytes counts as 184 bytes, and
-    /// as three to ten where a transaction has so many that they are packed. A single transaction has a
-    /// quarter of it.
+    /// Bytes for all locks together. A larger value allows more row locks before they become range
+    /// locks, which also lock the rows between. A row lock of a key up to 24 bytes counts as 184
+    /// bytes, and as three to ten where a transaction has so many that they are packed. A single
+    /// transaction may use a quarter of it.
     pub bytes_max: u64,
-    /// Tells how long somebody waits, for the status.
+    /// Measures how long transactions wait, for the status.
     pub clock: SharedClock,
 }
 
@@ -42,7 +43,7 @@ impl Default for LockOptions {
     }
 }
 
-/// The locks of all trees of an engine. See the module's head. Any thread may call anything.
+/// The locks of all trees of an engine. See the module head. Any thread may call any method.
 pub struct LockManager {
     /// Bytes for all locks together.
     pub(crate) bytes_max: AtomicU64,
@@ -63,7 +64,7 @@ pub(crate) struct Counters {
     pub(crate) timeouts: AtomicU64,
     pub(crate) escalations: AtomicU64,
     pub(crate) waited_ns: AtomicU64,
-    /// Charged to the budget by all lockers.
+    /// Bytes that all lockers have charged to the budget.
     pub(crate) bytes: AtomicU64,
 }
 
@@ -89,14 +90,15 @@ impl LockManager {
         })
     }
 
-    /// A table for the locks of `tree`. The engine makes one and keeps it with the tree; a second
-    /// one for the same tree would know nothing of the first one's locks. When all others have
-    /// dropped it, it is forgotten.
+    /// Creates the table for the locks of `tree`. The engine creates one and keeps it with the
+    /// tree; a second table for the same tree would not see the locks of the first. The manager
+    /// forgets the table once everyone else has dropped it.
     #[must_use]
     pub fn table(self: &Arc<Self>, tree: TreeId) -> Arc<LockTable> {
         let table = LockTable::new(tree);
         let mut tables = self.tables.lock();
-        // Looked through only when it has doubled: many trees are made one after the other.
+        // Search for dropped tables only when the list has doubled: many trees are created one
+        // after the other.
         if tables.len() == tables.capacity() {
             tables.retain(|table| Arc::strong_count(table) > 1);
             let room = tables.len().max(16);
@@ -106,20 +108,20 @@ impl LockManager {
         table
     }
 
-    /// Changes how many bytes all locks together may have. Who has too many then gives some up when it
-    /// locks the next time.
+    /// Changes the limit in bytes for all locks together. A locker above its share gives up memory
+    /// at its next request.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Tells `hook` of every wait that begins from now on, and of those that get longer; `None` for nobody.
-    /// It is called by the thread that waits, before it sleeps. What it may not do is ask for a lock of
-    /// the transaction that waits.
+    /// Calls `hook` for every wait that begins from now on, and for waits that grow; `None` removes
+    /// the hook. The waiting thread calls it before it sleeps. The hook must not request a lock for
+    /// the waiting transaction.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.wait_hook.set(hook);
     }
 
-    /// The tables there are.
+    /// The tables in use.
     pub(crate) fn tables(&self) -> Vec<Arc<LockTable>> {
         let mut tables = self.tables.lock();
         tables.retain(|table| Arc::strong_count(table) > 1);

@@ -1,7 +1,7 @@
-//! Random histories of lockers against a model that knows nothing clever: locks are sets of points,
-//! every question is a loop over all of them. One thread: a request is asked, and what becomes of
-//! it is settled when it is decided, so who is granted, who is a victim and who waits for whom must
-//! be the same after every step.
+//! Random histories of lockers against a naive model: locks are sets of points, and every question
+//! is a loop over all of them. One thread: a request is made, and its outcome is settled once it is
+//! decided, so the granted lockers, the victims and the edges of the graph must be the same on both
+//! sides after every step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,8 +24,8 @@ const LOCKERS: usize = 6;
 const SEEDS: u64 = 400;
 const STEPS: u32 = 250;
 
-/// Point 2n is the key `[n]`, from 1 on; 2n + 1 is all that lies between this key and the next, and
-/// 0 and 1 what lies before the first key.
+/// Point 2n is the key `[n]`, from 1 on; 2n + 1 is everything between this key and the next; 0 and
+/// 1 are what lies before the first key.
 type Points = u64;
 const END: u8 = 2 * KEYS + 2;
 
@@ -41,7 +41,7 @@ type Sort = (Kind, LockMode);
 const S: LockMode = LockMode::Shared;
 const X: LockMode = LockMode::Exclusive;
 
-/// The table of docs/design/transactions.md, once more in words.
+/// The table of docs/design/transactions.md, written as rules.
 fn excludes(a: Sort, b: Sort) -> bool {
     let one = |a: Sort, b: Sort| match a {
         (Kind::Row, X) | (Kind::Range, X) => true,
@@ -52,7 +52,7 @@ fn excludes(a: Sort, b: Sort) -> bool {
     one(a, b) || one(b, a)
 }
 
-/// Whether an own range makes it needless to ask.
+/// Whether an own range makes the request unnecessary.
 fn covers(own: Sort, wanted: Sort) -> bool {
     match (own, wanted) {
         ((Kind::Row, _), _) => false,
@@ -75,9 +75,9 @@ struct Part {
 struct ModelRequest {
     table: usize,
     parts: Vec<Part>,
-    /// Part for part: goes before all who wait.
+    /// For each part, whether it goes before all waiters.
     first: Vec<bool>,
-    /// What is held when it is granted.
+    /// What the actor holds once the request is granted.
     held: Part,
 }
 
@@ -89,7 +89,7 @@ struct Actor {
     upgraded: BTreeSet<(usize, Points)>,
     /// Position in the queue.
     waits: Option<(u64, ModelRequest)>,
-    doomed: bool,
+    is_victim: bool,
 }
 
 #[derive(Default)]
@@ -130,7 +130,7 @@ impl Actor {
 }
 
 impl Model {
-    /// Whom the waiting actor waits for: ids, ascending.
+    /// Ids that the waiting actor waits for, ascending.
     fn blockers(&self, at: usize) -> Vec<u64> {
         let Some((place, request)) = &self.actors[at].waits else { return Vec::new() };
         self.against(at, *place, request)
@@ -183,7 +183,7 @@ impl Model {
                 (work, u64::MAX - **id)
             });
             let victim = self.actors.iter_mut().find(|actor| actor.id == *least.unwrap()).unwrap();
-            victim.doomed = true;
+            victim.is_victim = true;
         }
         Answer::Waits
     }
@@ -201,7 +201,7 @@ impl Model {
         seen: &mut BTreeSet<usize>,
         path: &mut Vec<u64>,
     ) -> bool {
-        if self.actors[at].doomed {
+        if self.actors[at].is_victim {
             return false;
         }
         path.push(self.actors[at].id);
@@ -230,11 +230,11 @@ impl Model {
         actor.held.push((request.table, held));
     }
 
-    /// Takes out the doomed and grants what has become free. Who was which.
+    /// Removes the victims and grants what has become free. Returns the new state of each wait.
     fn settle(&mut self) -> BTreeMap<u64, WaitState> {
         let mut fates = BTreeMap::new();
-        for actor in self.actors.iter_mut().filter(|actor| actor.doomed) {
-            (actor.doomed, actor.waits) = (false, None);
+        for actor in self.actors.iter_mut().filter(|actor| actor.is_victim) {
+            (actor.is_victim, actor.waits) = (false, None);
             fates.insert(actor.id, WaitState::Victim(Vec::new()));
         }
         loop {
@@ -251,7 +251,7 @@ impl Model {
     }
 }
 
-/// The real one beside the model.
+/// The lock manager under test and the model.
 struct World {
     manager: Arc<LockManager>,
     tables: [Arc<LockTable>; 2],
@@ -266,7 +266,7 @@ fn key(n: u8) -> [u8; 1] {
     [n]
 }
 
-/// The points of keys from `lo` to before `hi`.
+/// The points of the keys from `lo` to before `hi`.
 fn points(lo: u8, hi: u8) -> Points {
     (0..END).filter(|p| *p >= lo && *p < hi).fold(0, |points, p| points | 1 << p)
 }
@@ -442,7 +442,7 @@ impl World {
         self.model.actors[at] = actor;
     }
 
-    /// Everybody gives up and goes; nothing is left.
+    /// Ends all waits and releases all locks; then nothing is left.
     fn end(mut self) {
         for at in 0..LOCKERS {
             if self.lockers[at].1.is_some() {
@@ -458,7 +458,7 @@ impl World {
         assert!((1..self.next_id).all(|id| !graph.is_awaited(id) && graph.get(id).is_none()));
     }
 
-    /// What was decided is the same on both sides.
+    /// Both sides must have decided the same.
     fn settle(&mut self) {
         let expected = self.model.settle();
         let mut found = BTreeMap::new();
@@ -497,7 +497,7 @@ impl World {
         assert_eq!(ours, theirs, "seed {}", self.seed);
     }
 
-    /// Who holds what at each point: rows and ranges apart, the strongest range.
+    /// The holders at each point: rows and ranges separately, the strongest range only.
     fn locks(&self) -> BTreeMap<(usize, u64, bool, u32), Sort> {
         let mut locks = BTreeMap::new();
         for lock in self.manager.locks() {

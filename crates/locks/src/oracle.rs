@@ -1,4 +1,4 @@
-//! [`SeqOracle`]: hands out SeqNos, and publishes them in order.
+//! [`SeqOracle`]: reserves SeqNos and publishes them in order.
 //!
 //! ```text
 //!        1 2 3 4 5 6 7 8 9 10
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariants: every SeqNo up to `visible` is in its memtable (or belongs to a commit that failed
-//! and inserted nothing); `visible` never goes back and never passes the last one reserved.
+//! and inserted nothing); `visible` never decreases and never passes the last reserved SeqNo.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use frondb_core::SeqNo;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
 
-/// The order of commits. See the module's head.
+/// The order of commits. See the module head.
 ///
-/// Any thread may call anything; [`reserve`](Self::reserve) belongs under the lock that also
-/// reserves the position in the log, so that both orders agree (rule 8).
+/// Any thread may call any method. [`reserve`](Self::reserve) must be called under the lock that
+/// also reserves the position in the log, so that both orders agree (rule 8).
 pub struct SeqOracle {
     last_reserved: AtomicU64,
-    /// Written under `waiting`, read without.
+    /// Written under `waiting`; read without a lock.
     visible: AtomicU64,
     waiting: Mutex<Waiting>,
     moved: Condvar,
@@ -30,14 +30,14 @@ pub struct SeqOracle {
 
 #[derive(Default)]
 struct Waiting {
-    /// Ranges that were published before an earlier one: first and last SeqNo.
+    /// Ranges that were published before an earlier one: first SeqNo to last SeqNo.
     ranges: BTreeMap<u64, u64>,
     /// Threads in [`SeqOracle::wait_visible`].
     threads: usize,
 }
 
 impl SeqOracle {
-    /// An oracle that goes on after `last`, the largest SeqNo that recovery found.
+    /// An oracle that continues after `last`, the largest SeqNo that recovery found.
     #[must_use]
     pub fn new(last: SeqNo) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl SeqOracle {
         }
     }
 
-    /// Reserves `n` consecutive SeqNos and returns the first. They must be published sooner or
-    /// later, also when the commit fails: everything after them waits.
+    /// Reserves `n` consecutive SeqNos and returns the first. The caller must publish them even if
+    /// its commit fails, because everything after them waits.
     ///
     /// # Panics
     /// If `n` is zero.
@@ -58,14 +58,14 @@ impl SeqOracle {
         SeqNo(self.last_reserved.fetch_add(n, Ordering::Relaxed) + 1)
     }
 
-    /// The largest SeqNo that was reserved.
+    /// The largest reserved SeqNo.
     #[must_use]
     pub fn last_reserved(&self) -> SeqNo {
         SeqNo(self.last_reserved.load(Ordering::Relaxed))
     }
 
-    /// Says that the reserved SeqNos `first..=last` are in their memtables (or never will be).
-    /// They become visible when all before them were published too.
+    /// Declares that the reserved SeqNos `first..=last` are in their memtables (or never will be).
+    /// They become visible once all earlier SeqNos are published too.
     ///
     /// # Panics
     /// If the range is empty or was published before.
@@ -83,7 +83,8 @@ impl SeqOracle {
         while let Some(last) = waiting.ranges.remove(&(visible + 1)) {
             visible = last;
         }
-        // Release: who reads this number sees the memtables as they were filled before.
+        // Release: a thread that reads this number also sees the insertions into the memtables that
+        // came before it.
         self.visible.store(visible, Ordering::Release);
         if waiting.threads > 0 {
             self.moved.notify_all();
@@ -92,16 +93,16 @@ impl SeqOracle {
 
     /// The SeqNo up to which everything is visible.
     ///
-    /// A point read needs no snapshot: it pins the version of its tree *first* and reads this
-    /// *then*. The other way round a merge could, in between, drop what only this SeqNo sees.
+    /// A point read needs no snapshot: it pins the version of its tree first and reads `visible`
+    /// afterwards. In the other order, a merge could drop in between what only this SeqNo sees.
     #[inline]
     #[must_use]
     pub fn visible(&self) -> SeqNo {
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
-    /// Returns when `seq` is visible: a commit that was inserted before an earlier one waits for
-    /// it here, so that its thread reads what it wrote.
+    /// Returns when `seq` is visible. A commit that was inserted before an earlier one waits here
+    /// for that earlier commit, so that its thread reads its own writes.
     pub fn wait_visible(&self, seq: SeqNo) {
         if self.visible() >= seq {
             return;

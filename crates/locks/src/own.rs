@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   own:     [a, d) gap   [d, k) scan exclusive      [p, ..) range shared
-//!   tree's:  the same entries, among those of all others
+//!   tree's:  the same entries, among those of all other lockers
 //! ```
 //!
-//! Invariants: the ranges are disjoint; two that touch have different classes; each is an entry in
-//! the tree's [`Ranges`] with the same bounds and class. So a scan of any length is one entry, and
-//! whether a key is covered is one look into an ordered map that needs no lock.
+//! Invariants: the ranges are disjoint; two adjacent ranges have different classes; each is an
+//! entry in the tree's [`Ranges`] with the same bounds and class. A scan of any length is therefore
+//! one entry, and whether a key is covered is one lookup in an ordered map without a lock.
 //!
-//! Changed by the locker's thread under the lock of the tree's locks; read by it without.
+//! The locker's thread changes the map under the table's lock and reads it without a lock.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::class::Class;
 use crate::key::{Hi, Key, cmp_ends, ends_after};
 use crate::ranges::{Range, Ranges};
 
-/// What an own range is, apart from where it begins.
+/// An own range without its first key.
 pub(crate) struct Own {
     pub(crate) hi: Hi,
     pub(crate) class: Class,
     pub(crate) entry: u64,
 }
 
-/// A stretch of keys with one class.
+/// A range of keys with one class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) lo: Key,
@@ -37,7 +37,7 @@ pub(crate) struct OwnRanges {
     map: BTreeMap<Key, Own>,
 }
 
-/// A tree's ranges, the locker that changes them, and where new entries get their numbers.
+/// A tree's ranges, the locker that changes them, and the source of entry numbers.
 pub(crate) struct Place<'a> {
     pub(crate) ranges: &'a mut Ranges,
     pub(crate) next_entry: &'a mut u64,
@@ -58,7 +58,7 @@ impl OwnRanges {
         self.map.iter()
     }
 
-    /// Whether an own range makes it needless to ask for a row lock of `class`.
+    /// Whether an own range makes a request for a row lock of `class` unnecessary.
     pub(crate) fn covers_row(&self, key: &Key, class: Class) -> bool {
         self.at(key).is_some_and(|own| own.class.covers(class))
     }
@@ -68,7 +68,7 @@ impl OwnRanges {
         self.at(key).is_some()
     }
 
-    /// Whether own ranges make it needless to ask for `[lo, hi)` in `class`.
+    /// Whether own ranges make a request for `[lo, hi)` in `class` unnecessary.
     pub(crate) fn covers(&self, lo: &Key, hi: &Hi, class: Class) -> bool {
         let mut from = lo;
         loop {
@@ -87,7 +87,7 @@ impl OwnRanges {
         ends_after(&own.hi, key).then_some(own)
     }
 
-    /// Locks a stretch: where it lies over own ranges the stronger class stays.
+    /// Adds a locked range. Where it overlaps own ranges the stronger class stays.
     pub(crate) fn add(&mut self, piece: Piece, into: &mut Place<'_>) {
         if self.extend_last(&piece, into.ranges) {
             return;
@@ -98,8 +98,8 @@ impl OwnRanges {
         }
     }
 
-    /// The usual step of a scan: what is new begins where an own range of its class ends, and
-    /// touches nothing behind it.
+    /// The common step of a scan: the new range begins where an own range of the same class ends
+    /// and touches no range after it.
     fn extend_last(&mut self, piece: &Piece, ranges: &mut Ranges) -> bool {
         let behind = self.map.range(&piece.lo..).next();
         if behind.is_some_and(|(lo, _)| piece.hi.as_ref().is_none_or(|hi| lo <= hi)) {
@@ -114,7 +114,7 @@ impl OwnRanges {
         true
     }
 
-    /// Takes out the ranges that overlap or touch a stretch, in order.
+    /// Removes the ranges that overlap or touch `piece`, in order.
     fn take_touching(&mut self, piece: &Piece, into: &mut Place<'_>) -> Vec<Piece> {
         let first = self.map.range(..&piece.lo).next_back();
         let first = first.filter(|(_, own)| own.hi.as_ref().is_none_or(|hi| *hi >= piece.lo));
@@ -131,14 +131,14 @@ impl OwnRanges {
         taken
     }
 
-    /// Takes out the range that begins at `lo`.
+    /// Removes the range that begins at `lo`.
     pub(crate) fn remove(&mut self, lo: &Key, ranges: &mut Ranges) -> Option<Piece> {
         let (lo, own) = self.map.remove_entry(lo)?;
         ranges.remove(&lo, own.entry);
         Some(Piece { lo, hi: own.hi, class: own.class })
     }
 
-    /// Takes out the first range.
+    /// Removes the first range.
     pub(crate) fn pop(&mut self, ranges: &mut Ranges) -> bool {
         let Some((lo, own)) = self.map.pop_first() else { return false };
         ranges.remove(&lo, own.entry);
@@ -155,10 +155,10 @@ impl OwnRanges {
     }
 }
 
-/// Lays `new` over disjoint stretches, given in order, of which each overlaps or touches it.
+/// Overlays `new` on disjoint ranges, given in order, each of which overlaps or touches it.
 fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     let mut out = Vec::with_capacity(old.len() + 2);
-    // How far `new` is laid; nothing of it is left when that is past its end.
+    // The end of what is covered of `new` so far; past its end when all of it is.
     let mut done: Hi = Some(new.lo.clone());
     for piece in old {
         push(&mut out, &done, &least(&Some(piece.lo.clone()), &new.hi), new.class);
@@ -173,7 +173,7 @@ fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     out
 }
 
-/// Adds `[lo, hi)` if there is anything in it; no `lo` is past all keys.
+/// Appends `[lo, hi)` if it contains a key. A `lo` of `None` lies after all keys.
 fn push(out: &mut Vec<Piece>, lo: &Hi, hi: &Hi, class: Class) {
     let Some(lo) = lo else { return };
     if !ends_after(hi, lo) {
@@ -206,7 +206,7 @@ mod tests {
         Key::new(&[n as u8])
     }
 
-    /// Random stretches against an array of classes, one for each key.
+    /// Random ranges, compared with an array that has one class for each key.
     #[test]
     fn own_ranges_are_the_strongest_of_what_was_added() {
         let seed = 5;
@@ -237,8 +237,8 @@ mod tests {
             let found = own.at(&key(n as u64)).map(|own| own.class);
             assert_eq!(found, *class, "seed {seed}, key {n}");
         }
-        let stretches = model.chunk_by(|a, b| a == b).filter(|stretch| stretch[0].is_some());
-        assert_eq!(own.len(), stretches.count(), "seed {seed}: as few as can be");
+        let pieces = model.chunk_by(|a, b| a == b).filter(|piece| piece[0].is_some());
+        assert_eq!(own.len(), pieces.count(), "seed {seed}: as few as can be");
         let mut theirs = Vec::new();
         ranges
             .for_each(&mut |range| theirs.push((range.lo.clone(), range.hi.clone(), range.class)));

@@ -1,22 +1,23 @@
 //! [`Packed`]: many row locks of one locker and one mode, in a few bytes each.
 //!
 //! ```text
-//!   restart          restart                     keys in order; every 16th whole, the others as the
-//!   | abc | +1 d | +2 x | ... | abf | ...        number of bytes shared with the key before, and the rest
+//!   restart          restart                     keys in order: every 16th in full, the others as
+//!   | abc | +1 d | +2 x | ... | abf | ...        count of bytes shared with the previous key, rest
 //! ```
 //!
 //! A row in the table's map takes [`ROW_BYTES`](crate::table::ROW_BYTES). Packed, a key of eight
-//! bytes beside its neighbours takes three to five, and locks what it locked before: no key between.
-//! Made once and never changed; a locker has few, for it merges those of similar size.
+//! bytes next to its neighbours takes three to five and still locks exactly what it locked before:
+//! no key between. A pack is built once and never changes. A locker has few packs, because it
+//! merges packs of similar size.
 
-/// Keys from one that stands whole to the next.
+/// Every so many keys one is stored in full.
 const RESTART_KEYS: usize = 16;
 
 /// Keys in order, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
     bytes: Vec<u8>,
-    /// Where keys begin that stand whole.
+    /// Offsets of the keys that are stored in full.
     restarts: Vec<u32>,
     len: usize,
     /// The last key.
@@ -24,7 +25,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Bytes that it takes.
+    /// Bytes of memory in use.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.restarts.capacity() * 4 + self.last.capacity()) as u64
     }
@@ -37,13 +38,13 @@ impl Packed {
         self.len == 0
     }
 
-    /// Whether the key has room for one more: places are numbers of 32 bits.
+    /// Whether there is room for one more key: offsets are numbers of 32 bits.
     fn has_room(&self, key: &[u8]) -> bool {
         u32::try_from(self.bytes.len() + key.len() + 10).is_ok()
     }
 
-    /// Adds a key behind all others. A key that is the last one already is left out. Returns false
-    /// if there is no room, at 4 GiB.
+    /// Adds a key after all others; ignores a repetition of the last key. Returns false if there is
+    /// no room, at 4 GiB.
     pub(crate) fn push(&mut self, key: &[u8]) -> bool {
         if self.len > 0 && self.last == key {
             return true;
@@ -67,13 +68,13 @@ impl Packed {
         true
     }
 
-    /// Gives back memory that keys did not need.
+    /// Frees memory that the keys did not need.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.restarts.shrink_to_fit();
     }
 
-    /// Whether a key of it is in `[lo, hi)`.
+    /// Whether one of the keys lies in `[lo, hi)`.
     pub(crate) fn any_in(&self, lo: &[u8], hi: Option<&[u8]>) -> bool {
         if self.is_empty() || self.last.as_slice() < lo {
             return false;
@@ -88,7 +89,7 @@ impl Packed {
         }
     }
 
-    /// Whether `key` is one of it.
+    /// Whether `key` is one of the keys.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         if self.is_empty() || self.last.as_slice() < key {
             return false;
@@ -107,14 +108,14 @@ impl Packed {
         Keys { packed: self, at: 0, key: Vec::new() }
     }
 
-    /// The keys from the last one that stands whole and is not above `key`, or from the first.
+    /// The keys starting at the last restart that is not above `key`, or at the first key.
     fn from(&self, key: &[u8]) -> Keys<'_> {
         let not_above = self.restarts.partition_point(|&at| self.whole(at as usize) <= key);
         let at = self.restarts.get(not_above.saturating_sub(1)).map_or(0, |&at| at as usize);
         Keys { packed: self, at, key: Vec::new() }
     }
 
-    /// The key that stands whole at `at`.
+    /// The key that is stored in full at offset `at`.
     fn whole(&self, mut at: usize) -> &[u8] {
         let _shared = take_length(&self.bytes, &mut at);
         let len = take_length(&self.bytes, &mut at);
@@ -122,7 +123,7 @@ impl Packed {
     }
 }
 
-/// Keys one after the other. The key is lent until the next one is asked for.
+/// Iterates over keys. A key is borrowed until the next call.
 pub(crate) struct Keys<'a> {
     packed: &'a Packed,
     at: usize,
@@ -144,7 +145,7 @@ impl Keys<'_> {
     }
 }
 
-/// A length in seven bits a byte, the low ones first.
+/// Writes a length with seven bits a byte, low bits first.
 fn put_length(out: &mut Vec<u8>, mut length: usize) {
     while length >= 0x80 {
         out.push(length as u8 | 0x80);

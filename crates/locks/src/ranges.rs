@@ -1,4 +1,4 @@
-//! [`Ranges`]: the range locks of one tree, to be found by the keys they cover.
+//! [`Ranges`]: the range locks of one tree, searchable by the keys that they cover.
 //!
 //! ```text
 //!                [d, k) gap #7                  a treap ordered by (lo, entry); each node knows
@@ -7,11 +7,11 @@
 //!                                               a search skips what ends too early and what
 //! ```                                           cannot conflict
 //!
-//! Ranges of several lockers overlap freely, those of one locker do not (see `own.rs`), except for
-//! a moment for a range that was granted to a waiter. An entry's number is unique in its tree.
-//! Priorities come from the number, so the shape depends on nothing outside.
+//! Ranges of several lockers overlap freely. Ranges of one locker do not (see `own.rs`), except for
+//! a moment after a range was granted to a waiter. An entry's number is unique in its tree.
+//! Priorities are derived from that number, so the shape of the treap is deterministic.
 //!
-//! Guarded by the lock of the tree's locks.
+//! Guarded by the table's lock.
 
 use crate::class::{Class, Classes};
 use crate::key::{Area, Hi, Key, cmp_ends, ends_after};
@@ -73,7 +73,7 @@ impl Ranges {
         self.root = self.insert_at(self.root, at);
     }
 
-    /// Takes out the range that begins at `lo` with this number.
+    /// Removes the range that begins at `lo` and has this number.
     pub(crate) fn remove(&mut self, lo: &Key, entry: u64) -> Option<Range> {
         let mut removed = NIL;
         self.root = self.remove_at(self.root, lo, entry, &mut removed);
@@ -83,19 +83,19 @@ impl Ranges {
         self.free.push(removed);
         let node = self.nodes[removed as usize].take();
         if self.root == NIL {
-            // The memory of a long list goes with its last entry.
+            // Free the memory of a long list with its last entry.
             *self = Self::default();
         }
         node.map(|node| node.range)
     }
 
-    /// Moves the end of the range that begins at `lo` with this number.
+    /// Moves the end of the range that begins at `lo` and has this number.
     pub(crate) fn set_end(&mut self, lo: &Key, entry: u64, hi: Hi) {
         self.set_end_at(self.root, lo, entry, hi);
     }
 
     /// Calls `found` for ranges of one of `classes` that share a key with `area`, in the order of
-    /// their first keys, until it returns false. Returns whether it never did.
+    /// their first keys, until `found` returns false. Returns true if it never did.
     pub(crate) fn overlapping(
         &self,
         area: &Area,
@@ -128,7 +128,7 @@ impl Ranges {
         }
     }
 
-    /// Computes what a node knows of its subtree; returns the node.
+    /// Recomputes what a node stores about its subtree; returns the node.
     fn refresh(&mut self, at: u32) -> u32 {
         let node = self.node(at);
         let (mut top, mut classes) = (at, node.range.class.bit());
@@ -172,7 +172,7 @@ impl Ranges {
         (&a.lo, a.entry) < (&b.lo, b.entry)
     }
 
-    /// Cuts a subtree into what lies before and after the place of node `at`.
+    /// Splits a subtree into the nodes before and after the position of node `at`.
     fn split(&mut self, root: u32, at: u32) -> (u32, u32) {
         if root == NIL {
             return (NIL, NIL);
@@ -188,7 +188,7 @@ impl Ranges {
         }
     }
 
-    /// One subtree of two, all of `left` lying before `right`.
+    /// Joins two subtrees; all of `left` lies before `right`.
     fn join(&mut self, left: u32, right: u32) -> u32 {
         if left == NIL || right == NIL {
             return left.min(right);
@@ -273,7 +273,7 @@ fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or_else(|_| unreachable!("4 billion ranges do not fit into memory"))
 }
 
-/// Spreads consecutive numbers evenly (the finish of splitmix64).
+/// Spreads consecutive numbers evenly (the finalizer of splitmix64).
 fn scramble(n: u64) -> u64 {
     let z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -290,7 +290,7 @@ mod tests {
         Key::new(&(n as u16).to_be_bytes())
     }
 
-    /// Random changes and searches against a list.
+    /// Random changes and searches, compared with a list.
     #[test]
     fn finds_what_a_list_finds() {
         let seed = 11;

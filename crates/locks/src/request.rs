@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   covered by an own range? ------------------------------------> was_held
-//!   the row alone tells (no ranges, nobody waits)? --------------> granted
-//!   nobody holds or wants what conflicts? -----------------------> granted
+//!   the row alone decides (no ranges, no waiters)? --------------> granted
+//!   no other locker holds or requested what conflicts? ----------> granted
 //!   else wait (wait.rs), in the queue of the table
 //! ```
 
@@ -19,8 +19,8 @@ use crate::table::{LockTable, Request, RowAttempt};
 use crate::wait::Requested;
 
 impl Locker {
-    /// Locks a row, whether it exists or not. Held shared and wanted exclusive is an upgrade: it
-    /// goes before all who wait.
+    /// Locks a row, whether it exists or not. Requesting exclusive a row that is held shared is an
+    /// upgrade, which goes before all waiters.
     ///
     /// # Errors
     /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
@@ -36,11 +36,11 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks a range in which a locking read found no row: nobody else writes there, others may
-    /// lock the same gap. An empty range locks nothing.
+    /// Locks a range in which a locking read found no row: no other transaction may write there,
+    /// but others may lock the same gap. An empty range locks nothing.
     ///
     /// # Errors
-    /// As [`lock_row`](Self::lock_row).
+    /// Like [`lock_row`](Self::lock_row).
     pub fn lock_gap(
         &mut self,
         table: &Arc<LockTable>,
@@ -54,17 +54,17 @@ impl Locker {
     }
 
     /// Locks what one step of a locking scan passed: the gap, and `row` at one of its ends (the
-    /// upper one of a forward scan, the lower one of a backward scan). With what the scan locked
-    /// before it becomes one range, however many rows there are.
+    /// upper end in a forward scan, the lower end in a backward scan). Together with what the scan
+    /// locked before it becomes one range, however many rows there are.
     ///
     /// ```text
     ///   forward:  (row before, row) + row       backward: (row, row before) + row
     /// ```
     ///
-    /// The row locked so is given up with the transaction only.
+    /// A row locked this way is released only with the transaction.
     ///
     /// # Errors
-    /// As [`lock_row`](Self::lock_row).
+    /// Like [`lock_row`](Self::lock_row).
     pub fn lock_next(
         &mut self,
         table: &Arc<LockTable>,
@@ -78,11 +78,11 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks all keys from `lo` to before `hi`, or to the end: rows and what lies between. An
+    /// Locks all keys from `lo` to before `hi`, or to the end: rows and what lies between them. An
     /// empty range locks nothing.
     ///
     /// # Errors
-    /// As [`lock_row`](Self::lock_row).
+    /// Like [`lock_row`](Self::lock_row).
     pub fn lock_range(
         &mut self,
         table: &Arc<LockTable>,
@@ -91,7 +91,7 @@ impl Locker {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Acquired> {
-        // A range of one key is that row: what it excludes is the same, and rows can be packed.
+        // A range of one key becomes a row lock: it excludes the same, and rows can be packed.
         if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
             && key == lo
         {

@@ -1,14 +1,15 @@
-//! [`Snapshots`]: the SeqNos that somebody reads at, so that merges keep what they see.
+//! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what they see.
 //!
-//! A snapshot is taken under the same lock under which jobs list them, and the visible SeqNo is
-//! read under it too (rule 12). So for any list there are two sorts of snapshots: those in the
-//! list, and those taken later, which are at or above the `visible` of the list. A job that takes
-//! `visible` for one more snapshot, keeps the newest version of each stripe between them and every
-//! version above `visible` keeps what all of them see. If nothing in its input is above
-//! `visible`, the listed ones alone will do: what is newest now is newest for all that follow.
+//! A snapshot is taken under the lock under which jobs list the snapshots, and the visible SeqNo is
+//! read under the same lock (rule 12). For any list there are therefore two kinds of snapshots:
+//! those in the list, and later ones, which are at or above the list's `visible`. A job keeps what
+//! all of them see if it treats `visible` as one more snapshot, keeps the newest version in each
+//! stripe between snapshots, and keeps every version above `visible`. If no input of the job is
+//! above `visible`, the listed snapshots alone suffice: what is newest now is newest for all later
+//! snapshots.
 //!
-//! Cost: taking and dropping one are a short lock and a map operation each, about 0.1 us; the
-//! list is rebuilt only when it is asked for after a change. Point reads take none at all (see
+//! Cost: taking and dropping a snapshot are a short lock and a map operation each, about 0.1 us;
+//! the list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
 //! [`SeqOracle::visible`]).
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use frondb_core::sync::{Arc, Mutex};
 
 use crate::SeqOracle;
 
-/// The register of live snapshots. Any thread may call anything.
+/// The register of live snapshots. Any thread may call any method.
 pub struct Snapshots {
     oracle: Arc<SeqOracle>,
     clock: SharedClock,
@@ -30,27 +31,27 @@ pub struct Snapshots {
 #[derive(Default)]
 struct Register {
     live: BTreeMap<SeqNo, Holders>,
-    /// The keys of `live`, if they did not change since they were last asked for.
+    /// The keys of `live`, if they have not changed since the list was last requested.
     list: Option<Arc<[SeqNo]>>,
 }
 
 struct Holders {
     count: usize,
-    /// When the first of them came.
+    /// When the first of them was taken.
     since: Nanos,
 }
 
-/// What a job has to respect.
+/// The snapshots that a job must respect.
 #[derive(Clone, Debug)]
 pub struct LiveSnapshots {
-    /// Every snapshot that is taken from now on is at or above this.
+    /// Every snapshot taken from now on is at or above this SeqNo.
     pub visible: SeqNo,
-    /// The snapshots there are: ascending, each SeqNo once.
+    /// The live snapshots: ascending, each SeqNo once.
     pub seqs: Arc<[SeqNo]>,
 }
 
 impl Snapshots {
-    /// An empty register of snapshots of `oracle`; `clock` tells their age.
+    /// An empty register of snapshots of `oracle`; `clock` measures their age.
     #[must_use]
     pub fn new(oracle: Arc<SeqOracle>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self { oracle, clock, latch: Mutex::new(Register::default()) })
@@ -86,14 +87,14 @@ impl Snapshots {
         self.latch.lock().live.keys().next().copied()
     }
 
-    /// How many snapshots were taken and not yet dropped.
+    /// Number of snapshots that were taken and not yet dropped.
     #[must_use]
     pub fn count(&self) -> usize {
         self.latch.lock().live.values().map(|holders| holders.count).sum()
     }
 
     /// Each live SeqNo with the time since a snapshot of it was first taken, oldest SeqNo first.
-    /// For the status: a snapshot that was forgotten keeps old versions from going away.
+    /// For the status: a forgotten snapshot keeps old versions from being dropped.
     #[must_use]
     pub fn ages(&self) -> Vec<(SeqNo, Duration)> {
         let now = self.clock.now();
@@ -136,8 +137,8 @@ impl std::fmt::Debug for Snapshots {
     }
 }
 
-/// A SeqNo to read at. While it lives, merges keep what it sees. Cloning registers once more;
-/// dropping is cheap and may happen on any thread.
+/// A SeqNo to read at. Merges keep what it sees until it is dropped. Cloning registers it once
+/// more; dropping is cheap and may happen on any thread.
 #[derive(Debug)]
 pub struct Snapshot {
     register: Arc<Snapshots>,
@@ -145,7 +146,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Messages up to this one are seen.
+    /// The snapshot sees messages up to this SeqNo.
     #[inline]
     #[must_use]
     pub fn seq(&self) -> SeqNo {
@@ -155,7 +156,7 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        // The SeqNo is live through `self`, so the time of the first holder stays.
+        // `self` keeps the SeqNo live, so the time of the first holder stays.
         self.register.latch.lock().add(self.seq, Nanos::MAX);
         Self { register: Arc::clone(&self.register), seq: self.seq }
     }

@@ -1,16 +1,16 @@
-//! [`LockTable`]: the locks of one tree, and who waits for some.
+//! [`LockTable`]: the locks of one tree, and the requests that wait for some.
 //!
 //! ```text
 //!   rows     ordered map: key --> mode, holders        a write or a point read: one entry
 //!   packs    of one locker and mode: keys in order     rows of a locker that has very many
 //!   ranges   treap: [lo, hi) --> class, holder         scans, gaps, range deletes, escalation
-//!   waiters  in the order they came                    looked at only if there are any
+//!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if nothing of another conflicts: no row, no range, and no waiter that came
-//! before. Everything here runs under the one lock of the table, which is held for a few map
-//! operations; nobody waits or allocates for long under it. LOCK order: the table's, then the
-//! graph's.
+//! A request is granted if nothing of another locker conflicts: no row, no range, and no earlier
+//! waiter. Everything here runs under the one lock of the table, which is held for a few map
+//! operations; no thread waits or allocates for long under it. LOCK order: the table's lock, then
+//! the graph's.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -32,16 +32,15 @@ pub(crate) const ROW_BYTES: u64 = 184;
 /// Bytes of a range lock: an entry in the locker's map and a node of the table's treap.
 pub(crate) const RANGE_BYTES: u64 = 352;
 
-/// The locks of one tree. Made by [`LockManager::table`](crate::LockManager::table), shared by all
-/// threads; lockers are given it with every call.
+/// The locks of one tree. Created by [`LockManager::table`](crate::LockManager::table) and shared
+/// by all threads; callers pass it to each request of a locker.
 pub struct LockTable {
     pub(crate) tree: TreeId,
     pub(crate) batch_latch: BatchLatch,
     pub(crate) state: Mutex<TableState>,
 }
 
-/// While this lives, a locker's first lock in the table waits. See
-/// [`LockTable::begin_unlocked`].
+/// Blocks a locker's first lock in the table until dropped. See [`LockTable::begin_unlocked`].
 #[must_use = "others may lock as soon as it is dropped"]
 pub struct Unlocked<'a> {
     table: &'a LockTable,
@@ -68,18 +67,18 @@ impl LockTable {
         })
     }
 
-    /// The tree whose locks these are.
+    /// The tree of these locks.
     #[must_use]
     pub fn tree(&self) -> TreeId {
         self.tree
     }
 
-    /// For a batch that takes no locks: lets it write while nobody has locks in this tree.
+    /// Lets a batch that takes no locks write, as long as no locker uses this tree.
     ///
-    /// `Some`: no locker has or is asking for a lock here, and none gets its first one until the
-    /// guard is dropped, which must be soon; the batch must not wait for locks meanwhile. A batch
-    /// may hold the guards of several trees. `None`: some locker has used this tree and not
-    /// released all since; the batch must lock what it writes.
+    /// `Some`: no locker holds or requests a lock here, and none gets its first one until the guard
+    /// is dropped, which must be soon; the batch must not wait for locks meanwhile. A batch may
+    /// hold the guards of several trees. `None`: some locker has used this tree and not released
+    /// everything since; the batch must lock what it writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
         self.batch_latch.try_pass().then(|| Unlocked { table: self })
@@ -92,11 +91,12 @@ impl std::fmt::Debug for LockTable {
     }
 }
 
-/// Who holds a row.
+/// The holders of a row.
 pub(crate) struct Row {
     pub(crate) mode: LockMode,
-    /// Was shared when it was locked first: [`Locker::unlock_row`](crate::Locker::unlock_row) lets
-    /// it be, or it would take away what an earlier statement relies on.
+    /// The row was shared when it was first locked.
+    /// [`Locker::unlock_row`](crate::Locker::unlock_row) leaves it locked, because an earlier
+    /// statement relies on it.
     pub(crate) upgraded: bool,
     pub(crate) holders: SmallVec<[u64; 2]>,
 }
@@ -123,8 +123,8 @@ impl Row {
     }
 }
 
-/// Rows of one locker, in few bytes. One that is exclusive may stand in `rows` too, for the same locker:
-/// it was shared when it was packed.
+/// Rows of one locker, in few bytes. A row of an exclusive pack may also be in `rows` for the same
+/// locker if it was shared when it was packed.
 #[derive(Clone)]
 pub(crate) struct Pack {
     pub(crate) locker: u64,
@@ -133,7 +133,7 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
-    /// Whether a row of it is in the area.
+    /// Whether one of the rows lies in the area.
     fn meets(&self, area: &Area) -> bool {
         let lo = area.lo.as_slice();
         match &area.extent {
@@ -145,7 +145,7 @@ impl Pack {
     }
 }
 
-/// What a locker asks for, or what it is given.
+/// What a locker requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
     Row {
@@ -158,7 +158,7 @@ pub(crate) enum Request {
         hi: Hi,
         class: Class,
     },
-    /// A step of a scan: the gap and the row at one of its ends; both are `[lo, hi)`.
+    /// A step of a scan: the gap and the row at one of its ends; together they are `[lo, hi)`.
     Step {
         gap_lo: Key,
         gap_hi: Hi,
@@ -170,7 +170,7 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// What must be free of conflicts for it to be granted.
+    /// The areas that must be free of conflicts for the request to be granted.
     pub(crate) fn areas(&self) -> SmallVec<[Area; 2]> {
         let mut areas = SmallVec::<[Area; 2]>::new();
         match self {
@@ -187,7 +187,7 @@ impl Request {
         areas
     }
 
-    /// What is held when it was granted.
+    /// What the locker holds once the request is granted.
     pub(crate) fn held(&self) -> Area {
         match self {
             Self::Row { key, mode } => Area::row(key.clone(), Class::row(*mode)),
@@ -209,13 +209,14 @@ impl Request {
 /// A part of a request.
 pub(crate) struct RequestPart {
     pub(crate) area: Area,
-    /// The locker holds a lock there already: it goes before all that wait.
+    /// The locker holds a lock there already, so this part goes before all waiters.
     pub(crate) first: bool,
 }
 
 pub(crate) type RequestParts = SmallVec<[RequestPart; 2]>;
 
-/// A locker in the queue. Its number orders the queue, and is that of its range when it is granted.
+/// A locker in the queue. Its entry number orders the queue, and becomes the number of its range
+/// when it is granted.
 pub(crate) struct Waiter {
     pub(crate) locker: u64,
     pub(crate) entry: u64,
@@ -224,30 +225,30 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether a request with these parts, which comes later, waits for this one.
+    /// Whether a later request with these parts waits for this one.
     fn holds_back(&self, later: &[RequestPart]) -> bool {
         let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| !b.first && a.area.conflicts(&b.area))
     }
 
-    /// Whether this one waits for a request that came later and has parts that go first.
+    /// Whether this request waits for a later one that has parts which go first.
     fn yields_to(&self, later: &[RequestPart]) -> bool {
         let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| b.first && !a.first && a.area.conflicts(&b.area))
     }
 }
 
-/// What a quick try for a row gave.
+/// The outcome of a quick attempt to lock a row.
 pub(crate) enum RowAttempt {
-    /// It was held already.
+    /// The locker held the row already.
     Held,
     New,
     Upgraded,
-    /// There is more to look at.
+    /// The row alone does not decide.
     Unclear,
 }
 
-/// The locks of a tree. See the module's head.
+/// The locks of a tree. See the module head.
 #[derive(Default)]
 pub(crate) struct TableState {
     pub(crate) rows: BTreeMap<Key, Row>,
@@ -258,7 +259,7 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
-    /// Locks a row if a look at that row alone can tell.
+    /// Locks a row if that row alone decides the request.
     pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> RowAttempt {
         use std::collections::btree_map::Entry;
         let quiet = self.ranges.is_empty() && self.waiters.is_empty() && self.packs.is_empty();
@@ -295,12 +296,13 @@ impl TableState {
         own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
     }
 
-    /// How the locker holds a row by an entry in `rows`, which it releases by its list.
+    /// The mode in which the locker holds a row by an entry in `rows`. The locker releases these
+    /// entries by its list.
     pub(crate) fn lists_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
         self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
     }
 
-    /// Gives a row to a locker; nothing conflicts.
+    /// Grants a row to a locker; nothing conflicts.
     pub(crate) fn grant_row(&mut self, locker: u64, key: &Key, mode: LockMode) {
         match self.rows.get_mut(key) {
             Some(row) => row.grant(locker, mode),
@@ -312,7 +314,7 @@ impl TableState {
         }
     }
 
-    /// Takes a row from a locker, if it has it.
+    /// Releases a row of a locker; returns whether the locker had it.
     pub(crate) fn release_row(&mut self, locker: u64, key: &Key) -> bool {
         use std::collections::btree_map::Entry;
         let Entry::Occupied(mut row) = self.rows.entry(key.clone()) else { return false };
@@ -327,8 +329,9 @@ impl TableState {
         true
     }
 
-    /// Calls `found` with the holder of each lock of another that conflicts with `area`, until it
-    /// returns false. A holder may come more than once. Returns whether it never did.
+    /// Calls `found` with the holder of each lock of another locker that conflicts with `area`,
+    /// until `found` returns false. A holder may be reported more than once. Returns true if
+    /// `found` never returned false.
     pub(crate) fn holders_against(
         &self,
         locker: u64,
@@ -358,12 +361,12 @@ impl TableState {
                 .overlapping(area, area.class.excludes(), &mut |range| of_others(range.locker)))
     }
 
-    /// Whom a new request has to wait for: ids, ascending.
+    /// Ids of the lockers that a new request has to wait for, ascending.
     pub(crate) fn blockers(&self, locker: u64, parts: &[RequestPart]) -> Vec<u64> {
         let mut blockers = Vec::new();
         for ask in parts {
             self.holders_against(locker, &ask.area, &mut |holder| {
-                // The same one often comes many times in a row.
+                // The same holder is often reported many times in a row.
                 if blockers.last() != Some(&holder) {
                     blockers.push(holder);
                 }
@@ -380,7 +383,7 @@ impl TableState {
         blockers
     }
 
-    /// Puts a request into the queue; those that it goes before wait for it too.
+    /// Puts a request into the queue. Waiters that it goes before now wait for it too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
             if other.locker != waiter.locker && other.yields_to(&waiter.parts) {
@@ -394,7 +397,7 @@ impl TableState {
         self.waiters.retain(|waiter| waiter.locker != locker);
     }
 
-    /// `locker` has been given `held`: who waits and conflicts waits for it too.
+    /// `locker` has been granted `held`: waiters that conflict with it now wait for it too.
     pub(crate) fn add_edges_to_holder(&self, locker: u64, held: &Area, graph: &mut Graph) {
         for waiter in self.waiters.iter().filter(|waiter| waiter.locker != locker) {
             if waiter.parts.iter().any(|ask| ask.area.conflicts(held)) {
@@ -403,11 +406,12 @@ impl TableState {
         }
     }
 
-    /// `locker` has let go of something: grants what waited for nobody else, in the order of the
-    /// queue. `has_more` says whether it may still have locks here or stand in the queue.
+    /// `locker` has released something: grants the requests that waited for no other locker, in the
+    /// order of the queue. `has_more` says whether `locker` may still hold locks here or be in the
+    /// queue.
     ///
-    /// A step of a scan is granted as less than it asked for (its row excludes a gap, a scanned
-    /// range does not), so who waited for it is looked at again.
+    /// A step of a scan is granted as less than it requested (its row excludes a gap, a scanned
+    /// range does not), so the requests that waited for it are examined again.
     pub(crate) fn grant_waiters(&mut self, locker: u64, has_more: bool, graph: &mut Graph) {
         let mut let_go = SmallVec::<[(u64, bool); 4]>::from_slice(&[(locker, has_more)]);
         let mut at = 0;
@@ -446,7 +450,7 @@ impl TableState {
             })
     }
 
-    /// Gives a waiter what it waits for. Its ranges it puts in order itself when it wakes.
+    /// Grants a waiter its request. The waiter puts its ranges in order itself when it wakes.
     fn grant(&mut self, waiter: Waiter, graph: &mut Graph) {
         let held = waiter.want.held();
         match &held.extent {

@@ -1,13 +1,13 @@
-//! How a locker waits: queue up, look for a circle, sleep, and what may end it.
+//! How a locker waits: enter the queue, search for cycles, sleep until the wait is decided.
 //!
 //! ```text
-//!   begin_wait: [table's lock [graph's lock: enter both, search circles, doom victims]]
+//!   begin_wait: [table's lock [graph's lock: enter both, search cycles, choose victims]]
 //!   finish:     [graph's lock: sleep until the wait is decided]
 //!               granted: it is in the table already
-//!               else:    [table's lock: leave the queue [graph's lock: let others pass]]
+//!               else:    [table's lock: leave the queue [graph's lock: grant other waiters]]
 //! ```
 //!
-//! Granting, dooming, cancelling and giving up race; the graph's lock decides (see `graph.rs`).
+//! Grants, deadlocks, cancellations and timeouts race; the graph's lock decides (see `graph.rs`).
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use crate::manager::Counters;
 use crate::table::{Request, RequestParts, TableState, Waiter};
 use crate::wait_hook::WaitNotice;
 
-/// What a request has come to.
+/// The state of a request.
 pub(crate) enum Requested {
     Done(Acquired),
-    /// It stands in the queue of the table at this place of the locker's list.
+    /// The request is in the queue of a table.
     Waits(Box<Pending>),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Pending {
     at: usize,
     entry: u64,
     want: Request,
-    /// A row that the locker has no lock on yet.
+    /// The request is for a row that the locker does not hold yet.
     is_new_row: bool,
 }
 
@@ -51,7 +51,8 @@ impl Requested {
 }
 
 impl Locker {
-    /// Enters the queue. An error if it may not wait, or is the victim of a deadlock at once.
+    /// Enters the queue. Fails if the request may not wait, or at once becomes the victim of a
+    /// deadlock.
     pub(crate) fn begin_wait(
         &self,
         at: usize,
@@ -64,7 +65,7 @@ impl Locker {
         let tree = self.tables[at].table.tree;
         match wait {
             LockWait::NoWait => return Err(busy(tree, &want, &blockers)),
-            // Not even in the queue, where it would be in the way of others and close circles.
+            // Do not enter the queue, where the request would block others and close cycles.
             LockWait::Upto(timeout) if timeout.is_zero() => {
                 return Err(self.timed_out(tree, &want, timeout, &blockers));
             }
@@ -102,7 +103,7 @@ impl Locker {
         Ok(Requested::Waits(Box::new(Pending { at, entry, want, is_new_row })))
     }
 
-    /// Breaks every circle that this wait has closed.
+    /// Breaks every cycle that this wait has closed.
     fn break_cycles(&self, graph: &mut Graph) {
         while let Some(cycle) = graph.find_cycle(self.id) {
             let victim = graph.victim(&cycle);
@@ -117,7 +118,7 @@ impl Locker {
         }
     }
 
-    /// Waits for what was asked.
+    /// Waits for the outcome of a request.
     pub(crate) fn finish(&mut self, requested: Requested, wait: LockWait) -> Result<Acquired> {
         let pending = match requested {
             Requested::Done(acquired) => return Ok(acquired),
@@ -152,16 +153,16 @@ impl Locker {
         }
     }
 
-    /// For how long it has waited.
+    /// How long the wait has lasted.
     fn waited(&self, graph: &Graph) -> Duration {
         let now = self.manager.clock.now();
         graph.get(self.id).map_or(Duration::ZERO, |wait| now.since(wait.since))
     }
 
-    /// Puts in order what a decided wait has left.
+    /// Cleans up after a decided wait and returns its outcome.
     pub(crate) fn settle(&mut self, pending: Box<Pending>, wait: LockWait) -> Result<Acquired> {
         let Some(ended) = self.manager.graph.lock().end(self.id) else {
-            return Err(Error::internal("a wait was ended by another than who waits"));
+            return Err(Error::internal("a wait was ended by another thread"));
         };
         let waited = self.manager.clock.now().since(ended.since);
         let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
@@ -193,7 +194,7 @@ impl Locker {
                 ErrorKind::Deadlock,
                 format!(
                     "transaction {} waited for the {what}, and transactions {} wait for each \
-                     other in a circle; it has done the least of them: roll it back and retry it",
+                     other in a cycle; it has done the least work: roll it back and retry it",
                     self.id,
                     ids(cycle)
                 ),
@@ -220,8 +221,8 @@ impl Locker {
     ) -> Error {
         Counters::add(&self.manager.counters.timeouts, 1);
         let message = format!(
-            "transaction {} waited {timeout:?} for the {}, which transactions {} hold or want before \
-             it: retry, or wait longer",
+            "transaction {} waited {timeout:?} for the {}, which transactions {} hold or \
+             requested earlier: retry, or wait longer",
             self.id,
             describe(tree, want),
             ids(blockers)
@@ -231,13 +232,15 @@ impl Locker {
 
     fn cancelled(&self, tree: TreeId, want: &Request) -> Error {
         let what = describe(tree, want);
-        let message = format!("transaction {} was cancelled waiting for the {what}", self.id);
+        let message =
+            format!("transaction {} was cancelled while it waited for the {what}", self.id);
         Error::new(ErrorKind::Cancelled, message)
     }
 }
 
 impl Held {
-    /// Whoever granted it has entered it into the table; here it goes into the own lists.
+    /// The granting thread has entered the lock into the table; this enters it into the locker's
+    /// own lists.
     fn take_granted(&mut self, locker: u64, pending: Pending) {
         let held = pending.want.held();
         let Extent::To(hi) = held.extent else {
@@ -257,7 +260,7 @@ fn busy(tree: TreeId, want: &Request, blockers: &[u64]) -> Error {
     Error::new(
         ErrorKind::Busy,
         format!(
-            "the {} is held or wanted by transactions {}: skip it, or wait",
+            "the {} is held or requested by transactions {}: skip it, or wait",
             describe(tree, want),
             ids(blockers)
         ),

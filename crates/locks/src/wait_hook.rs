@@ -1,21 +1,22 @@
-//! [`WaitHook`]: who has an order of its own for transactions, as a replica that commits in the order of
-//! another server, learns of waits and can end those that go against it.
+//! [`WaitHook`]: reports lock waits to an embedder that orders transactions itself, such as a
+//! replica that commits in the order of another server. The hook can cancel waits that go against
+//! that order.
 
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, RwLock};
 
-/// What a wait hook is told.
+/// The argument of a wait hook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct WaitNotice<'a> {
-    /// Number of the transaction that waits.
+    /// Id of the waiting transaction.
     pub waiter: u64,
-    /// Numbers of those it waits for, ascending.
+    /// Ids of the transactions it waits for, ascending.
     pub blockers: &'a [u64],
 }
 
-/// Called by the thread that waits, when its wait begins, and again when it waits for more than
-/// before. Must not panic: a wait that has begun must come to its end.
+/// Called by the waiting thread when its wait begins, and again when it waits for more transactions
+/// than before. Must not panic, because the wait must still be ended.
 pub type WaitHook = Arc<dyn Fn(WaitNotice<'_>) + Send + Sync>;
 
 /// The hook of a lock manager, if one is set. Any thread may set it.
@@ -31,7 +32,7 @@ impl HookSlot {
         self.is_set.store(hook.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, hook);
         drop(held);
-        // What it captured may do anything when it goes.
+        // Dropped without the lock: the destructors of what the hook captured may do anything.
         drop(old);
     }
 
@@ -39,7 +40,7 @@ impl HookSlot {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Tells the hook, with no lock held: it may take its time, and may cancel waits.
+    /// Calls the hook without holding a lock: the hook may take long and may cancel waits.
     pub(crate) fn call(&self, notice: WaitNotice<'_>) {
         let hook = self.hook.read().clone();
         if let Some(hook) = hook {

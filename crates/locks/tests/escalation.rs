@@ -1,5 +1,5 @@
-//! Rows become ranges all the time, in random histories: nobody loses what he was granted, and
-//! nobody is given what another has.
+//! Rows become ranges all the time, in random histories: no transaction loses a granted lock, and
+//! none is granted what another one holds.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,14 +34,14 @@ struct Granted {
     sort: Sort,
 }
 
-/// The table of docs/design/transactions.md, for what may be held side by side. Scans are shared
-/// here: an exclusive one may lie over what others hold in its gaps.
+/// The table of docs/design/transactions.md, for locks held side by side. Scans are shared here,
+/// because an exclusive scan may overlap what others hold in its gaps.
 fn excludes(a: Sort, b: Sort) -> bool {
     let shared = |(kind, mode): Sort| kind == Kind::Gap || mode == Shared;
     !shared(a) || !shared(b)
 }
 
-/// Whether a lock is as good as what was asked for.
+/// Whether a held lock is at least as strong as the requested one.
 fn is_as_good(held: Sort, asked: Sort) -> bool {
     match asked {
         (Kind::Gap, _) => held.0 != Kind::Row,
@@ -136,7 +136,7 @@ fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Gran
 fn ranges_of_many_locks_take_and_lose_nothing() {
     for seed in 0..60 {
         let mut prng = Prng::new(seed);
-        // A transaction's share is a tenth of what it asks for, and of what all have.
+        // A transaction's share is a tenth of what it requests and of what all hold.
         let options = LockOptions { bytes_max: 8 << 10, ..LockOptions::default() };
         let manager = LockManager::new(options, Budget::new(1 << 30));
         let table = manager.table(TreeId(1));

@@ -1,8 +1,8 @@
-//! Explores the schedules of lockers, batches and cancellers:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-locks --test lock_schedules`.
+//! Explores the schedules of lockers, batches and cancellers: `RUSTFLAGS="--cfg shuttle" cargo test
+//! -p frondb-locks --test lock_schedules`.
 //!
-//! Nearly all waits are for ever: a wake-up that is lost or a deadlock that is missed stops all
-//! threads, and shuttle reports that.
+//! Nearly all waits have no timeout: a lost wake-up or a missed deadlock stops all threads, and
+//! shuttle reports that.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ impl Clock for NoTime {
 struct Setup {
     manager: Arc<LockManager>,
     tables: Vec<Arc<LockTable>>,
-    /// What the locks are to protect.
+    /// The object that the locks protect.
     inside: AtomicU64,
 }
 
@@ -47,7 +47,7 @@ impl Setup {
         Arc::new(Self { manager, tables, inside: AtomicU64::new(0) })
     }
 
-    /// Alone where the locks say so.
+    /// Asserts that the thread is alone inside.
     fn alone(&self) {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
         thread::yield_now();
@@ -61,7 +61,7 @@ impl Setup {
     }
 }
 
-/// Runs `body` in so many threads, each with its number; then nothing may be left.
+/// Runs `body` in this many threads, each with its number; afterwards nothing may be left.
 fn run(threads: u64, body: fn(&Setup, u64)) {
     let schedule = move || {
         let setup = Setup::new();
@@ -90,7 +90,8 @@ fn an_exclusive_lock_is_alone_and_no_wake_up_is_lost() {
     });
 }
 
-/// An insert into a gap waits for who scanned it, and a scan for who has inserted.
+/// An insert into a gap waits for the transaction that scanned it, and a scan waits for the one
+/// that inserted.
 #[test]
 fn scans_and_writes_exclude_each_other() {
     run(3, |setup, number| {
@@ -106,8 +107,8 @@ fn scans_and_writes_exclude_each_other() {
     });
 }
 
-/// Two tables in both orders, and shared locks that are upgraded: every circle is found, and who is
-/// no victim gets all it wants.
+/// Two tables in both orders, and upgrades of shared locks: every cycle is found, and every
+/// transaction that is not a victim gets all its locks.
 #[test]
 fn every_deadlock_is_found() {
     run(3, |setup, number| {
@@ -125,7 +126,7 @@ fn every_deadlock_is_found() {
     });
 }
 
-/// Alone and in one order nobody is a victim.
+/// Transactions that lock in one order are never victims.
 #[test]
 fn no_deadlock_is_found_where_there_is_none() {
     run(3, |setup, number| {
@@ -139,9 +140,9 @@ fn no_deadlock_is_found_where_there_is_none() {
     });
 }
 
-/// Waits that end by time race with grants; whoever came after goes on.
+/// Timeouts race with grants; the waiters queued behind go on.
 #[test]
-fn who_gives_up_leaves_nothing() {
+fn a_timeout_leaves_nothing() {
     run(3, |setup, number| {
         let mut locker = setup.manager.locker(number);
         let wait = if number == 1 { Upto(Duration::ZERO) } else { Forever };
@@ -152,7 +153,7 @@ fn who_gives_up_leaves_nothing() {
     });
 }
 
-/// A cancel hits the wait under way or the next one, and never gets lost.
+/// A cancellation ends the wait under way or the next one, and is never lost.
 #[test]
 fn a_cancel_hits_one_wait() {
     let schedule = || {
@@ -186,7 +187,7 @@ fn a_cancel_hits_one_wait() {
     shuttle::check_pct(schedule, SCHEDULES, 3);
 }
 
-/// A batch without locks and lockers are never inside together.
+/// A batch without locks and a locker are never inside together.
 #[test]
 fn batches_without_locks_exclude_lockers() {
     run(3, |setup, number| {
@@ -204,7 +205,7 @@ fn batches_without_locks_exclude_lockers() {
     });
 }
 
-/// Two batches at once may be inside, a locker waits for both.
+/// Two batches may be inside at once; a locker waits for both.
 #[test]
 fn a_locker_waits_for_all_batches_inside() {
     run(3, |setup, number| {

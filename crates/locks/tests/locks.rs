@@ -1,5 +1,5 @@
-//! One locker after the other on one thread: what conflicts, what is covered, what is given up.
-//! Requests are [`LockWait::NoWait`], so a conflict shows as `Busy`.
+//! One locker after the other on one thread: which locks conflict, what is covered, what is given
+//! up. Requests use [`LockWait::NoWait`], so a conflict shows as `Busy`.
 #![cfg(not(shuttle))]
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -19,7 +19,7 @@ fn manager() -> (Arc<LockManager>, Arc<LockTable>) {
     (manager, table)
 }
 
-/// Whether it was granted; any failure but `Busy` is one of the test.
+/// Whether the request was granted; any failure but `Busy` fails the test.
 fn granted(result: Result<Acquired>) -> bool {
     match result {
         Ok(acquired) => !acquired.waited,
@@ -33,7 +33,7 @@ fn granted(result: Result<Acquired>) -> bool {
 const NEW: Acquired = Acquired { waited: false, was_held: false };
 const HELD: Acquired = Acquired { waited: false, was_held: true };
 
-/// A way to lock the key "m" and what is around it.
+/// A way to lock the key "m" and the keys around it.
 type Take = fn(&mut Locker, &Arc<LockTable>) -> Result<Acquired>;
 
 fn row(locker: &mut Locker, table: &Arc<LockTable>, mode: LockMode) -> Result<Acquired> {
@@ -56,7 +56,8 @@ const SCAN_X: Take = |locker, table| scan(locker, table, Exclusive);
 const RANGE_S: Take = |locker, table| range(locker, table, Shared);
 const RANGE_X: Take = |locker, table| range(locker, table, Exclusive);
 
-/// The table of docs/design/transactions.md, from the outside: 1 waits.
+/// The table of docs/design/transactions.md as seen from the outside: 1 means that the request
+/// waits.
 #[test]
 fn the_compatibility_table() {
     let wanted = [ROW_S, ROW_X, GAP, RANGE_S, RANGE_X];
@@ -128,7 +129,7 @@ fn a_scan_is_one_range_in_both_directions() {
     assert!(!granted(two.lock_row(&table, &key(77_777), Exclusive, NoWait)));
 }
 
-/// A scan meets another's lock on the row and in the gap before it.
+/// A scan meets another transaction's lock on the row and in the gap before it.
 #[test]
 fn a_scan_stops_at_what_another_has_written() {
     let (manager, table) = manager();
@@ -155,11 +156,15 @@ fn a_row_that_did_not_match_is_given_up() {
     assert!(granted(two.lock_row(&table, &7_u32.to_be_bytes(), Exclusive, NoWait)));
     assert!(!granted(two.lock_row(&table, &700_u32.to_be_bytes(), Shared, NoWait)));
     one.unlock_row(&table, &7_u32.to_be_bytes());
-    assert!(!granted(one.lock_row(&table, &7_u32.to_be_bytes(), Shared, NoWait)), "two has it");
+    assert!(
+        !granted(one.lock_row(&table, &7_u32.to_be_bytes(), Shared, NoWait)),
+        "the other locker holds it"
+    );
     assert_eq!(one.lock_row(&table, &700_u32.to_be_bytes(), Shared, NoWait).unwrap(), HELD);
 }
 
-/// What an earlier statement holds shared and a later one upgraded is not given up with the later.
+/// A row that an earlier statement holds shared and a later one upgraded is not given up by the
+/// later one.
 #[test]
 fn an_upgraded_row_is_not_given_up() {
     let (manager, table) = manager();
@@ -173,7 +178,7 @@ fn an_upgraded_row_is_not_given_up() {
 }
 
 #[test]
-fn plain_batches_pass_while_nobody_has_locks() {
+fn plain_batches_pass_while_no_locker_has_locks() {
     let (manager, table) = manager();
     let other = manager.table(TreeId(4));
     let mut locker = manager.locker(1);
@@ -215,7 +220,7 @@ fn a_million_rows_become_few_ranges_around_another_lock() {
     assert_eq!((manager.stats().bytes, budget.used_by(Part::Locks)), (0, 0));
 }
 
-/// Another has a lock between any two rows: all stay rows, and no request fails.
+/// Another transaction has a lock between any two rows: all rows stay rows, and no request fails.
 #[test]
 fn locks_that_cannot_be_joined_stay() {
     let options = LockOptions { bytes_max: 64 << 10, ..LockOptions::default() };
@@ -231,8 +236,8 @@ fn locks_that_cannot_be_joined_stay() {
     assert!(stats.escalations < 40, "each attempt waits for twice as many: {stats:?}");
 }
 
-/// A transaction with many rows locks these and no others, although it is over its share: two that
-/// write keys in turn neither wait for each other nor make a circle.
+/// A transaction with many rows locks these and no others, although it is over its share: two
+/// transactions that write alternating keys neither wait for each other nor deadlock.
 #[test]
 fn many_rows_are_packed_and_lock_no_key_between() {
     let options = LockOptions { bytes_max: 1 << 20, ..LockOptions::default() };
@@ -245,7 +250,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
         let (locker, other) = if n % 2 == 0 { (&mut one, &mut two) } else { (&mut two, &mut one) };
         let mode = if n % 10 < 8 { Exclusive } else { Shared };
         assert!(granted(locker.lock_row(&table, &key(n), mode, NoWait)), "row {n}");
-        // A range of one key, as a row; and a range and a gap between rows.
+        // A range of one key, which becomes a row; and a range and a gap between rows.
         let between = |more: u32| (n * 3 + more).to_be_bytes();
         let after = [&between(1)[..], &[0]].concat();
         match n % 500 {
@@ -263,7 +268,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
     }
     let stats = manager.stats();
     assert_eq!((stats.rows, stats.escalations), (20_040, 0));
-    // What each has not packed yet is a share; as rows it would be 3.7 MB.
+    // What each locker has not packed yet is a share; as rows it would be 3.7 MB.
     assert!(stats.bytes < 512 << 10, "{stats:?}");
     assert!(budget.used_by(Part::Locks) < 512 << 10, "{budget:?}");
     for n in 0..20_000 {
@@ -280,7 +285,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
         let again = locker.lock_row(&table, &key(n), Shared, NoWait).unwrap();
         assert_eq!(again, HELD);
     }
-    // Shared ones are upgraded, and given up by nobody but the end.
+    // Shared rows are upgraded, and released only at the end.
     assert!(granted(one.lock_row(&table, &key(8), Exclusive, NoWait)));
     one.unlock_row(&table, &key(8));
     one.unlock_row(&table, &key(18));
@@ -294,7 +299,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
     assert_eq!((manager.stats().bytes, budget.used_by(Part::Locks)), (0, 0));
 }
 
-/// What was read stays shared as long as that is enough to save memory.
+/// Rows that were read stay shared as long as that saves enough memory.
 #[test]
 fn rows_of_one_mode_are_joined_first() {
     let options = LockOptions { bytes_max: 48 << 10, ..LockOptions::default() };
@@ -340,12 +345,13 @@ fn all_sorts_of_locks_are_joined() {
 }
 
 #[test]
-fn messages_say_what_and_who() {
+fn messages_name_the_lock_and_its_holders() {
     let (manager, table) = manager();
     let (mut one, mut two) = (manager.locker(71), manager.locker(72));
     assert!(granted(row(&mut one, &table, Shared)));
     let error = row(&mut two, &table, Exclusive).unwrap_err();
-    let message = "the exclusive lock on row \"m\" of tree 3 is held or wanted by transactions 71";
+    let message =
+        "the exclusive lock on row \"m\" of tree 3 is held or requested by transactions 71";
     assert!(error.message().starts_with(message), "{error}");
     let long = [0xfe; 300];
     assert!(granted(one.lock_row(&table, &long, Exclusive, NoWait)));
@@ -356,13 +362,13 @@ fn messages_say_what_and_who() {
 }
 
 #[test]
-fn a_renewed_locker_has_no_locks_and_does_not_hear_what_was_meant_for_the_old_one() {
+fn a_renewed_locker_has_no_locks_and_no_pending_cancel() {
     let manager = LockManager::new(LockOptions::default(), Budget::new(1 << 30));
     let table = manager.table(TreeId(1));
     let mut locker = manager.locker(1);
     locker.lock_row(&table, b"a", Exclusive, NoWait).unwrap();
     let old = locker.canceller();
-    // Nobody else knows this one's waker any more when it is renewed.
+    // No other thread knows this locker's waker when it is renewed.
     let mut quiet = manager.locker(2);
     quiet.canceller().cancel();
     locker.renew(3);

@@ -1,5 +1,5 @@
-//! Lockers that wait for each other. A thread that waits is seen by [`LockManager::waits`], so
-//! nothing sleeps and nothing depends on time.
+//! Lockers that wait for each other. [`LockManager::waits`] shows when a thread waits, so nothing
+//! sleeps and nothing depends on time.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use frondb_locks::{
     Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker, WaitNotice,
 };
 
-/// Who waits, in which tree, for which row and how, and for whom.
+/// The waiter, the tree, the row, the mode, and the blockers.
 type Waiting<'a> = (u64, u32, &'a [u8], LockMode, &'a [u64]);
 
 type Outcome = std::thread::JoinHandle<(Locker, Result<Acquired>)>;
@@ -33,7 +33,7 @@ impl Setup {
         Self { manager, tables }
     }
 
-    /// A locker that holds rows, each in a table.
+    /// A locker that holds one row in each of several tables.
     fn holder(&self, id: u64, rows: &[(usize, &[u8])], mode: LockMode) -> Locker {
         let mut locker = self.manager.locker(id);
         for (table, key) in rows {
@@ -42,7 +42,7 @@ impl Setup {
         locker
     }
 
-    /// Asks for a row on another thread, and returns when that waits.
+    /// Requests a row on another thread, and returns when that thread waits.
     fn waits(&self, locker: Locker, table: usize, key: &'static [u8], mode: LockMode) -> Outcome {
         let id = locker.id();
         let thread = self.asks(locker, table, key, mode);
@@ -52,7 +52,7 @@ impl Setup {
         thread
     }
 
-    /// Asks for a row on another thread.
+    /// Requests a row on another thread.
     fn asks(
         &self,
         mut locker: Locker,
@@ -113,7 +113,7 @@ fn waiting_is_first_come_first_served() {
     let setup = Setup::new();
     let holder = setup.holder(1, &[(0, b"a")], Shared);
     let writer = setup.waits(setup.manager.locker(2), 0, b"a", Exclusive);
-    // Compatible with the holder, and yet behind the writer.
+    // Compatible with the holder, but queued behind the writer.
     let reader = setup.waits(setup.manager.locker(3), 0, b"a", Shared);
     let other = setup.waits(setup.manager.locker(4), 0, b"a", Shared);
     let table = &setup.tables[0];
@@ -129,13 +129,13 @@ fn waiting_is_first_come_first_served() {
 }
 
 #[test]
-fn an_upgrade_goes_before_who_waits() {
+fn an_upgrade_goes_before_waiters() {
     let setup = Setup::new();
     let mut one = setup.holder(1, &[(0, b"a")], Shared);
     let two = setup.holder(2, &[(0, b"a")], Shared);
     let writer = setup.waits(setup.manager.locker(3), 0, b"a", Exclusive);
     let same = one.lock_row(&setup.tables[0], b"a", Shared, NoWait).unwrap();
-    assert!(same.was_held, "nobody waits for what he has");
+    assert!(same.was_held, "a locker does not wait for its own locks");
     let upgrade = setup.waits(one, 0, b"a", Exclusive);
     drop(two);
     let one = granted(upgrade);
@@ -161,9 +161,10 @@ fn two_upgrades_are_a_deadlock_at_once() {
     setup.nothing_is_left();
 }
 
-/// The victim is who has done least, whoever closes the circle, over two tables.
+/// The victim is the transaction that has done least, whichever one closes the cycle, over two
+/// tables.
 #[test]
-fn a_deadlock_of_three_takes_who_has_done_least() {
+fn the_victim_of_three_has_done_least() {
     for (work, victim) in [([0, 5, 5], 1), ([5, 0, 5], 2), ([5, 5, 0], 3), ([5, 5, 5], 3)] {
         let setup = Setup::new();
         let rows: [(usize, &'static [u8]); 3] = [(0, b"a"), (1, b"a"), (0, b"c")];
@@ -181,7 +182,7 @@ fn a_deadlock_of_three_takes_who_has_done_least() {
         let third = setup.asks(three, 0, b"a", Exclusive);
         let mut outcomes = [Some(first), Some(second), Some(third)];
         drop(failed(outcomes[victim - 1].take().unwrap(), ErrorKind::Deadlock));
-        // Each waits for the next: what the victim gives back goes to the one before it.
+        // Each waits for the next one, so what the victim releases goes to the one before it.
         for before in [1, 2] {
             let next = (victim - 1 + 3 - before) % 3;
             drop(granted(outcomes[next].take().unwrap()));
@@ -194,14 +195,14 @@ fn a_deadlock_of_three_takes_who_has_done_least() {
             (wait.transaction, wait.tree.get(), &key[..], wait.mode, &wait.blockers[..])
         });
         let (a, c) = (&b"a"[..], &b"c"[..]);
-        let circle: [Waiting<'_>; 3] =
+        let cycle: [Waiting<'_>; 3] =
             [(3, 1, a, Exclusive, &[1]), (1, 2, a, Exclusive, &[2]), (2, 1, c, Exclusive, &[3])];
-        assert!(waits.eq(circle), "from whose wait closed it on: {last:?}");
+        assert!(waits.eq(cycle), "from the one whose wait closed it: {last:?}");
         setup.nothing_is_left();
     }
 }
 
-/// A circle of forty with keys of two KiB is kept in part: the record is bounded.
+/// A cycle of forty with keys of two KiB is recorded in part: the record is bounded.
 #[test]
 fn the_record_of_a_deadlock_is_bounded() {
     const MEMBERS: u64 = 40;
@@ -223,7 +224,7 @@ fn the_record_of_a_deadlock_is_bounded() {
     for wait in &found.waits {
         assert!(matches!(&wait.wanted, Locked::Row { key } if key.len() == 1024));
     }
-    // Once the victim is gone, each is granted when the next one has gone.
+    // Once the victim is gone, each waiter is granted when the next one has gone.
     drop(last);
     waiters.into_iter().rev().for_each(|waiter| drop(granted(waiter)));
     setup.nothing_is_left();
@@ -253,7 +254,7 @@ fn a_wait_may_be_too_long() {
     let patience = Duration::from_micros(50);
     let error = late.lock_row(&setup.tables[0], b"a", Shared, Upto(patience)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LockTimeout);
-    assert!(error.message().contains("transactions 1 hold or want"), "{error}");
+    assert!(error.message().contains("transactions 1 hold or requested"), "{error}");
     let zero = late.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
     assert_eq!(zero.unwrap_err().kind(), ErrorKind::LockTimeout);
     assert_eq!((setup.manager.stats().timeouts, setup.manager.waits().len()), (2, 0));
@@ -272,7 +273,7 @@ fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
     canceller.cancel();
     let mut writer = failed(writer, ErrorKind::Cancelled);
     drop(granted(reader));
-    // Once cancelled is once: the next wait is not.
+    // A cancellation counts once: the next wait succeeds.
     let again = writer.lock_row(&setup.tables[0], b"a", Exclusive, Upto(Duration::ZERO));
     assert_eq!(again.unwrap_err().kind(), ErrorKind::LockTimeout);
     canceller.clone().cancel();
@@ -287,7 +288,7 @@ fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
 }
 
 #[test]
-fn a_cancel_that_nobody_met_can_be_forgotten() {
+fn a_pending_cancel_can_be_forgotten() {
     let setup = Setup::new();
     let holder = setup.holder(1, &[(0, b"a")], Exclusive);
     let mut waiter = setup.manager.locker(2);
@@ -297,7 +298,7 @@ fn a_cancel_that_nobody_met_can_be_forgotten() {
     waiter.forget_cancel();
     let timed_out = waiter.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
     assert_eq!(timed_out.unwrap_err().kind(), ErrorKind::LockTimeout);
-    // One that comes later counts.
+    // A later cancellation counts.
     canceller.cancel();
     let cancelled = waiter.lock_row(&setup.tables[0], b"a", Shared, Forever);
     assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
@@ -305,7 +306,7 @@ fn a_cancel_that_nobody_met_can_be_forgotten() {
     setup.nothing_is_left();
 }
 
-/// A writer waits for a gap, a scan for the writer's row, all in one queue.
+/// A writer waits for a gap and a scan for the writer's row, all in one queue.
 #[test]
 fn ranges_wait_as_rows_do() {
     let setup = Setup::new();
@@ -340,7 +341,8 @@ fn ranges_wait_as_rows_do() {
     setup.nothing_is_left();
 }
 
-/// Many rows become ranges around what another waits for, although nobody's lock keeps them from it.
+/// Many rows become ranges around the key that another transaction waits for, although no lock
+/// prevents a range over it.
 #[test]
 fn escalation_takes_nothing_that_another_waits_for() {
     let mut setup = Setup::new();
@@ -375,8 +377,8 @@ fn escalation_takes_nothing_that_another_waits_for() {
     setup.nothing_is_left();
 }
 
-/// Threads that lock at random over two tables: all that happens is progress and deadlocks, and
-/// at the end nothing is left.
+/// Threads lock at random over two tables: every wait ends by a grant or a deadlock, and at the end
+/// nothing is left.
 #[test]
 fn a_storm_of_deadlocks_ends() {
     let setup = Setup::new();
@@ -398,12 +400,12 @@ fn a_storm_of_deadlocks_ends() {
     let ended = threads.into_iter().map(|thread| thread.join().unwrap());
     let ended = ended.fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
     assert_eq!(ended[0] + ended[1], 3200, "seed {seed}");
-    assert_eq!(setup.manager.stats().deadlocks, ended[1], "each victim is told once");
+    assert_eq!(setup.manager.stats().deadlocks, ended[1], "each victim is notified once");
     assert!(ended[0] > 0 && ended[1] > 0, "{ended:?}");
     setup.nothing_is_left();
 }
 
-/// One transaction; whether it was a deadlock's victim.
+/// Runs one transaction; returns whether it was the victim of a deadlock.
 fn storm(locker: &mut Locker, tables: &[Arc<LockTable>; 2], prng: &mut Prng) -> bool {
     for _ in 0..prng.range(2..8) {
         let table = &tables[prng.index(2)];
@@ -427,48 +429,48 @@ fn storm(locker: &mut Locker, tables: &[Arc<LockTable>; 2], prng: &mut Prng) -> 
 
 // --- The hook ---
 
-type Told = Arc<Mutex<Vec<(u64, Vec<u64>)>>>;
+type Notices = Arc<Mutex<Vec<(u64, Vec<u64>)>>>;
 
-/// A hook that notes what it is told.
-fn notes(setup: &Setup) -> Told {
-    let told = Told::default();
-    let noted = Arc::clone(&told);
+/// A hook that records its notices.
+fn recording_hook(setup: &Setup) -> Notices {
+    let notices = Notices::default();
+    let noted = Arc::clone(&notices);
     setup.manager.set_wait_hook(Some(Arc::new(move |notice: WaitNotice<'_>| {
         noted.lock().push((notice.waiter, notice.blockers.to_vec()));
     })));
-    told
+    notices
 }
 
-/// Returns when the hook was told so often.
-fn until_told(told: &Told, times: usize) {
-    while told.lock().len() < times {
+/// Returns when the hook has been called this often.
+fn until_notified(notices: &Notices, times: usize) {
+    while notices.lock().len() < times {
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn the_hook_is_told_of_a_wait_and_of_nothing_else() {
+fn the_hook_is_notified_of_a_wait_and_of_nothing_else() {
     let setup = Setup::new();
-    let told = notes(&setup);
+    let notices = recording_hook(&setup);
     let mut first = setup.holder(1, &[(0, b"a")], Shared);
     let mut second = setup.holder(2, &[(0, b"a")], Shared);
     let mut refused = setup.manager.locker(3);
     let busy = refused.lock_row(&setup.tables[0], b"a", Exclusive, NoWait);
     assert_eq!(busy.unwrap_err().kind(), ErrorKind::Busy);
-    assert_eq!(*told.lock(), []);
+    assert_eq!(*notices.lock(), []);
     let waiter = setup.waits(setup.manager.locker(4), 0, b"a", Exclusive);
-    until_told(&told, 1);
+    until_notified(&notices, 1);
     first.release_all();
     second.release_all();
     waiter.join().unwrap().1.unwrap();
-    assert_eq!(*told.lock(), [(4, vec![1, 2])]);
+    assert_eq!(*notices.lock(), [(4, vec![1, 2])]);
 }
 
-/// An upgrade goes before those that wait, who wait for it too from then on: they say so.
+/// An upgrade goes before the waiters, which then wait for it too: the hook reports this.
 #[test]
-fn the_hook_is_told_when_a_wait_gets_longer() {
+fn the_hook_is_notified_when_a_wait_gets_longer() {
     let setup = Setup::new();
-    let told = notes(&setup);
+    let notices = recording_hook(&setup);
     let mut writer = setup.holder(1, &[(0, b"m")], Exclusive);
     let mut reader = setup.holder(2, &[(0, b"b")], Shared);
     let (mut scan, table) = (setup.manager.locker(9), Arc::clone(&setup.tables[0]));
@@ -476,16 +478,16 @@ fn the_hook_is_told_when_a_wait_gets_longer() {
         let gap = scan.lock_gap(&table, Excluded(b"a".as_slice()), Excluded(b"z"), Forever);
         (scan, gap)
     });
-    until_told(&told, 1);
+    until_notified(&notices, 1);
     reader.lock_row(&setup.tables[0], b"b", Exclusive, NoWait).unwrap();
-    until_told(&told, 2);
-    assert_eq!(*told.lock(), [(9, vec![1]), (9, vec![1, 2])]);
+    until_notified(&notices, 2);
+    assert_eq!(*notices.lock(), [(9, vec![1]), (9, vec![1, 2])]);
     writer.release_all();
     reader.release_all();
     scan.join().unwrap().1.unwrap();
 }
 
-/// What it is for: to end the wait of one that others must not wait for.
+/// The purpose of the hook: to end the wait of a transaction that others must not wait for.
 #[test]
 fn the_hook_may_cancel_a_wait() {
     let setup = Setup::new();
@@ -498,7 +500,8 @@ fn the_hook_may_cancel_a_wait() {
     drop(holder);
 }
 
-/// No patience at all: it closes no circle, is nobody's victim and stands in nobody's way.
+/// With a timeout of zero the request closes no cycle, is never a victim and blocks no other
+/// request.
 #[test]
 fn a_wait_of_no_time_fails_at_once() {
     let setup = Setup::new();
