@@ -2,12 +2,13 @@
 
 use crate::tree::Tree;
 
-/// Writes to any number of trees of one database, committed together or not at all by
-/// [`Db::write`](crate::Db::write). Order counts within a tree: the later write of a key wins.
+/// Writes to any number of trees of one database that [`Db::write`](crate::Db::write) commits
+/// atomically. Within a tree the last write of a key wins.
 ///
-/// A key or value that is too long is reported by the commit, which then changes nothing. So is a
-/// batch of more than [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) bytes, a quarter of the
-/// memory option and at most 512 MiB; values of more than 64 KiB do not count in it.
+/// [`Db::write`](crate::Db::write) reports keys and values that are too long, and then changes
+/// nothing. The same holds for a batch of more than
+/// [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) bytes, a quarter of the memory option and
+/// at most 512 MiB; values over 64 KiB do not count.
 ///
 /// ```
 /// # use frondb::{Batch, Db, Durability, Options, TreeOptions};
@@ -31,7 +32,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -43,7 +44,7 @@ impl Batch {
         self.inner.put(&tree.inner, key, value);
     }
 
-    /// Removes `key`, whether it exists or not.
+    /// Removes `key`; it need not exist.
     #[inline]
     pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
         self.inner.delete(&tree.inner, key);
@@ -54,53 +55,54 @@ impl Batch {
         self.inner.delete_range(&tree.inner, lo, hi);
     }
 
-    /// Applies the tree's update function to `key`, without reading it. Operands have at most
-    /// 64 KiB. If the function fails, or the value gets longer than 64 MiB, reading the key is
-    /// `Invalid` until it is put or deleted; no other key is concerned.
+    /// Applies the tree's update function to `key` without reading it. Operands have at most 64
+    /// KiB. If the function fails, or the value becomes longer than 64 MiB, reading this key fails
+    /// with `Invalid` until it is put or deleted; other keys are not affected.
     pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
         self.inner.update(&tree.inner, key, operand);
     }
 
-    /// How many writes it holds.
+    /// The number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.is_empty()
     }
 
-    /// Bytes it takes in the log, about.
+    /// About how many bytes the batch takes in the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.inner.bytes()
     }
 
-    /// Bytes it takes in memory once it is committed, about: keys, operands, values of at most
-    /// 64 KiB, and 24 bytes a write. At most
-    /// [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) can be committed.
+    /// About how many bytes of memory the batch takes once committed: keys, operands, values of at
+    /// most 64 KiB, and 24 bytes for each write.
+    /// [`Db::batch_bytes_max`](crate::Db::batch_bytes_max) is the limit.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes()
     }
 
-    /// Says that the batch is a step of something that frees space, as the names of trees that are dropped
-    /// behind it: then it is let in while the disk is full, as one that only deletes is. For small
-    /// ones: what is kept for a full disk ([`Options::reserve_bytes`](crate::Options::reserve_bytes)) is little.
+    /// Marks the batch as a step of an operation that frees space, for example removing the names
+    /// of trees before they are dropped. It is then accepted on a full disk, as a batch of deletes
+    /// is. Only for small batches: the space reserved for a full disk
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)) is small.
     pub fn set_frees_space(&mut self) {
         self.inner.set_frees_space();
     }
 
-    /// Says that the batch is not to wait for background work, as writes that outrun it do: others wait
-    /// for who writes it, and it is small and rare, like a counter.
+    /// Exempts the batch from write stalls, which delay commits while background work is behind.
+    /// For small, rare writes that other threads wait for, such as a counter.
     pub fn set_unpaced(&mut self) {
         self.inner.set_unpaced();
     }
 
-    /// Forgets all writes and keeps the memory.
+    /// Removes all writes and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.inner.clear();
     }

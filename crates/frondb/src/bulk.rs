@@ -1,4 +1,5 @@
-//! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them at once.
+//! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them with one
+//! commit.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -8,14 +9,14 @@ use frondb_engine::{Durability, Engine};
 use crate::options::TreeOptions;
 use crate::tree::Tree;
 
-/// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
-/// in any order and from several threads; they are sorted within a part of the memory and on disk,
-/// written once where they stay, and attached to all trees with one commit. Until then, and after an
-/// error, a cancel, a drop or a crash, the trees are as they were.
+/// A bulk load: puts much data into new or existing trees with less work than batches. Entries
+/// come in any order and from several threads. They are sorted in a part of the memory and on
+/// disk, written once to their place, and attached (ingested) into all trees with one commit.
+/// Until that commit, and after an error, a cancel, a drop or a crash, the trees are unchanged.
 ///
-/// Keys that a tree has already are overwritten. Others may read and write the trees meanwhile. The
-/// commit locks them as a whole for a moment; where transactions hold locks it tries again and again,
-/// and keeps others from new locks for a tenth of a second at a time.
+/// Loaded entries replace those of the same key. Other threads may read and write the trees during
+/// the load. The commit locks the trees for a moment; while transactions hold locks on them it
+/// retries, and blocks new locks for a tenth of a second at each try.
 ///
 /// Any thread may use it.
 ///
@@ -49,11 +50,11 @@ use crate::tree::Tree;
 pub struct BulkLoad {
     engine: Arc<Engine>,
     inner: frondb_engine::BulkLoad,
-    /// What single writes to its new trees wait for.
+    /// Durability of single writes to its new trees.
     commit_sync: Durability,
 }
 
-/// Adds entries to a [`BulkLoad`]. For one thread at a time; each thread has its own.
+/// Adds entries to a [`BulkLoad`]. One thread at a time; each thread has a writer of its own.
 pub struct BulkWriter {
     inner: frondb_engine::BulkWriter,
 }
@@ -67,9 +68,10 @@ impl BulkLoad {
         Self { engine, inner, commit_sync }
     }
 
-    /// A new tree that exists from the commit of this load on, with all that is loaded into it, also if that is
-    /// nothing. A load that fails, is dropped or is killed leaves no tree. Until then only writers of this load take
-    /// the handle; every other call with it fails with `NotFound`.
+    /// A new tree that comes into existence with the commit of this load, holding what was loaded
+    /// into it, if anything. A load that fails, is dropped or is killed leaves no tree. Until the
+    /// commit only writers of this load accept the handle; every other call with it fails with
+    /// `NotFound`.
     ///
     /// ```
     /// use frondb::{BulkOptions, Db, Options, TreeOptions};
@@ -90,8 +92,9 @@ impl BulkLoad {
     /// ```
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid` for a bad name or
-    /// option, an update function that is not registered, or a load that was finished; `Poisoned`, `Closed`.
+    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken in the meantime;
+    /// `Invalid` for a bad name or option, an update function that is not registered, or a
+    /// finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let options =
             frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
@@ -99,35 +102,35 @@ impl BulkLoad {
         Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
     }
 
-    /// A writer. All writers of a load share its memory.
+    /// A new writer. All writers of a load share its memory.
     #[must_use]
     pub fn writer(&self) -> BulkWriter {
         BulkWriter { inner: self.inner.writer() }
     }
 
-    /// Makes every call of the load, those under way too, fail with `Cancelled` soon; from any thread.
-    /// Without effect once [`finish`](Self::finish) has committed.
+    /// Makes all calls of the load fail with `Cancelled` soon, including those in progress. Any
+    /// thread may call it. No effect once [`finish`](Self::finish) has committed.
     pub fn cancel(&self) {
         self.inner.cancel();
     }
 
-    /// A key that was given twice, if any was: in the first of the trees, in the order in which they were
-    /// made, that has one, the least. Of a load that is finished; of one that failed with `Exists`, any.
+    /// A key that was given twice, if there is one. After a successful [`finish`](Self::finish) it
+    /// is the smallest such key of the first tree that has one, in the order in which the trees
+    /// were made; after `Exists` it is any.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.inner.duplicate()
     }
 
-    /// Merges what all writers have handed in and commits it, as durable as the options ask.
+    /// Merges the entries of all writers and commits them with the durability of the options.
     /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if a writer was not finished, or the load was; `Cancelled`, also if a writer was
-    /// dropped; `Exists` if a key was given twice and [`Duplicates::Fail`] was asked, or the name
-    /// of a new tree is taken; `NotFound` if
-    /// a tree was dropped; `LockTimeout` or `Deadlock` if transactions kept the trees locked until
-    /// [`BulkOptions::lock_timeout`] was up; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
-    /// then.
+    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled`, also if
+    /// a writer was dropped; `Exists` if a key was given twice under [`Duplicates::Fail`], or the
+    /// name of a new tree is taken; `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock`
+    /// if transactions kept the trees locked for longer than [`BulkOptions::lock_timeout`];
+    /// `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.inner.finish(progress)
     }
@@ -143,7 +146,8 @@ impl BulkWriter {
         self.inner.put(&tree.inner, key, value)
     }
 
-    /// Hands in what it has. A load whose writer was dropped without this cannot be finished.
+    /// Hands the writer's entries to the load. A load with a writer that was dropped without this
+    /// cannot be finished.
     ///
     /// # Errors
     /// `Cancelled`.

@@ -7,7 +7,7 @@ use frondb_core::chunk::Entries;
 use frondb_core::tuple::prefix_end;
 use frondb_engine::Snapshot;
 
-/// A range of keys as cursors have it: the first key, and the first key beyond.
+/// The range as the engine's cursors take it: the first key, and the first key beyond the end.
 pub(crate) fn bounds_of<'a>(
     range: &impl RangeBounds<&'a [u8]>,
 ) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
@@ -25,27 +25,27 @@ pub(crate) fn bounds_of<'a>(
     (lower, upper)
 }
 
-/// What a cursor shows. All of the tree as of now by default.
+/// The range and the state that a cursor shows. Default: the whole tree as of now.
 #[derive(Clone, Debug, Default)]
 pub struct CursorOptions {
     pub(crate) inner: frondb_engine::CursorOptions,
 }
 
 impl CursorOptions {
-    /// All of the tree as of now.
+    /// The whole tree as of now.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only keys in `range`, for example `b"a".as_slice()..b"b".as_slice()`.
+    /// Shows only keys in `range`, for example `b"a".as_slice()..b"b".as_slice()`.
     #[must_use]
     pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
         (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 
-    /// Only keys that begin with `prefix`.
+    /// Shows only keys that begin with `prefix`.
     #[must_use]
     pub fn prefix(mut self, prefix: &[u8]) -> Self {
         self.inner.lower = Some(prefix.to_vec());
@@ -53,7 +53,7 @@ impl CursorOptions {
         self
     }
 
-    /// The state at a snapshot.
+    /// Shows the state of a snapshot.
     #[must_use]
     pub fn at(mut self, snapshot: &Snapshot) -> Self {
         self.inner.snapshot = Some(snapshot.clone());
@@ -61,17 +61,19 @@ impl CursorOptions {
     }
 }
 
-/// A position in a tree at a fixed state. Not positioned at first: `next` then goes to the first
-/// entry and `prev` to the last. Moves both ways. Once it has passed either end, or a seek found
-/// nothing, it is at no entry, and both stay `false` until it seeks again. Never blocks a writer.
+/// A position in a tree at a fixed state, moving in both directions. A new cursor is not
+/// positioned: `next` moves it to the first entry, `prev` to the last. After it has passed either
+/// end, or after a seek that found nothing, it is at no entry, and `next` and `prev` return
+/// `false` until the next seek. Cursors never block writers.
 ///
-/// One that is kept and not moved keeps its snapshot and no more memory than the entries around it:
-/// what the tree has done with is taken away, and its next move finds its place again.
+/// A cursor that is kept without being moved holds its snapshot and only the memory of the entries
+/// around it. Resources that the tree no longer needs are taken from it; its next move finds the
+/// place again.
 ///
-/// A move that fails leaves it at no entry, and `next` and `prev` fail with the same error until a
-/// seek (`seek`, `seek_for_prev`, `first`, `last`): nothing is ever skipped. To go on behind
-/// damage, seek beyond it. After [`Db::close`](crate::Db::close), and when the database is gone,
-/// every move fails with `Closed`.
+/// A move that fails leaves the cursor at no entry, and `next` and `prev` return the same error
+/// until a seek (`seek`, `seek_for_prev`, `first`, `last`), so that no entry is skipped silently.
+/// To continue after damage, seek beyond it. After [`Db::close`](crate::Db::close) every move
+/// fails with `Closed`.
 ///
 /// ```
 /// # use frondb::{Cursor, CursorOptions, Db, Options, TreeOptions};
@@ -98,7 +100,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    /// Moves to the first entry whose key is at least `key`. Returns whether there is one.
     ///
     /// # Errors
     /// `Corruption` for a damaged block on the way; `Io`; `Closed`.
@@ -107,7 +109,7 @@ impl Cursor {
         self.inner.seek(key)
     }
 
-    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    /// Moves to the last entry whose key is at most `key`. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -115,7 +117,7 @@ impl Cursor {
         self.inner.seek_for_prev(key)
     }
 
-    /// Goes to the first entry. Returns whether there is one.
+    /// Moves to the first entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -123,7 +125,7 @@ impl Cursor {
         self.inner.first()
     }
 
-    /// Goes to the last entry. Returns whether there is one.
+    /// Moves to the last entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -131,7 +133,8 @@ impl Cursor {
         self.inner.last()
     }
 
-    /// Goes to the next entry. Returns whether there is one; once past the end it stays there.
+    /// Moves to the next entry. Returns whether there is one. Beyond the end the cursor does not
+    /// move.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -141,17 +144,18 @@ impl Cursor {
         self.inner.next()
     }
 
-    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
-    /// at most `bytes` of keys and as many of values. Saves the cost of that many calls of
-    /// [`next`](Self::next), and promises nothing: none where the next entry needs more than a copy, at an
-    /// end, before the first entry, or after a move backward; then call `next`.
+    /// Moves over several adjacent entries at once, returns them, and stays at the last: at most
+    /// `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that many
+    /// calls of [`next`](Self::next). May return no entries where the next one needs more than a
+    /// copy, at an end, before the first entry, or after a backward move; call
+    /// [`next`](Self::next) then.
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         self.inner.next_entries(max, bytes)
     }
 
-    /// Goes to the entry before. Returns whether there is one.
+    /// Moves to the previous entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -160,20 +164,21 @@ impl Cursor {
         self.inner.prev()
     }
 
-    /// Whether it is at an entry.
+    /// Whether the cursor is at an entry.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.inner.is_valid()
     }
 
-    /// Key of the entry it is at; empty if it is at none.
+    /// Key of the current entry; empty without one.
     #[inline]
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
     }
 
-    /// Value of the entry it is at; empty if it is at none. A large value is read from disk now.
+    /// Value of the current entry; empty without one. A large value is read from disk by this
+    /// call.
     ///
     /// # Errors
     /// `Corruption` or `Io` for a large value that cannot be read; `Closed`.
@@ -182,7 +187,7 @@ impl Cursor {
         self.inner.value()
     }
 
-    /// The state it shows.
+    /// The state that the cursor shows.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         self.inner.snapshot()

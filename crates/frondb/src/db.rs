@@ -20,27 +20,27 @@ use crate::options::{Options, TreeOptions};
 use crate::transaction::{Transaction, TransactionOptions};
 use crate::tree::Tree;
 
-/// An open database. Cheap to clone; every clone is the same database. Any thread may use it.
+/// An open database. Clones are cheap and refer to the same database. Any thread may use it.
 ///
-/// # When a write is durable
-/// Three choices, from the one write to all: the [`Durability`] given to [`write`](Self::write); the
-/// handle's, for writes that are not given one ([`with_commit_sync`](Self::with_commit_sync)); and what
-/// [`Durability::Sync`] itself waits for, of the whole database ([`set_sync_mode`](Self::set_sync_mode)).
+/// # How durable a write is
+/// Three settings decide, from one write to the whole database: the [`Durability`] passed to
+/// [`write`](Self::write); the default of the handle, for writes that take no such argument
+/// ([`with_commit_sync`](Self::with_commit_sync)); and what [`Durability::Sync`] means for this
+/// database ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: Arc<Engine>,
-    /// What single writes of this handle's trees wait for.
+    /// Durability of single writes to trees of this handle.
     commit_sync: Durability,
 }
 
 impl Db {
-    /// Opens the database in a directory, or makes one there.
+    /// Opens the database in a directory, or creates one there.
     ///
     /// # Errors
-    /// `Busy` ("in use by pid N") if it is open already; `NotFound` if it does not exist and is
-    /// not to be made; `Invalid` if the directory holds something else, or if the log is
-    /// not in the log directory; `Unsupported` if a newer
-    /// version wrote it; `Corruption`; `Io`.
+    /// `Busy` ("in use by pid N") if it is open already; `NotFound` if there is no database and
+    /// the options do not create one; `Invalid` if the directory holds other files, or if the log
+    /// is not in the log directory; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref();
         options.engine.check()?;
@@ -56,7 +56,7 @@ impl Db {
                 return Err(Error::new(ErrorKind::NotFound, message));
             }
         };
-        // The log's directory first: one that is another database's leaves nothing behind.
+        // Check the log directory first: if another database owns it, nothing has been created yet.
         let log = match &options.log_dir {
             None => None,
             Some(dir) => Some(log_device(dir, is_there, modes)?),
@@ -69,8 +69,9 @@ impl Db {
         Self::open_on(device, log, options, clock, &executor)
     }
 
-    /// Opens a database on any device, with any clock and threads: for the project's own
-    /// simulations. Its types are of inner crates and no part of the public interface.
+    /// Opens a database on any device, with any clock and threads, for the project's own
+    /// simulations. The parameter types belong to inner crates and are not part of the public
+    /// interface.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -94,16 +95,17 @@ impl Db {
         &self.engine
     }
 
-    /// What was recovered when the database was opened.
+    /// What recovery found when the database was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         self.engine.recovery()
     }
 
-    /// Makes an empty tree. It is durable when this returns.
+    /// Creates an empty tree, durably.
     ///
     /// # Errors
-    /// `Exists`; `Invalid` for a bad name or option, or an update function that is not registered.
+    /// `Exists`; `Invalid` for a bad name or option, or for an update function that is not
+    /// registered.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let options =
             frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
@@ -111,7 +113,7 @@ impl Db {
         Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
     }
 
-    /// The tree of this name.
+    /// Returns the tree of this name.
     ///
     /// # Errors
     /// `NotFound`.
@@ -126,7 +128,7 @@ impl Db {
         self.engine.list_trees()
     }
 
-    /// Gives a tree another name. It is durable when this returns; handles stay good.
+    /// Renames a tree, durably. Open handles stay valid.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, `Invalid`.
@@ -134,38 +136,38 @@ impl Db {
         self.engine.rename_tree(from, to)
     }
 
-    /// Removes a tree with all it holds, at once. It is durable when this returns; cursors that
-    /// are open on it go on.
+    /// Removes a tree and its data at once, durably. Open cursors on it stay usable.
     ///
     /// # Errors
-    /// `NotFound`; `Busy` if a prepared transaction has written to it: commit it or roll it back first.
+    /// `NotFound`; `Busy` if a prepared transaction has written to the tree: commit it or roll it
+    /// back first.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         self.engine.drop_tree(name)
     }
 
-    /// How many bytes, as [`Batch::memory_bytes`] counts them, a batch may have: a quarter of the
-    /// memory option, and at most 512 MiB.
+    /// The largest [`Batch::memory_bytes`] that can be committed: a quarter of the memory option,
+    /// at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
         self.engine.batch_bytes_max()
     }
 
-    /// Commits a batch: all of it or nothing. Where transactions have locks it waits for them as
-    /// a transaction would; elsewhere it takes none.
+    /// Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
+    /// transaction would; elsewhere it takes no locks.
     ///
     /// # Errors
-    /// `LockTimeout` or `Deadlock` where it met locks of transactions: nothing changed;
-    /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was dropped; `NoSpace`
-    /// (nothing changed, may be repeated); `Poisoned`; `Closed`.
+    /// `LockTimeout` or `Deadlock` while it waited for locks: nothing changed. `Invalid` for an
+    /// invalid write in the batch or a batch that is too large; `NotFound` if a tree was dropped;
+    /// `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         self.engine.write(&batch.inner, durability)
     }
 
-    /// Begins a transaction; see [`Transaction`]. It costs next to nothing until it writes or
-    /// locks.
+    /// Begins a transaction; see [`Transaction`]. Costs next to nothing until the transaction
+    /// writes or locks.
     ///
     /// # Errors
-    /// `Invalid` for options that do not go together
+    /// `Invalid` for options that contradict each other
     /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
@@ -180,38 +182,39 @@ impl Db {
         Ok(BulkLoad::new(Arc::clone(&self.engine), inner, self.commit_sync))
     }
 
-    /// A snapshot that sees all that transactions have written to `trees` before this call. It waits up to `timeout`
-    /// for each to end, prepared ones too, and keeps others from writing there for the moment it takes.
+    /// Takes a snapshot that sees everything that transactions had written to `trees` before this
+    /// call. The call waits up to `timeout` for each of these transactions to end, prepared ones
+    /// included, and blocks new writes to the trees while it takes the snapshot.
     ///
-    /// For who builds an index of existing data: create its tree, have everybody write to it from now
-    /// on, then read the data at this snapshot: no row is missed.
+    /// This is for building an index of existing data without missing a row: create the index
+    /// tree, make all writers write to it, then read the data at this snapshot.
     ///
     /// # Errors
-    /// `Busy` if the time was up and a prepared transaction has written there: commit it or roll it back first;
-    /// `LockTimeout`; `Deadlock` if there was one when the time was up; `Invalid` for a tree of another
-    /// database; `NotFound` if one was dropped; `Closed`.
+    /// `Busy` if a prepared transaction that wrote to a tree has not ended in time: commit it or
+    /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
+    /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
         let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
         self.engine.snapshot_behind_writers(&trees, timeout)
     }
 
-    /// The names of all prepared transactions, sorted: those of this process, and those that the
-    /// last one left behind.
+    /// The names of all prepared transactions, sorted, including those from before the last
+    /// restart.
     #[must_use]
     pub fn prepared(&self) -> Vec<Vec<u8>> {
         self.engine.prepared().into_iter().map(Vec::from).collect()
     }
 
-    /// Commits a prepared transaction by its name.
+    /// Commits a prepared transaction by name.
     ///
     /// # Errors
-    /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, try again;
-    /// `Poisoned`, `Closed`.
+    /// `NotFound` if no prepared transaction has this name; `NoSpace`: it is still prepared, try
+    /// again; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
         self.engine.commit_prepared(xid, durability)
     }
 
-    /// Rolls a prepared transaction back by its name; durable when it returns.
+    /// Rolls back a prepared transaction by name, durably.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -219,57 +222,59 @@ impl Db {
         self.engine.roll_back_prepared(xid)
     }
 
-    /// Tells `hook` of every commit from now on, in their order, for a log of one's own; `None` for
-    /// nobody. It is called before the commit is durable and while no other can happen: it must be
-    /// quick, and must not call the database. A panic of the hook is logged and changes nothing about the
-    /// commit, which has happened.
+    /// Sets a hook that is called for every later commit, in commit order, for example to write a
+    /// log of one's own. `None` removes it. The hook runs before the commit is durable and blocks
+    /// all other commits, so it must be quick and must not call the database. If it panics, the
+    /// panic is logged and the commit stands.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.engine.set_commit_hook(hook);
     }
 
-    /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
-    /// has an order of its own for transactions; `None` for nobody. It is called by the thread that waits,
-    /// before it sleeps: it may cancel transactions ([`Transaction::canceller`](crate::Transaction::canceller)),
-    /// and must not call the one that waits. A panic of the hook is logged and changes nothing.
+    /// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers
+    /// that have a transaction order of their own. `None` removes it. The waiting thread calls the
+    /// hook before it sleeps. The hook may cancel transactions
+    /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
+    /// transaction. If it panics, the panic is logged and nothing else happens.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.engine.set_wait_hook(hook);
     }
 
-    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
-    /// they go on while it is made. For status pages: it takes time with their number, and keeps none of
-    /// them waiting.
+    /// All transactions that have not ended, active and prepared, by number. Meant for status
+    /// pages. The transactions go on while the list is made, so it does not show one moment; its
+    /// cost grows with their number.
     ///
-    /// Numbers in [`locks`](Self::locks) that are not here are of batches that met locks, and of index
-    /// builds.
+    /// A number that [`locks`](Self::locks) has and this list has not belongs to a batch that
+    /// waited for locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.engine.transactions()
     }
 
-    /// All locks that transactions hold just now, in no order. For status pages and to find out
-    /// who is waited for.
+    /// All locks that transactions hold now, unordered. For status pages, and to find out which
+    /// transaction others wait for.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
         self.engine.locks()
     }
 
-    /// All waits for locks just now, with who is waited for.
+    /// All current waits for locks, each with the transactions it waits for.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.engine.lock_waits()
     }
 
-    /// The last deadlock since the database was opened, with what each transaction of the circle waited
-    /// for. Kept until the next one.
+    /// The last deadlock since the database was opened, with what each transaction of the cycle
+    /// waited for.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         self.engine.last_deadlock()
     }
 
-    /// A handle of the same database whose trees ([`create_tree`](Self::create_tree),
-    /// [`open_tree`](Self::open_tree)) make each single write ([`Tree::put`] and its like) as durable as
-    /// this, and so its transactions ([`begin`](Self::begin)) unless their options say otherwise. The handle it is called on, and trees that are open, stay as they are. A new database's
-    /// handle has [`Durability::Sync`].
+    /// Returns a handle to the same database with another default durability. It holds for single
+    /// writes ([`Tree::put`] and similar) to trees that the new handle creates or opens, and for
+    /// its transactions ([`begin`](Self::begin)) unless their options say otherwise. This handle
+    /// and trees that are open already keep theirs. [`open`](Self::open) returns a handle with
+    /// [`Durability::Sync`].
     ///
     /// ```
     /// use frondb::{Db, Durability, Options, TreeOptions};
@@ -291,7 +296,7 @@ impl Db {
         Self { engine: Arc::clone(&self.engine), commit_sync: durability }
     }
 
-    /// How durable this handle makes writes that are not told.
+    /// The default durability of this handle.
     #[must_use]
     pub fn commit_sync(&self) -> Durability {
         self.commit_sync
@@ -303,22 +308,23 @@ impl Db {
         self.engine.sync_mode()
     }
 
-    /// Changes what [`Durability::Sync`] waits for, for all handles and threads, until the database is
-    /// closed: the next open begins with its option [`sync`](Options::sync) again.
+    /// Changes what [`Durability::Sync`] waits for, for all handles and threads until the database
+    /// is closed. The next open starts with its option [`sync`](Options::sync) again.
     ///
-    /// Everything that was committed before this was called is durable when it returns. So no promise
-    /// of the former mode is left open, and behind a change to [`SyncMode::Always`] nothing that was
-    /// acknowledged earlier can be lost by power loss.
+    /// Everything that was committed before the call is durable when it returns. So the promise of
+    /// the former mode is kept, and after a change to [`SyncMode::Always`] a power loss cannot
+    /// lose an earlier acknowledged commit.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval: nothing is changed. As [`sync`](Self::sync): the mode is changed all
-    /// the same.
+    /// `Invalid` for a bad interval: nothing is changed. Otherwise as [`sync`](Self::sync); the
+    /// mode is changed nevertheless.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         self.engine.set_sync_mode(mode)
     }
 
-    /// Changes how long a record of the log may be the only place of its messages, about; see
-    /// [`Options::checkpoint_period`]. What was committed before counts from now on. Zero for no limit.
+    /// Changes about how long messages may exist in the log alone before they are flushed; see
+    /// [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero means no
+    /// limit.
     ///
     /// # Errors
     /// `Invalid` for more than a year; `Closed`.
@@ -326,15 +332,15 @@ impl Db {
         self.engine.set_checkpoint_period(length)
     }
 
-    /// The period of checkpoints now; zero for none.
+    /// The current checkpoint period; zero means no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
         self.engine.checkpoint_period()
     }
 
-    /// Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
-    /// at once. Commits, bulk loads and the parts of large transactions that are written before they
-    /// commit have no limit of their own.
+    /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
+    /// for the old limit continue at once. Commits, bulk loads and the spilled writes of large
+    /// transactions are not limited.
     ///
     /// # Errors
     /// `Closed`.
@@ -342,27 +348,29 @@ impl Db {
         self.engine.set_background_bytes_per_second(bytes)
     }
 
-    /// How many bytes a second flushes and merges may write; 0 for no limit.
+    /// The limit of bytes per second for flushes and merges; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
         self.engine.background_bytes_per_second()
     }
 
-    /// Changes how much memory the database may use; 0 for a quarter of the machine's. When it returns,
-    /// the cache has given back what is too much, and writes beyond the new write buffer are being
-    /// flushed. Merges and bulk loads that run end with what they began with.
+    /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns
+    /// the cache has shrunk to fit, and flushes of writes beyond the new write buffer have begun.
+    /// Merges and bulk loads that are running keep what they have until they end.
     ///
     /// # Errors
-    /// `Invalid` for less than 16 MiB, or than twice [`Options::write_buffer_bytes`]: nothing is
-    /// changed. `Closed`, `Poisoned`.
+    /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
+    /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };
         self.engine.set_memory_bytes(bytes)
     }
 
-    /// Says how much memory the program holds for the database's sake, as a server does for its connections;
-    /// 0 at the start. It counts as the database's own in [`Stats::memory_used`], up to an eighth of the memory
-    /// (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often, from any thread.
+    /// Reports how much memory the program itself uses on behalf of the database, for example a
+    /// server for its connections; initially 0. It counts in
+    /// [`Stats::memory_used`](crate::Stats::memory_used), and the cache makes room for it, up to
+    /// an eighth of the budget (a sixteenth of a budget below 64 MiB). May be called often, from
+    /// any thread.
     ///
     /// # Errors
     /// `Closed`.
@@ -370,15 +378,15 @@ impl Db {
         self.engine.set_outside_memory_bytes(bytes)
     }
 
-    /// What each part of the engine has of the memory, and the most it ever had: name, bytes, bytes. For
-    /// measuring; the names may change.
+    /// Memory in use and its peak for each part of the engine: name, bytes, bytes. For
+    /// measurements; the names may change.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
         self.engine.memory_parts()
     }
 
-    /// How much memory the database may use.
+    /// The memory budget.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.engine.memory_bytes()
@@ -387,13 +395,14 @@ impl Db {
     /// Makes everything committed so far durable.
     ///
     /// # Errors
-    /// `Poisoned` if the disk failed to: then what was not durable before may be lost; `NoSpace`; `Closed`.
+    /// `Poisoned` if the sync failed: commits that were not durable before may be lost; `NoSpace`;
+    /// `Closed`.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
 
-    /// A fixed state of the whole database to read at. While it lives, space of what it still
-    /// sees is not given back.
+    /// Takes a snapshot: a fixed state of the whole database to read at. Space that a live
+    /// snapshot can still see is not freed.
     ///
     /// # Errors
     /// `Closed`.
@@ -401,15 +410,15 @@ impl Db {
         self.engine.snapshot()
     }
 
-    /// Writes what is in memory to the trees, and waits for it.
+    /// Flushes all memtables to the trees and waits for it.
     ///
     /// # Errors
-    /// `NoSpace` (nothing is lost, the log has it); `Poisoned`; `Closed`.
+    /// `NoSpace`: nothing is lost, the log still has the data; `Poisoned`; `Closed`.
     pub fn flush(&self) -> Result<()> {
         self.engine.flush()
     }
 
-    /// Flushes and lets go of the log: the next open replays nothing from before.
+    /// Flushes all memtables and frees the log, so that the next open replays nothing from before.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -417,17 +426,17 @@ impl Db {
         self.engine.checkpoint()
     }
 
-    /// Whether no background work that writers owe is due.
+    /// Whether no background work is overdue that would slow writers.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.engine.is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled), and has the space of deleted and overwritten large values (64 KiB or
-    /// more, which lie outside of the rows) given back, as otherwise happens when nothing is written for a second. Asks for
-    /// nothing else. Space comes back where it is worth the leaves that are written anew for it: a few values among
-    /// much larger leaves stay until those are written for another reason, as do values that an open snapshot or cursor
-    /// may still see.
+    /// Waits until [`is_settled`](Self::is_settled), and frees the space of deleted and
+    /// overwritten large values (over 64 KiB, stored outside of the rows), which otherwise happens
+    /// after a second without writes. A leaf is rewritten only where the freed values are worth
+    /// it: a few values in a much larger leaf stay until the leaf is rewritten for another reason.
+    /// Values that an open snapshot or cursor may still see stay too.
     ///
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
@@ -435,14 +444,15 @@ impl Db {
         self.engine.wait_settled()
     }
 
-    /// Does one piece of background work if one is due; with
-    /// [`background_threads(0)`](Options::background_threads) the only way it gets done outside of
-    /// writes. `idle` lets in what is otherwise done only when nothing is written.
+    /// Runs one background job if one is due, and returns whether it did. With
+    /// [`background_threads(0)`](Options::background_threads), background work otherwise happens
+    /// only inside of writes. `idle` also allows the jobs that normally wait until nothing is
+    /// written.
     pub fn run_one(&self, idle: bool) -> bool {
         self.engine.run_one(idle)
     }
 
-    /// The files that the database owns, by kind and path.
+    /// The files of the database, ordered by kind and path.
     ///
     /// # Errors
     /// `Io`; `Closed`.
@@ -450,27 +460,27 @@ impl Db {
         self.engine.files()
     }
 
-    /// Figures of the whole database. Its `Display` is one readable page.
+    /// Statistics of the whole database. `Display` shows them as a readable page.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
         self.engine.stats()
     }
 
-    /// Flushes what would take long to replay, closes and frees the directory for another open, while
-    /// handles may still be around. Later calls on any clone, and on trees
-    /// and cursors, fail with `Closed`. A database that is dropped without this loses nothing; its
-    /// next open replays the log.
+    /// Closes the database and unlocks its directory, also while handles exist; later calls on
+    /// clones, trees and cursors fail with `Closed`. Before that it flushes what would take long
+    /// to replay. A database that is dropped without `close` loses nothing; the next open replays
+    /// the log.
     ///
     /// # Errors
-    /// `Poisoned` or `Io` if something could not be written: it is closed all the same, what was durable stays so,
-    /// and closing again tells the same.
+    /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,
+    /// durable commits stay durable, and another `close` returns the same error.
     pub fn close(&self) -> Result<()> {
         self.engine.close()
     }
 
     pub(crate) fn trees(&self) -> Result<Vec<Tree>> {
         let open = |name: String| match self.open_tree(&name) {
-            // Dropped since it was listed.
+            // The tree was dropped after it was listed.
             Err(error) if error.kind() == frondb_core::ErrorKind::NotFound => None,
             other => Some(other),
         };
@@ -478,7 +488,7 @@ impl Db {
     }
 }
 
-/// The directory at `path`; `None` if there is none.
+/// The directory at `path`, or `None` if it does not exist.
 pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
     match PosixDevice::open(path) {
         Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),
@@ -487,7 +497,7 @@ pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>
     }
 }
 
-/// The directory of the log: of a database that is there, or of one that is to be made.
+/// The log directory of an existing database (`is_there`) or of one that is about to be created.
 fn log_device(dir: &Path, is_there: bool, modes: Modes) -> Result<SharedDevice> {
     match existing(dir, modes)? {
         Some(device) if is_there => Ok(device),

@@ -1,8 +1,9 @@
 //! FronDB: a fractal-tree (B-epsilon-tree) storage engine as a library.
 //!
-//! For data far larger than memory with several indexes: inserts cost a small fraction of an I/O,
-//! because messages are buffered high in a tree and move down in large sorted batches. Everything
-//! is compressed, checksummed, durable when you were told so, and readable while it is written.
+//! It is made for data much larger than memory with several indexes. An insert costs a small
+//! fraction of an I/O, because messages are buffered high in a tree and move down in large sorted
+//! batches. Data is compressed and checksummed, a commit is as durable as its caller asks, and
+//! readers and writers do not block each other.
 //!
 //! ```
 //! use frondb::{Batch, Db, Durability, Options, TreeOptions};
@@ -29,11 +30,11 @@
 //! # }
 //! ```
 //!
-//! Compound keys that sort as their parts do are made with [`mod@tuple`].
+//! [`mod@tuple`] makes compound keys that sort as their parts do.
 //!
 //! # Threads
-//! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone; a [`Cursor`] or a
-//! [`Batch`] belongs to one thread at a time. Readers never block writers, nor writers readers.
+//! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone. A [`Cursor`] or a
+//! [`Batch`] belongs to one thread at a time.
 
 mod batch;
 mod bulk;

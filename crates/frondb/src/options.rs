@@ -1,5 +1,5 @@
-//! Options of a database and of a tree. The defaults need no tuning; the three that may be worth
-//! a thought are memory, durability and compression.
+//! Options of a database and of a tree. The defaults need no tuning; memory, durability and
+//! compression are the three options worth a thought.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let memory_bytes = Self::default_memory_bytes();
-        // One that flushes and one that merges, and on larger machines half of the cores.
+        // One thread flushes and one merges; larger machines use half of their cores.
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let background_threads = (cores / 2).max(2);
         let engine = EngineOptions { memory_bytes, background_threads, ..EngineOptions::default() };
@@ -35,8 +35,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults: make the database if there is none, a quarter of the machine's memory, sync
-    /// at every commit.
+    /// The defaults: create the database if there is none, use a quarter of the machine's memory,
+    /// sync at every commit.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -47,10 +47,10 @@ impl Options {
         (frondb_device::memory_bytes() / 4).max(EngineOptions::MEMORY_BYTES_MIN)
     }
 
-    /// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work
-    /// buffers. At least 16 MiB (4 MiB without background threads, for tests); default a quarter of the machine's memory.
-    /// A process was measured at up to 0.95 times as much with 64 MiB, 0.95 with 32, and 1.09 with 16 and a
-    /// thousand cursors.
+    /// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16
+    /// MiB (4 MiB without background threads, for tests); default a quarter of the machine's
+    /// memory. Measured resident memory of a process was up to 0.95 times the budget with 64 MiB,
+    /// 0.95 with 32, and 1.09 with 16 and a thousand cursors.
     /// [`Db::set_memory_bytes`](crate::Db::set_memory_bytes) changes it later.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
@@ -58,16 +58,17 @@ impl Options {
         self
     }
 
-    /// How much of the memory is filled with writes before the largest tree's are flushed, bytes:
-    /// 16 KiB to half of the memory; 0, the default, for a quarter; below 64 MiB of memory, for a quarter of
-    /// what the process leaves of it (2 MiB of 16, 5.75 of 32). The log keeps up to twice as much.
+    /// The part of the memory that memtables fill before those of the largest tree are flushed,
+    /// bytes: 16 KiB to half of the memory. 0, the default, for a quarter; below 64 MiB of memory
+    /// for a quarter of what the process itself leaves of it (2 MiB of 16, 5.75 of 32). The log
+    /// keeps up to twice as much.
     #[must_use]
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.engine.write_buffer_bytes = bytes;
         self
     }
 
-    /// Whether to make the database if the directory has none. Default true.
+    /// Whether to create the database if the directory has none. Default true.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.engine.create = create;
@@ -81,10 +82,10 @@ impl Options {
         self
     }
 
-    /// Whether to open the database without changing a byte of it, also one on a medium that cannot be
-    /// written. Default false. Recovery happens in memory, what
-    /// is too much for it in a temporary file (`TMPDIR`); several processes may read at once, and none that
-    /// writes beside them. Every call that would write is `Invalid`. Nothing is made, whatever
+    /// Whether to open the database without changing a byte of it, also on a read-only medium.
+    /// Default false. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs
+    /// more. Several processes may have the database open read-only at once, but none beside one
+    /// that writes. Calls that would write fail with `Invalid`. No database is created, whatever
     /// [`create`](Self::create) says.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
@@ -100,32 +101,32 @@ impl Options {
         self
     }
 
-    /// Where the log is kept, for a device of its own. Default: in the database directory. Must
-    /// be the same at every open.
+    /// The directory of the log, for a log on a device of its own. Default: the database
+    /// directory. Must be the same at every open.
     #[must_use]
     pub fn log_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.log_dir = Some(dir.as_ref().to_owned());
         self
     }
 
-    /// Permission bits of new files, whatever the umask is: 0o600 to 0o666, with those of the owner.
-    /// Default 0o600, for the owner alone. Files that exist keep theirs, so that who shares a
-    /// database with a group gives 0o640 or 0o660 at every open.
+    /// Permission bits of new files, independent of the umask: 0o600 to 0o666, always with those
+    /// of the owner. Default 0o600, for the owner alone. Existing files keep theirs. To share a
+    /// database with a group, pass 0o640 or 0o660 at every open.
     #[must_use]
     pub fn file_mode(mut self, mode: u32) -> Self {
         self.file_mode = mode;
         self
     }
 
-    /// Permission bits of new directories, whatever the umask is: 0o700 to 0o777, with those of the
-    /// owner. Default: those of files, and an `x` for each `r`, so 0o700.
+    /// Permission bits of new directories, independent of the umask: 0o700 to 0o777, always with
+    /// those of the owner. Default: the file mode with an `x` for each `r`, so 0o700.
     #[must_use]
     pub fn dir_mode(mut self, mode: u32) -> Self {
         self.dir_mode = Some(mode);
         self
     }
 
-    /// The modes of what is made.
+    /// The modes of new files and directories.
     pub(crate) fn modes(&self) -> Result<Modes> {
         Modes::new(self.file_mode, self.dir_mode)
     }
@@ -135,24 +136,23 @@ impl Options {
         self
     }
 
-    /// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the
-    /// write buffer and at most 100 MiB. A larger one makes fewer files and gives disk space back in larger
-    /// pieces.
+    /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
+    /// buffer and at most 100 MiB. Larger files are fewer, and free disk space in larger pieces.
     #[must_use]
     pub fn log_segment_bytes(mut self, bytes: u64) -> Self {
         self.engine.wal_segment_bytes = bytes;
         self
     }
 
-    /// Whether log records are compressed with lz4 where that pays. Default false: it costs more
-    /// time than it saves on a fast device.
+    /// Whether log records are compressed with lz4 where that makes them smaller. Default false:
+    /// on a fast device it costs more time than it saves.
     #[must_use]
     pub fn log_compression(mut self, on: bool) -> Self {
         self.engine.wal_compression = on;
         self
     }
 
-    /// Threads that flush and merge. 0 does all of it inside the calls that need it, for
+    /// Threads that flush and merge. With 0 this work happens inside the calls that need it, for
     /// deterministic tests. Default: half of the cores, at least 2.
     #[must_use]
     pub fn background_threads(mut self, threads: usize) -> Self {
@@ -160,15 +160,15 @@ impl Options {
         self
     }
 
-    /// Whether data files bypass the operating system's cache where the file system can; then the
-    /// memory option is the whole truth. Default true.
+    /// Whether data files bypass the operating system's page cache where the file system can, so
+    /// that the memory option covers all caching. Default true.
     #[must_use]
     pub fn direct_io(mut self, on: bool) -> Self {
         self.engine.direct_io = on;
         self
     }
 
-    /// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB, at
+    /// Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at
     /// most 256 MiB.
     #[must_use]
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
@@ -176,27 +176,29 @@ impl Options {
         self
     }
 
-    /// How long a record of the log may be the only place of its messages, about: then they are flushed,
-    /// although there is room for more, so that a crash replays little. Default `Duration::ZERO`: as long as
-    /// the log is no longer than twice the write buffer. [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period)
-    /// changes it later.
+    /// About how long messages may exist in the log alone before they are flushed, even if the
+    /// write buffer has room, so that recovery replays little. Default `Duration::ZERO`: no limit
+    /// of time, only the log's limit of twice the write buffer.
+    /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
     #[must_use]
     pub fn checkpoint_period(mut self, length: Duration) -> Self {
         self.engine.checkpoint_period = length;
         self
     }
 
-    /// Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
-    /// Default 0: no limit. [`Db::set_background_bytes_per_second`](crate::Db::set_background_bytes_per_second)
-    /// changes it later.
+    /// Limit of bytes per second for the writes of flushes and merges; writers are slowed down
+    /// accordingly. Default 0: no limit.
+    /// [`Db::set_background_bytes_per_second`](crate::Db::set_background_bytes_per_second) changes
+    /// it later.
     #[must_use]
     pub fn background_bytes_per_second(mut self, bytes: u64) -> Self {
         self.engine.background_bytes_per_second = bytes;
         self
     }
 
-    /// Registers an update function, beside other versions of it. A tree that was made with one
-    /// that is missing takes no updates, and its keys that have some cannot be read.
+    /// Registers an update function; several versions of it may be registered. If the function of
+    /// a tree is not registered, the tree accepts no updates, and keys with pending updates cannot
+    /// be read.
     #[must_use]
     pub fn update_fn(mut self, function: impl UpdateFn + 'static) -> Self {
         let fns: &mut UpdateFns = &mut self.engine.update_fns;
@@ -205,7 +207,7 @@ impl Options {
     }
 }
 
-/// How a tree is made. Kept with the tree.
+/// How a tree is made. Stored with the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,
@@ -213,27 +215,28 @@ pub struct TreeOptions {
 }
 
 impl TreeOptions {
-    /// A primary or unique index: looked up by full key, values with the keys.
+    /// A primary or unique index: point reads by full key, values stored with the keys.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A non-unique secondary index: scanned by prefix and never asked whether one full key
-    /// exists, so that its bases carry no filters.
+    /// A non-unique secondary index: scanned by prefix, never asked whether a full key exists, so
+    /// its bases have no filters.
     #[must_use]
     pub fn secondary() -> Self {
         Self::default().filter(FilterPolicy::Runs)
     }
 
-    /// Smallest files for data that is read seldom: LZMA in blocks of 128 KiB.
+    /// Smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
     #[must_use]
     pub fn aggressive() -> Self {
         Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024)
     }
 
-    /// The codec of consolidated data. Default zstd level 1. [`Codec::None`] turns compression off
-    /// for what is not consolidated yet, too.
+    /// The codec of bases, which hold consolidated data. Default zstd level 1. [`Codec::None`]
+    /// also turns off the compression of runs that are not consolidated yet; otherwise runs use
+    /// lz4.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         self.trunk.base_codec = codec;
@@ -241,7 +244,7 @@ impl TreeOptions {
         self
     }
 
-    /// Bytes of keys and values in a block of consolidated data. Default 16 KiB.
+    /// Key and value bytes in a block of consolidated data. Default 16 KiB.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.trunk.base_block_bytes = bytes;
@@ -255,14 +258,14 @@ impl TreeOptions {
         self
     }
 
-    /// What keys are looked up by. Default [`FilterPolicy::Full`].
+    /// Which runs have filters for point reads. Default [`FilterPolicy::Full`].
     #[must_use]
     pub fn filter(mut self, policy: FilterPolicy) -> Self {
         self.trunk.filter = policy;
         self
     }
 
-    /// The update function of this name and version, registered in [`Options`].
+    /// The tree's update function, by name and version; it must be registered in [`Options`].
     #[must_use]
     pub fn update_fn(mut self, name: impl Into<String>, version: u32) -> Self {
         self.update_fn = Some((name.into(), version));

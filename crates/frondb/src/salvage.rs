@@ -1,4 +1,4 @@
-//! Saving what can be read of a damaged database.
+//! Saves what can be read of a damaged database into a new one.
 
 mod names;
 mod target;
@@ -19,40 +19,41 @@ use crate::options::Options;
 use crate::tree::Tree;
 use target::Target;
 
-/// What a salvage saved, and what not.
+/// What a salvage saved and what it lost.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Damage of manifest and log that was put right, each with its place: one byte of a record of at most 4 KiB, or one
-    /// bit of one of at most 64 KiB, after which a checksum of
-    /// 64 bits fits.
+    /// Damage of manifest and log that was repaired, each with its place: one byte of a record of
+    /// at most 4 KiB, or one bit of a record of at most 64 KiB, accepted if a checksum of 64 bits
+    /// then matches.
     pub repaired: Vec<Error>,
-    /// Where manifest and log had to be cut, each with its place. If there is one, nothing is certain: every tree is
-    /// as of an earlier moment; rows may have changed since, trees may have been made, renamed or dropped.
+    /// Places where manifest or log had to be cut because of damage. If there is one, no row is
+    /// certain: every tree is as of an earlier moment, and later changes to rows and trees are
+    /// missing.
     pub cut: Vec<Error>,
-    /// The trees.
+    /// The trees of the damaged database.
     pub trees: Vec<SalvagedTree>,
-    /// Names of prepared transactions, whose rows are not saved.
+    /// Names of prepared transactions; their rows are not saved.
     pub prepared: Vec<Vec<u8>>,
 }
 
-/// What became of a tree.
+/// What became of one tree.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SalvagedTree {
-    /// Its name.
+    /// The tree's name.
     pub name: String,
-    /// The tree of the new database that has its rows; `None` if none was saved.
+    /// The tree's name in the new database; `None` if nothing of it was saved.
     pub saved_as: Option<String>,
     /// Rows saved.
     pub rows: u64,
-    /// Ranges of which nothing is saved, ascending; none overlaps another. Rows that other blocks have there
-    /// are left out, because what cannot be read may say something newer of them.
+    /// Key ranges that were not saved, ascending and not overlapping. Rows that undamaged blocks
+    /// have there are left out too, because the damaged part may hold newer versions of them.
     pub lost: Vec<DamagedRange>,
 }
 
 impl SalvageReport {
-    /// Whether every row of every tree is saved, as it was committed.
+    /// Whether every row of every tree was saved as it was committed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.cut.is_empty()
@@ -60,7 +61,7 @@ impl SalvageReport {
             && self.trees.iter().all(|t| t.lost.is_empty())
     }
 
-    /// Whether there is a new database: none is made if nothing could be saved.
+    /// Whether there is a new database: none is created if nothing could be saved.
     #[must_use]
     pub fn is_saved(&self) -> bool {
         self.is_complete() || self.trees.iter().any(|tree| tree.saved_as.is_some())
@@ -68,25 +69,29 @@ impl SalvageReport {
 }
 
 impl Db {
-    /// Saves what can be read of the database in `from`, which is not changed, into a new database in `to`.
+    /// Saves what can be read of the database in `from` into a new database in `to`. `from` is not
+    /// changed.
     ///
-    /// Every row that is saved under the name of its tree is certain: it is what was committed last. A range in
-    /// which a block cannot be read is left out whole. Where the manifest or the log is damaged so that it had to be
-    /// cut, no row is certain; then trees are saved only if `uncertain` is given, as `NAME.uncertain`; a name that is
-    /// too long for that is shortened. Where nothing is saved nothing is made.
+    /// A row that is saved under its tree's own name is certain: it is what was committed last.
+    /// Key ranges with unreadable blocks are left out entirely. If damage made it necessary to cut
+    /// the manifest or the log, no row is certain; trees are then saved only if `uncertain` is
+    /// set, under the name `NAME.uncertain`, shortened if it is too long. If nothing is saved,
+    /// nothing is created.
     ///
-    /// Until all is saved `to` has nothing but a directory `unfinished-salvage`, and opens as no database. A call
-    /// that fails removes it; a process that is killed leaves it.
+    /// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is
+    /// not a database. A failed call removes that directory; a killed process leaves it.
     ///
-    /// A tree keeps its options; its update function only if that is registered.
+    /// Trees keep their options, and their update function if it is registered.
     ///
-    /// `options` are those of both databases, which share the memory; its log directory is that of `from`. `progress` is given the
-    /// tree, and what of it is done and to do, and stops the work by returning `false`.
+    /// `options` apply to both databases, which share the memory; the log directory is that of
+    /// `from`. `progress` receives the tree's name, the work done and the total; the salvage stops
+    /// when it returns `false`.
     ///
     /// # Errors
-    /// `Exists` if `to` has files; `Invalid` if it lies in `from` or in the directory of the log, or one of those in
-    /// it; `NotFound` if there is no database in `from`, or no log directory; `Busy` if it is in use; `Corruption` if
-    /// nothing can be read of it; `Cancelled`, `NoSpace`, `Io`.
+    /// `Exists` if `to` contains files; `Invalid` if one of `to`, `from` and the log directory
+    /// lies in another; `NotFound` if `from` has no database, or there is no log directory; `Busy`
+    /// if the database is in use; `Corruption` if nothing of it can be read; `Cancelled`,
+    /// `NoSpace`, `Io`.
     pub fn salvage(
         from: impl AsRef<Path>,
         to: impl AsRef<Path>,
@@ -112,7 +117,7 @@ impl Db {
         let half = halved(options);
         let source = Self::open_damaged(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
-        // Before what is opened in it: it is removed after that is closed.
+        // Dropped after the database in it, which is declared later: close first, then remove.
         let target = Target::make(to, modes)?;
         let saved = Self::open(target.path(), new)?;
         let report = source.save(&saved, uncertain, progress)?;
@@ -124,7 +129,8 @@ impl Db {
         Ok(report)
     }
 
-    /// The first half of [`salvage`](Self::salvage), on any device: for the project's own simulations.
+    /// The first half of [`salvage`](Self::salvage) on any device, for the project's own
+    /// simulations.
     ///
     /// # Errors
     /// As `salvage`.
@@ -141,8 +147,8 @@ impl Db {
     }
 }
 
-/// The options of each of two databases that share the memory, less what the process takes itself. With little of it
-/// they have no threads, which need more.
+/// Options for each of two databases that share the memory, less what the process itself takes.
+/// With little memory they run without background threads, which need more.
 fn halved(options: &Options) -> Options {
     let memory = options.engine.memory_bytes;
     let each = (memory - memory / 16).saturating_sub(PROCESS_BYTES) / 2;
@@ -151,7 +157,7 @@ fn halved(options: &Options) -> Options {
     if each < EngineOptions::MEMORY_BYTES_MIN { half.background_threads(0) } else { half }
 }
 
-/// What a process takes that no part charges, decision 0044.
+/// Memory of the process that no part of the engine accounts for (decision 0044).
 const PROCESS_BYTES: u64 = 6 << 20;
 
 /// A damaged database, opened read-only.
@@ -203,7 +209,7 @@ impl Damaged {
     }
 }
 
-/// Saves a tree; how many rows, and what is lost of it.
+/// Saves one tree. Returns how many rows were saved and the ranges that were lost.
 fn save_tree(
     db: &Db,
     tree: &Tree,
@@ -212,13 +218,13 @@ fn save_tree(
     progress: &mut dyn FnMut(&str, u64, u64) -> bool,
 ) -> Result<(u64, Vec<DamagedRange>)> {
     let mut go_on = true;
-    let mut tell = |done, total| go_on &= progress(new, done, total);
-    let mut damaged = join(db.engine().damaged_ranges(&tree.inner, &mut tell)?);
+    let mut report = |done, total| go_on &= progress(new, done, total);
+    let mut damaged = join(db.engine().damaged_ranges(&tree.inner, &mut report)?);
     if !go_on {
         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
     }
     let made = match target.create_tree(new, tree.options()) {
-        // Its function is not registered: what needs it cannot be read, and the rest needs none.
+        // The update function is not registered: rows that need it are unreadable anyway.
         Err(error) if error.kind() == ErrorKind::Invalid => {
             let mut options = tree.options();
             options.update_fn = None;
@@ -228,11 +234,11 @@ fn save_tree(
     };
     let load = target.bulk_load(BulkOptions::default())?;
     let mut writer = load.writer();
-    // For the progress only; it reads block indexes.
+    // Only for the progress; reads block indexes.
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // `None` while nothing was read; else the last key.
+        // The last key read, or where the cursor goes on after an unreadable one.
         let mut last: Option<Vec<u8>> = None;
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();
@@ -243,7 +249,7 @@ fn save_tree(
                 Ok(None) => break,
                 Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
                 Err(error) => {
-                    // A row that needs an update function which is missing or fails: those behind it may do without.
+                    // The row's update function is missing or fails: skip the row.
                     if let Some(key) = cursor.inner.failed_key().map(<[u8]>::to_vec) {
                         let next = after(key.clone());
                         unreadable.push(DamagedRange::from(key, Some(next.clone()), error));
@@ -287,7 +293,7 @@ fn bounds(lo: &[u8], hi: Option<&[u8]>) -> CursorOptions {
     }
 }
 
-/// Ranges that overlap, made one.
+/// Merges ranges that overlap.
 fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
     let mut joined: Vec<DamagedRange> = Vec::new();
     for range in ranges {
@@ -305,7 +311,7 @@ fn join(ranges: Vec<DamagedRange>) -> Vec<DamagedRange> {
     joined
 }
 
-/// What lies between ranges that do not overlap.
+/// The gaps between ranges that do not overlap.
 fn between(damaged: &[DamagedRange]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let (mut ranges, mut from) = (Vec::new(), Some(Vec::new()));
     for range in damaged {

@@ -1,4 +1,4 @@
-//! [`Transaction`]: reads and writes that take effect together or not at all.
+//! [`Transaction`]: reads and writes that take effect atomically.
 
 use std::ops::RangeBounds;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use frondb_engine::{
 use crate::cursor::bounds_of;
 use crate::tree::Tree;
 
-/// What a transaction is begun with. The defaults: repeatable read, waits of 10 s for a lock, and
-/// a commit that waits for the disk.
+/// How a transaction is begun. The defaults: repeatable read, lock waits of up to 10 s, and a
+/// commit that waits for the disk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TransactionOptions {
     pub(crate) inner: frondb_engine::TransactionOptions,
-    /// What was asked for; else the handle decides.
+    /// `None` for the default of the handle.
     durability: Option<Durability>,
 }
 
@@ -29,7 +29,7 @@ impl TransactionOptions {
         Self::default()
     }
 
-    /// What it sees of others. Default [`Isolation::RepeatableRead`].
+    /// What the transaction sees of others. Default [`Isolation::RepeatableRead`].
     #[must_use]
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.inner.isolation = isolation;
@@ -37,46 +37,47 @@ impl TransactionOptions {
     }
 
     /// Whether a write to a row that was changed since the transaction's snapshot fails with
-    /// `Conflict`. Default false: then it writes over what it has not seen. For repeatable read only: at
-    /// another level the begin fails with `Invalid`.
+    /// `Conflict`. Default false: the write replaces the change, which its reads have not seen.
+    /// Only for repeatable read; at other levels [`Db::begin`](crate::Db::begin) fails with
+    /// `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {
         self.inner.snapshot_isolation = on;
         self
     }
 
-    /// How long each lock is waited for before the call fails with `LockTimeout`. Default 10 s.
+    /// How long to wait for each lock before the call fails with `LockTimeout`. Default 10 s.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.inner.lock_timeout = timeout;
         self
     }
 
-    /// What the commit waits for. Default: what the handle says that begins it
-    /// ([`Db::with_commit_sync`](crate::Db::with_commit_sync)), which is [`Durability::Sync`] if
-    /// nothing else was said.
+    /// What the commit waits for. Default: the durability of the handle that begins the
+    /// transaction ([`Db::with_commit_sync`](crate::Db::with_commit_sync)), which is
+    /// [`Durability::Sync`] unless set otherwise.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self
     }
 
-    /// As the engine takes them, begun by a handle of this default.
+    /// The engine's options, for a handle of this default durability.
     pub(crate) fn with_default(self, durability: Durability) -> frondb_engine::TransactionOptions {
         let durability = self.durability.unwrap_or(durability);
         frondb_engine::TransactionOptions { durability, ..self.inner }
     }
 }
 
-/// Reads and writes over any number of trees that take effect together or not at all.
+/// Reads and writes over any number of trees that take effect atomically.
 ///
-/// What it writes is its own until [`commit`](Self::commit): it sees it, others do not. Each key it
-/// writes is locked until it ends, so that others wait. What it sees of others and what its reads
-/// lock is up to its [`Isolation`]. A transaction of any size works: beyond a part of the memory
-/// its writes go to disk, and the commit is short all the same.
+/// Until [`commit`](Self::commit) only the transaction itself sees its writes. It locks each key
+/// it writes until it ends. Its [`Isolation`] determines what it sees of other transactions and
+/// what its reads lock. Transactions of any size work: beyond a part of the memory the writes
+/// spill to disk, and the commit stays short.
 ///
-/// Any thread may use it; calls take turns. One that is dropped is rolled back. The victim of a
-/// deadlock is rolled back at once: every later call but [`rollback`](Self::rollback) fails.
+/// Any thread may use it; calls take turns. A dropped transaction is rolled back. A deadlock
+/// victim is rolled back at once, and every later call but [`rollback`](Self::rollback) fails.
 ///
 /// ```
 /// use frondb::{Db, Options, TransactionOptions, TreeOptions, Wait};
@@ -90,7 +91,7 @@ impl TransactionOptions {
 ///
 /// let transfer = db.begin(TransactionOptions::new())?;
 /// let mut take = |name: &[u8], plus: i64| -> frondb::Result<()> {
-///     // Locked, so that nobody changes it between the read and the write.
+///     // The lock keeps other transactions from changing the row before the write.
 ///     let old = transfer.get_for_update(&accounts, name, Wait::Timeout)?;
 ///     let old = old.and_then(|v| v.try_into().ok()).map_or(0, u64::from_be_bytes);
 ///     let new = old.saturating_add_signed(plus);
@@ -114,17 +115,17 @@ impl Transaction {
         Self { inner }
     }
 
-    /// Its number: ascending in the order in which transactions begin; names it in
-    /// [`Db::locks`](crate::Db::locks).
+    /// The transaction's number, ascending in the order in which transactions begin.
+    /// [`Db::locks`](crate::Db::locks) names transactions by it.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.inner.id()
     }
 
-    /// Begins a statement: at read committed, all plain reads until the next call of this see one
-    /// state. Without it each call, and each cursor, is a statement of its own. A cancel
-    /// ([`canceller`](Self::canceller)) that no wait has met is forgotten: it was meant for the statement
-    /// before.
+    /// Begins a statement. At read committed, all plain reads until the next `begin_statement` see
+    /// one state; without it each call and each cursor is a statement of its own. A pending cancel
+    /// ([`canceller`](Self::canceller)) is dropped, because it was meant for the previous
+    /// statement.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -132,8 +133,9 @@ impl Transaction {
         self.inner.begin_statement()
     }
 
-    /// Forgets a cancel ([`canceller`](Self::canceller)) that no wait has met, as
-    /// [`begin_statement`](Self::begin_statement) does: for a commit that is a statement of its own.
+    /// Drops a pending cancel ([`canceller`](Self::canceller)), as
+    /// [`begin_statement`](Self::begin_statement) does, for a commit that is a statement of its
+    /// own.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -141,8 +143,8 @@ impl Transaction {
         self.inner.forget_cancel()
     }
 
-    /// Ends a statement: at read committed, the state that its reads saw is kept for it no longer. What
-    /// comes before the next statement sees the newest.
+    /// Ends a statement. At read committed the state that its reads saw is released; reads before
+    /// the next statement see the newest state.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -150,8 +152,8 @@ impl Transaction {
         self.inner.end_statement()
     }
 
-    /// Changes how long each lock is waited for, from the next call on
-    /// ([`TransactionOptions::lock_timeout`] is what it begins with). Waits its turn like any call.
+    /// Changes how long later calls wait for each lock ([`TransactionOptions::lock_timeout`] is
+    /// the initial value). Waits its turn like any call.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or is prepared; `Closed`.
@@ -159,9 +161,9 @@ impl Transaction {
         self.inner.set_lock_timeout(timeout)
     }
 
-    /// Changes what the prepare and the commit to come wait for ([`TransactionOptions::durability`]
-    /// and the handle are what it begins with). Also once it is prepared, for its commit by this
-    /// handle. Waits its turn like any call.
+    /// Changes what the prepare and the commit wait for ([`TransactionOptions::durability`] is the
+    /// initial value). Also allowed on a prepared transaction, for a commit through this handle.
+    /// Waits its turn like any call.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -169,7 +171,7 @@ impl Transaction {
         self.inner.set_durability(durability)
     }
 
-    /// Fixes now what a repeatable read sees; else its first read does.
+    /// Takes the snapshot of a repeatable read now; otherwise the first read does.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -177,11 +179,11 @@ impl Transaction {
         self.inner.take_snapshot()
     }
 
-    /// Something with which any thread can make this transaction's wait for a lock fail with
-    /// `Cancelled`, or its commit while that waits for background work to make room: that commit is then
-    /// as if it had not been tried. If it does not wait its next wait does, unless a statement begins before
-    /// ([`begin_statement`](Self::begin_statement)): so a cancel that comes too late for one statement
-    /// does not hit the next.
+    /// A handle with which any thread can cancel this transaction's wait: a wait for a lock fails
+    /// with `Cancelled`, and so does a commit that waits for background work to make room, which
+    /// then has not happened. If the transaction is not waiting, its next wait fails, unless a
+    /// statement begins first ([`begin_statement`](Self::begin_statement)): a cancel that comes
+    /// too late does not hit the next statement.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.inner.canceller()
@@ -189,18 +191,18 @@ impl Transaction {
 
     // --- Reading ---
 
-    /// The value of `key`, own writes included. At serializable it locks the key in shared mode,
-    /// also if it has no value.
+    /// The value of `key`, including the transaction's own writes. At serializable it locks the
+    /// key in shared mode, even if the key has no value.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
-    /// the tree was dropped; `Corruption`, `Io`, `Closed`. At serializable those of
-    /// [`get_for_share`](Self::get_for_share) too.
+    /// the tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also those of
+    /// [`get_for_share`](Self::get_for_share).
     pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.inner.get(&tree.inner, key)
     }
 
-    /// The values of several keys, in their order, as of one moment.
+    /// The values of several keys as of one moment, in the order of `keys`.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -208,7 +210,7 @@ impl Transaction {
         self.inner.multi_get(&tree.inner, keys)
     }
 
-    /// Whether `key` has a value; reads and locks as [`get`](Self::get).
+    /// Whether `key` has a value. Reads and locks as [`get`](Self::get).
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -216,18 +218,18 @@ impl Transaction {
         self.inner.exists(&tree.inner, key)
     }
 
-    /// The newest value of `key`, whatever the snapshot, locked in exclusive mode, also if it has
-    /// none: nobody else can lock or write it until the transaction ends.
+    /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
+    /// even if it has no value: no other transaction can lock or write it until this one ends.
     ///
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
-    /// again; `Busy` if it is locked and `wait` is not [`Wait::Timeout`]; `Cancelled`.
+    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `Cancelled`.
     pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
         self.inner.get_for_update(&tree.inner, key, wait)
     }
 
-    /// The newest value of `key`, whatever the snapshot, locked in shared mode: nobody else can
-    /// write it until the transaction ends.
+    /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
+    /// other transaction can write it until this one ends.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -235,10 +237,10 @@ impl Transaction {
         self.inner.get_for_share(&tree.inner, key, wait)
     }
 
-    /// Gives up the lock of `key` that the last [`get_for_update`](Self::get_for_update) or
-    /// [`get_for_share`](Self::get_for_share) took: for a caller that looked and does not want it. Only
-    /// at read committed and below, only if the transaction had no lock on it before, and only if it has
-    /// locked or written nothing since; else nothing happens.
+    /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
+    /// [`get_for_share`](Self::get_for_share) took on `key`, for a caller that rejects the row it
+    /// has read. Does nothing unless the level is read committed or below, the transaction had no
+    /// lock on the key before, and it has not locked or written anything since.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -247,15 +249,17 @@ impl Transaction {
         self.inner.unlock(&tree.inner, key)
     }
 
-    /// Whether `key` was committed after the snapshot that plain reads of this transaction read at, and if so its
-    /// value there: the outer `None` means that plain reads see the newest commit. That is also the answer
-    /// without a snapshot, where the overlay has the key, and under snapshot isolation. Own writes do not count.
+    /// Whether `key` was committed after the snapshot of this transaction's plain reads. Returns
+    /// its value at the snapshot if so, and `None` if plain reads see the newest commit. The
+    /// answer is also `None` without a snapshot, where the overlay has the key, and under snapshot
+    /// isolation. The transaction's own writes do not count.
     ///
-    /// For keys that the transaction has locked and is about to write, by a caller that keeps other
-    /// trees derived from their values: the transaction's writes to those trees lead from the newest value to
-    /// its own, and its plain reads need the way from this value too, which is for
-    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete). Costs next to
-    /// nothing while nobody has committed to the tree since the snapshot.
+    /// For callers that keep other trees derived from the value, such as indexes, and are about to
+    /// write a key they have locked. Their writes to the derived trees lead from the newest value
+    /// to the new one; plain reads of this transaction also need the step from the value at the
+    /// snapshot, which [`overlay_put`](Self::overlay_put) and
+    /// [`overlay_delete`](Self::overlay_delete) provide. Costs next to nothing while no
+    /// transaction has committed to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -264,18 +268,19 @@ impl Transaction {
         self.inner.outdated(&tree.inner, key)
     }
 
-    /// From now on plain reads see this value of `key` in place of what their snapshot has, unless the transaction
-    /// writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends
-    /// with the snapshot; rolling back to a savepoint undoes it.
+    /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
+    /// the transaction writes the key itself. The value is neither locked nor committed, and
+    /// locking reads do not see it. It lasts as long as the snapshot; rolling back to a savepoint
+    /// undoes it.
     ///
     /// # Errors
-    /// `Invalid` if plain reads have no snapshot (yet), and at serializable; else as [`put`](Self::put), but for
-    /// those of a lock.
+    /// `Invalid` if plain reads have no snapshot yet, and at serializable; otherwise as
+    /// [`put`](Self::put) without the errors of locking.
     pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.inner.overlay_put(&tree.inner, key, value)
     }
 
-    /// From now on plain reads see no value of `key`, as [`overlay_put`](Self::overlay_put).
+    /// Makes later plain reads see no value of `key`; see [`overlay_put`](Self::overlay_put).
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
@@ -283,8 +288,8 @@ impl Transaction {
         self.inner.overlay_delete(&tree.inner, key)
     }
 
-    /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`
-    /// all from `lo` on. An empty `lo` without `hi` is the whole tree.
+    /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
+    /// `hi`, all from `lo` on. An empty `lo` without `hi` locks the whole tree.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -299,7 +304,7 @@ impl Transaction {
         self.inner.lock_range(&tree.inner, lo, hi, mode, wait)
     }
 
-    /// A cursor over all of `tree`; at serializable it locks what it passes in shared mode.
+    /// A cursor over the whole tree. At serializable it locks what it passes in shared mode.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -307,7 +312,7 @@ impl Transaction {
         self.cursor_with(tree, TransactionCursorOptions::new())
     }
 
-    /// A cursor over a part of `tree`, plain or locking.
+    /// A cursor over part of the tree, plain or locking.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -328,8 +333,8 @@ impl Transaction {
     /// `Invalid` if the transaction has ended, for a key or value that is too long, or for a tree
     /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
     /// transaction was rolled back, try it again; `Conflict` under snapshot isolation: roll back
-    /// and try again; `Cancelled`; `NoSpace` if a large transaction cannot go on to disk; `Io`,
-    /// `Closed`. The transaction is as it was before the call, but for `Deadlock`.
+    /// and try again; `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`,
+    /// `Closed`. Except for `Deadlock` the transaction's writes are as before the call.
     pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.inner.put(&tree.inner, key, value)
     }
@@ -337,12 +342,12 @@ impl Transaction {
     /// Sets the value of a `key` that has none.
     ///
     /// # Errors
-    /// `Exists` if it has one; it is locked now. Else as [`put`](Self::put).
+    /// `Exists` if the key has a value; the key stays locked. Otherwise as [`put`](Self::put).
     pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.inner.insert(&tree.inner, key, value)
     }
 
-    /// Removes `key`, whether it exists or not.
+    /// Removes `key`; it need not exist.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -350,8 +355,8 @@ impl Transaction {
         self.inner.delete(&tree.inner, key)
     }
 
-    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. The range is locked
-    /// as a whole.
+    /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. Locks the whole
+    /// range.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -359,11 +364,11 @@ impl Transaction {
         self.inner.delete_range(&tree.inner, lo, hi)
     }
 
-    /// Applies the tree's update function to `key` with this operand, without reading it.
+    /// Applies the tree's update function with this operand to `key`, without reading it.
     ///
     /// # Errors
-    /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
-    /// without it.
+    /// As [`put`](Self::put); `Invalid` if the tree has no update function or it is not
+    /// registered.
     pub fn update(&self, tree: &Tree, key: &[u8], operand: &[u8]) -> Result<()> {
         self.inner.update(&tree.inner, key, operand)
     }
@@ -378,25 +383,26 @@ impl Transaction {
         self.inner.set_savepoint()
     }
 
-    /// Undoes all writes since the savepoint was set. It stays set; those set after it are gone.
-    /// Locks stay.
+    /// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are
+    /// gone. Locks are kept.
     ///
     /// # Errors
-    /// `NotFound` if it is not set any more; `Invalid` for one of another transaction; `NoSpace`
-    /// or `Io` if a part of a large transaction has to be written anew: the call may be repeated.
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction;
+    /// `NoSpace` or `Io` if spilled writes of a large transaction cannot be rewritten: the call
+    /// may be repeated.
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         self.inner.roll_back_to(savepoint)
     }
 
-    /// Forgets the savepoint and those set after it, and keeps what was written.
+    /// Removes the savepoint and later ones, and keeps the writes.
     ///
     /// # Errors
-    /// `NotFound` if it is not set any more; `Invalid` for one of another transaction.
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction.
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         self.inner.release(savepoint)
     }
 
-    /// Forgets the savepoint alone: those set after it stay, and what was written.
+    /// Removes only this savepoint: later ones stay set, and the writes are kept.
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -404,22 +410,23 @@ impl Transaction {
         self.inner.forget_savepoint(savepoint)
     }
 
-    // --- The end ---
+    // --- Commit, prepare, rollback ---
 
-    /// Commits: all writes take effect together. Returns when they are as durable as it asks;
-    /// others see them, and get the locks, before the wait for the disk.
+    /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
+    /// transaction asks. Other transactions see the writes and get the locks before the wait for
+    /// the disk.
     ///
     /// # Errors
     /// `NoSpace`, or `NotFound` if a tree was dropped: nothing has changed, and the transaction
-    /// goes on, for another try or a rollback. `Poisoned`, `Io`, `Closed`; `Invalid` if it has
-    /// ended.
+    /// stays active, for another try or a rollback. `Poisoned`, `Io`, `Closed`; `Invalid` if it
+    /// has ended.
     pub fn commit(&self) -> Result<()> {
         self.inner.commit()
     }
 
-    /// The first half of a [`commit`](Self::commit): all but the wait for the disk, which is the
-    /// second. Who calls it for several transactions one after the other decides their order, and
-    /// lets one sync serve them all.
+    /// The first half of a [`commit`](Self::commit): everything except the wait for the disk,
+    /// which [`Committing::wait`] does. A caller that makes the first halves of several
+    /// transactions one after the other decides their order, and one sync serves all of them.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -427,21 +434,21 @@ impl Transaction {
         self.inner.commit_in_order()
     }
 
-    /// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on it can be
-    /// committed or rolled back, whatever happens, by this handle or by name
-    /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), also after a restart. It keeps its
-    /// write locks and takes no more reads or writes; dropping the handle leaves it prepared.
-    /// Durable, as it asks, when this returns.
+    /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase
+    /// commit. From then on it can be committed or rolled back by this handle or by name
+    /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), whatever happens, also after a
+    /// restart. It keeps its write locks and accepts no more reads or writes. Dropping the handle
+    /// leaves it prepared. It is as durable as the transaction asks when this returns.
     ///
     /// # Errors
-    /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
-    /// as [`commit`](Self::commit).
+    /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the
+    /// transaction has ended. Otherwise as [`commit`](Self::commit).
     pub fn prepare(&self, xid: &[u8]) -> Result<()> {
         self.inner.prepare(xid)
     }
 
-    /// The first half of a [`prepare`](Self::prepare): all but the wait for the disk. Only when that
-    /// is over may a coordinator be told that the transaction is prepared.
+    /// The first half of a [`prepare`](Self::prepare): everything except the wait for the disk. A
+    /// coordinator may only be told that the transaction is prepared after that wait.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -449,45 +456,45 @@ impl Transaction {
         self.inner.prepare_in_order(xid)
     }
 
-    /// Undoes all writes and lets go of all locks.
+    /// Undoes all writes and releases all locks.
     ///
     /// # Errors
-    /// `Invalid` if it was committed or rolled back before.
+    /// `Invalid` if the transaction was committed or rolled back before.
     pub fn rollback(&self) -> Result<()> {
         self.inner.rollback()
     }
 
-    /// Rolls the transaction back unless another thread is in a call of it, or of one of its cursors: then
-    /// it returns false, and nothing has changed. Never waits for who waits for a lock. One that has ended,
-    /// or is prepared, stays as it is. For who may not wait, as a drop would.
+    /// Rolls the transaction back unless another thread is in a call of it or of one of its
+    /// cursors; then it returns false and nothing has changed. It does not wait for that call, as
+    /// dropping the transaction would. A transaction that has ended or is prepared stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         self.inner.try_abandon()
     }
 }
 
-/// What a cursor of a transaction shows and locks. All of the tree, without locks of its own, by
-/// default.
+/// The range that a transaction's cursor shows and the locks it takes. Default: the whole tree,
+/// with no locks beyond those of the isolation level.
 #[derive(Clone, Debug, Default)]
 pub struct TransactionCursorOptions {
     inner: frondb_engine::TransactionCursorOptions,
 }
 
 impl TransactionCursorOptions {
-    /// All of the tree; locks only at serializable.
+    /// The whole tree; locks only at serializable.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only keys in `range`.
+    /// Shows only keys in `range`.
     #[must_use]
     pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
         (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 
-    /// Only keys that begin with `prefix`.
+    /// Shows only keys that begin with `prefix`.
     #[must_use]
     pub fn prefix(mut self, prefix: &[u8]) -> Self {
         self.inner.lower = Some(prefix.to_vec());
@@ -510,13 +517,13 @@ impl TransactionCursorOptions {
     }
 }
 
-/// A position in a tree in a transaction: committed data as the isolation level shows it, with the
-/// transaction's own writes above. A locking cursor shows the newest data and locks each entry, and
-/// from repeatable read on the gap before it, before it shows it.
+/// A position in a tree within a transaction: committed data as the isolation level shows it, with
+/// the transaction's own writes on top. A locking cursor shows the newest data. It locks each
+/// entry before it shows it, and from repeatable read on also the gap before the entry.
 ///
-/// It shows what the transaction had written when it was last positioned by `seek`,
-/// `seek_for_prev`, `first` or `last`. After the transaction has ended every move fails. Else it
-/// is like a [`Cursor`](crate::Cursor). For one thread at a time.
+/// The cursor shows the own writes as of its last `seek`, `seek_for_prev`, `first` or `last`.
+/// After the transaction has ended every move fails. In all else it is like a
+/// [`Cursor`](crate::Cursor). One thread at a time.
 #[derive(Debug)]
 pub struct TransactionCursor {
     inner: frondb_engine::TransactionCursor,
@@ -529,37 +536,38 @@ impl TransactionCursor {
         self.inner.is_valid()
     }
 
-    /// Whether no rollback to a savepoint came since it was positioned: else the entry it is at may be
-    /// a write that was undone. Its next move finds what is there now.
+    /// Whether no rollback to a savepoint has happened since the cursor was positioned. Otherwise
+    /// its current entry may be a write that was undone; the next move shows the present state.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.inner.is_current()
     }
 
-    /// Key of the entry it is at; empty if it is at none.
+    /// Key of the current entry; empty without one.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
     }
 
-    /// Value of the entry it is at; empty if it is at none.
+    /// Value of the current entry; empty without one.
     ///
     /// # Errors
-    /// `Corruption` or `Io` for a large value; `Closed`; `Invalid` once the transaction was prepared.
+    /// `Corruption` or `Io` for a large value; `Closed`; `Invalid` once the transaction was
+    /// prepared.
     pub fn value(&self) -> Result<&[u8]> {
         self.inner.value()
     }
 
-    /// Goes to the first entry with a key not below `key`. Returns whether there is one.
+    /// Moves to the first entry whose key is at least `key`. Returns whether there is one.
     ///
     /// # Errors
-    /// As [`Transaction::get`]; of a locking cursor as [`Transaction::get_for_update`]. It is at no
-    /// entry then.
+    /// As [`Transaction::get`]; for a locking cursor as [`Transaction::get_for_update`]. The
+    /// cursor is then at no entry.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
         self.inner.seek(key)
     }
 
-    /// Goes to the last entry with a key not above `key`. Returns whether there is one.
+    /// Moves to the last entry whose key is at most `key`. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -567,7 +575,7 @@ impl TransactionCursor {
         self.inner.seek_for_prev(key)
     }
 
-    /// Goes to the first entry. Returns whether there is one.
+    /// Moves to the first entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -575,7 +583,7 @@ impl TransactionCursor {
         self.inner.first()
     }
 
-    /// Goes to the last entry. Returns whether there is one.
+    /// Moves to the last entry. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -583,7 +591,8 @@ impl TransactionCursor {
         self.inner.last()
     }
 
-    /// Goes to the next entry; to the first if it is not positioned. Returns whether there is one.
+    /// Moves to the next entry, or to the first if the cursor is not positioned. Returns whether
+    /// there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -592,19 +601,19 @@ impl TransactionCursor {
         self.inner.next()
     }
 
-    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
-    /// at most `bytes` of keys and as many of values. Saves the cost of that many calls of
-    /// [`next`](Self::next), and promises nothing: none where the next entry needs more than a copy, at an
-    /// end, before the first entry, or after a move backward, and none of a locking
-    /// cursor; then call `next`.
+    /// Moves over several adjacent entries at once, returns them, and stays at the last: at most
+    /// `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that many
+    /// calls of [`next`](Self::next). May return no entries where the next one needs more than a
+    /// copy, at an end, before the first entry, or after a backward move, and returns none of a
+    /// locking cursor; call [`next`](Self::next) then.
     #[inline]
     #[must_use]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         self.inner.next_entries(max, bytes)
     }
 
-    /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
-    /// one.
+    /// Moves to the previous entry, or to the last if the cursor is not positioned. Returns
+    /// whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
@@ -612,8 +621,8 @@ impl TransactionCursor {
         self.inner.prev()
     }
 
-    /// Gives up the lock of the entry it is at: for a caller that looked and does not want it. Only
-    /// at read committed and below, and only a lock that this cursor took; else nothing happens.
+    /// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
+    /// nothing unless the level is read committed or below and this cursor took the lock.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.

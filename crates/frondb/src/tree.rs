@@ -9,13 +9,14 @@ use frondb_engine::{
 use crate::cursor::{Cursor, CursorOptions};
 use crate::options::TreeOptions;
 
-/// A handle to a tree: keys in byte order, each with a value. Cheap to clone; any thread may use
-/// it. Stays good when the tree is renamed; every call fails with `NotFound` once it is dropped.
+/// A handle to a tree: keys in byte order, each with a value. Clones are cheap; any thread may use
+/// it. It stays valid when the tree is renamed. Once the tree is dropped every call fails with
+/// `NotFound`.
 #[derive(Clone, Debug)]
 pub struct Tree {
     engine: Arc<Engine>,
     pub(crate) inner: frondb_engine::Tree,
-    /// What its single writes wait for.
+    /// Durability of single writes.
     commit_sync: Durability,
 }
 
@@ -28,19 +29,20 @@ impl Tree {
         Self { engine, inner, commit_sync }
     }
 
-    /// Its name.
+    /// The tree's name.
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name()
     }
 
-    /// Its number: never used for another tree; [`Db::locks`](crate::Db::locks) names trees by it.
+    /// The tree's number, which is never used for another tree. [`Db::locks`](crate::Db::locks)
+    /// names trees by it.
     #[must_use]
     pub fn id(&self) -> TreeId {
         self.inner.id()
     }
 
-    /// The options it was made with.
+    /// The options the tree was made with.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
         let options = self.inner.options().clone();
@@ -64,7 +66,7 @@ impl Tree {
         self.engine.get(&self.inner, key, Some(at))
     }
 
-    /// The values of several keys as of one moment, in their order.
+    /// The values of several keys as of one moment, in the order of `keys`.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -72,7 +74,7 @@ impl Tree {
         self.engine.multi_get(&self.inner, keys, None)
     }
 
-    /// The values of several keys at a snapshot, in their order.
+    /// The values of several keys at a snapshot, in the order of `keys`.
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
@@ -96,8 +98,9 @@ impl Tree {
         self.engine.exists(&self.inner, key, Some(at))
     }
 
-    /// Sets one key, durably unless the handle says otherwise
-    /// ([`Db::with_commit_sync`](crate::Db::with_commit_sync)). Many are better put in a [`Batch`](crate::Batch).
+    /// Sets the value of one key with the durability of the handle
+    /// ([`Db::with_commit_sync`](crate::Db::with_commit_sync)). Many writes are cheaper in a
+    /// [`Batch`](crate::Batch).
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
@@ -107,7 +110,7 @@ impl Tree {
         self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Removes one key, whether it exists or not; as durable as [`put`](Self::put).
+    /// Removes one key, which need not exist, with the durability of the handle.
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
@@ -117,10 +120,11 @@ impl Tree {
         self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Applies the update function to one key without reading it; as durable as [`put`](Self::put).
+    /// Applies the update function to one key without reading it, with the durability of the
+    /// handle.
     ///
     /// # Errors
-    /// `Invalid` if the tree has no update function, or was opened without it; else as
+    /// `Invalid` if the tree has no update function or it is not registered; otherwise as
     /// [`Db::write`](crate::Db::write).
     ///
     /// ```
@@ -168,7 +172,8 @@ impl Tree {
         self.engine.write(&batch, self.commit_sync)
     }
 
-    /// Removes all keys with `lo <= key < hi` (`None`: to the end); as durable as [`put`](Self::put).
+    /// Removes all keys with `lo <= key < hi` (without `hi`, all from `lo` on), with the
+    /// durability of the handle.
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
@@ -178,10 +183,10 @@ impl Tree {
         self.engine.write(&batch, self.commit_sync)
     }
 
-    /// A cursor over all of the tree as of now.
+    /// A cursor over the whole tree as of now. Making it reads nothing.
     ///
     /// # Errors
-    /// `NotFound` if the tree was dropped; `Closed`. It reads nothing yet.
+    /// `NotFound` if the tree was dropped; `Closed`.
     pub fn cursor(&self) -> Result<Cursor> {
         self.cursor_with(CursorOptions::default())
     }
@@ -194,10 +199,11 @@ impl Tree {
         Ok(Cursor { inner: self.engine.cursor(&self.inner, options.inner)? })
     }
 
-    /// About how many entries `[lo, hi)` (`None`: to the end) holds and what they take on disk.
-    /// Costs a few searches; reads no data from a tree that is merged, else a few blocks at four
-    /// places of the range, which tell how much of it is overwritten or deleted. Usually within a
-    /// factor of two; it can be further off where a small part of the range differs much.
+    /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
+    /// on disk. Costs a few searches. In a tree that is fully merged it reads no data; otherwise
+    /// it reads a few blocks at four places of the range to see how much is overwritten or
+    /// deleted. The result is usually within a factor of two, and can be further off where a small
+    /// part of the range differs much from the rest.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -205,13 +211,14 @@ impl Tree {
         self.engine.estimate(&self.inner, lo, hi)
     }
 
-    /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (`None`: to the end), and says
-    /// whether those were all keys there. Deleted keys whose deletes still lie in the tree count as
-    /// keys. For an optimizer that wants to know whether a range is short: costs as much as a scan
-    /// of these keys that does not look at their values. Where the range has many messages in memory,
-    /// its entries are estimated by the first keys, an eighth of `max_keys` or more, but never by fewer
-    /// than eight. If it is known without a look that there are several times as many keys, none is
-    /// counted and nothing read.
+    /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (without `hi`, all from
+    /// `lo` on), and tells whether the range has more keys. Deleted keys whose tombstones are
+    /// still in the tree count as keys.
+    ///
+    /// This is for an optimizer that wants to know whether a range is short. It costs as much as a
+    /// scan of these keys without values. If the range has many messages in memory, the entries
+    /// are estimated from the first eighth of `max_keys` or more, and from at least eight keys. If
+    /// the range is known to have several times as many keys, nothing is counted or read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -235,9 +242,10 @@ impl Tree {
         self.engine.count_first(&self.inner, lo, hi, max_keys)
     }
 
-    /// About how many messages `[lo, hi)` (`None`: to the end) holds: puts, deletes and updates,
-    /// those too that newer ones make obsolete. By counts alone, so it is cheaper than
-    /// [`estimate`](Self::estimate): it reads no data. Within a block keys count as even.
+    /// Estimates how many messages `[lo, hi)` (without `hi`, all from `lo` on) holds: puts,
+    /// deletes and updates, including obsolete ones. It reads no data, so it is cheaper than
+    /// [`estimate`](Self::estimate): it adds up counts, and assumes that keys are evenly spread
+    /// within a block.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -245,9 +253,10 @@ impl Tree {
         self.engine.messages(&self.inner, lo, hi)
     }
 
-    /// Up to `parts - 1` keys, ascending, that cut the tree into parts that hold about as many
-    /// messages each: for a sample that stands for all of it, or work in parts. Costs a few searches
-    /// a part and reads no data. At most 1,024 parts; fewer where there are few keys.
+    /// Up to `parts - 1` ascending keys that split the tree into parts with about equally many
+    /// messages, for representative samples or parallel work. Costs a few searches for each part
+    /// and reads no data. `parts` is at most 1,024; a tree with few keys is split into fewer
+    /// parts.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -255,7 +264,7 @@ impl Tree {
         self.engine.split_keys(&self.inner, parts)
     }
 
-    /// Figures of the tree.
+    /// Statistics of the tree.
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.

@@ -1,4 +1,4 @@
-//! Verification of a whole database.
+//! Verification of a database or a tree.
 
 use frondb_core::Result;
 use frondb_engine::VerifyReport;
@@ -8,9 +8,9 @@ use crate::tree::Tree;
 
 impl Db {
     /// Reads every block and every large value of every tree and checks checksums, order, counts
-    /// and structure. Goes on after a fault; the report lists the first of each run and all of
-    /// values. `progress` is given the tree, and the bytes of it done
-    /// and to do; it stops the work by returning `false`.
+    /// and structure. It continues after a fault: the report lists the first fault of each run and
+    /// all faults of large values. `progress` receives the tree's name, the bytes done and the
+    /// bytes in total; the verification stops when it returns `false`.
     ///
     /// # Errors
     /// `Cancelled`; `Closed`.
@@ -31,10 +31,10 @@ impl Db {
 }
 
 impl Tree {
-    /// As [`Db::verify`], for one tree.
+    /// Verifies one tree, as [`Db::verify`]. Damage is in the report, not an error.
     ///
     /// # Errors
-    /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped. Damage is in the report.
+    /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<VerifyReport> {
         self.engine().verify_tree(&self.inner, progress)
     }

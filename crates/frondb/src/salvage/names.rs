@@ -1,24 +1,25 @@
-//! Names of trees whose rows are of an earlier moment. For any thread.
+//! Names for salvaged trees whose rows are not certain. Any thread.
 
 use std::collections::BTreeSet;
 
 use frondb_core::limits::TREE_NAME_BYTES_MAX;
 
-/// What is added to the name of a tree whose rows are of an earlier moment.
+/// Suffix of the name of a tree whose rows are as of an earlier moment.
 const UNCERTAIN: &str = ".uncertain";
 
-/// A name for each of `names`, none twice if none of those is. One that would be too long is shortened.
+/// A new name for each of `names`, unique if `names` are. A name that would be too long is
+/// shortened.
 pub(super) fn uncertain(names: &[String]) -> Vec<String> {
-    let whole = |name: &String| format!("{name}{UNCERTAIN}");
+    let with_suffix = |name: &String| format!("{name}{UNCERTAIN}");
     let fits = |name: &String| name.len() <= TREE_NAME_BYTES_MAX;
-    let mut taken: BTreeSet<String> = names.iter().map(whole).filter(fits).collect();
+    let mut taken: BTreeSet<String> = names.iter().map(with_suffix).filter(fits).collect();
     let mut fit = |name: &String| {
-        let new = whole(name);
+        let new = with_suffix(name);
         if fits(&new) {
             return new;
         }
         let shortened = (1_u64..).map(|number| shorten(name, &format!("~{number}{UNCERTAIN}")));
-        // There are fewer trees than numbers.
+        // Always found: there are fewer trees than numbers.
         let new = { shortened }.find(|new| !taken.contains(new)).unwrap_or(new);
         taken.insert(new.clone());
         new
@@ -26,7 +27,7 @@ pub(super) fn uncertain(names: &[String]) -> Vec<String> {
     names.iter().map(&mut fit).collect()
 }
 
-/// The longest beginning of `name` that fits before `end`, and `end`.
+/// `end` after as much of `name` as fits.
 fn shorten(name: &str, end: &str) -> String {
     let at = name.floor_char_boundary(TREE_NAME_BYTES_MAX - end.len());
     format!("{}{end}", &name[..at])

@@ -1,9 +1,10 @@
 //! The directory that a salvage writes to.
 //!
-//! The new database is made in `TO/unfinished-salvage`. When all of it is durable its files are moved up to `TO`, the
-//! superblock last: a directory without one opens as no database. So `TO` is no database until it is whole, also
-//! after a crash. It is not made beside `TO`, because `TO` may be a mount point, or the only directory that the
-//! user may write to. For one thread.
+//! The new database is made in `TO/unfinished-salvage`. Once it is complete and durable its files
+//! are moved up to `TO`, the superblock last. A directory without a superblock is no database, so
+//! `TO` is none until it is complete, also after a crash. The new database is not made beside
+//! `TO`, because `TO` may be a mount point, or the only directory that the user may write to. One
+//! thread.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +14,15 @@ use frondb_engine::{LOG_DIR, SUPER_FILE};
 
 use crate::db::existing;
 
-/// Where the new database is until it is whole.
+/// The subdirectory of the new database until it is complete.
 const UNFINISHED: &str = "unfinished-salvage";
 
-/// A salvage under way; dropped before [`finish`](Self::finish) it takes away what it made.
+/// The target of a salvage in progress. If dropped before [`finish`](Self::finish) it removes what
+/// it made.
 #[derive(Debug)]
 pub(super) struct Target {
     to: PathBuf,
-    /// `to` was not there before.
+    /// Whether this salvage created `to`.
     is_new: bool,
     is_finished: bool,
 }
@@ -36,11 +38,11 @@ impl Target {
         let database = PosixDevice::resolve(from)?;
         for dir in [database.clone(), PosixDevice::resolve(log)?] {
             let shares = resolved.starts_with(&dir) || dir.starts_with(&resolved);
-            // A database that is there already is the better reason.
+            // For `to` == `from` the check below has the better message: a database is there.
             if shares && resolved != database {
                 let (to, dir) = (to.display(), dir.display());
                 return Err(Error::invalid(format!(
-                    "{to} and {dir} lie one in the other: give a directory apart from the database and its log"
+                    "{to} and {dir} overlap: give a directory outside of the database and its log"
                 )));
             }
         }
@@ -53,10 +55,10 @@ impl Target {
         Err(Error::new(ErrorKind::Exists, format!("{} {message}", to.display())))
     }
 
-    /// Makes the directory, and in it that of the new database.
+    /// Creates the target directory, and in it that of the new database.
     ///
     /// # Errors
-    /// `Exists` if another salvage comes before; `NoSpace`; `Io`.
+    /// `Exists` if another salvage was faster; `NoSpace`; `Io`.
     pub(super) fn make(to: &Path, modes: Modes) -> Result<Self> {
         let is_new = existing(to, modes)?.is_none();
         PosixDevice::create_with(to, modes)?;
@@ -64,7 +66,7 @@ impl Target {
             Ok(_) => Ok(Self { to: to.to_owned(), is_new, is_finished: false }),
             Err(error) => {
                 if is_new {
-                    // It stays if another salvage has put something there.
+                    // Fails if another salvage has put something there.
                     let _ = PosixDevice::remove_empty(to);
                 }
                 Err(error)
@@ -72,15 +74,16 @@ impl Target {
         }
     }
 
-    /// Where to make the new database.
+    /// Where the new database is made.
     pub(super) fn path(&self) -> PathBuf {
         self.to.join(UNFINISHED)
     }
 
-    /// Makes `to` the new database. REQUIRES: what was made in [`path`](Self::path) is closed and durable.
+    /// Makes `to` the new database. The database in [`path`](Self::path) must be closed and
+    /// durable.
     ///
     /// # Errors
-    /// `Io`. Then `to` opens as no database, or as the whole one.
+    /// `Io`. `to` is then no database, or the complete one.
     pub(super) fn finish(mut self) -> Result<()> {
         self.is_finished = true;
         let device = PosixDevice::open(&self.to)?;
@@ -103,7 +106,7 @@ impl Drop for Target {
         if self.is_finished {
             return;
         }
-        // What cannot be removed is no database, and the next salvage names it.
+        // If removing fails, what remains is no database, and the next salvage reports it.
         let _ = PosixDevice::remove_all(self.path());
         if self.is_new {
             let _ = PosixDevice::remove_empty(&self.to);
