@@ -1,5 +1,5 @@
-//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb` and `mtr`: ENGINE=FronDB for the MariaDB
-//! server of Debian.
+//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb` and `mtr`: ENGINE=FronDB for the
+//! MariaDB server of Debian.
 //!
 //! ```text
 //!   source    headers that no package has, from the server's source package  target/mariadb/source

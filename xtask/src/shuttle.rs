@@ -80,7 +80,8 @@ struct Scheduled {
     files: BTreeMap<String, u64>,
 }
 
-/// What a file with shuttle tests calls: shuttle itself, or the test kit's checkers with deep stacks.
+/// What a file with shuttle tests calls: shuttle itself, or the test kit's checkers with deep
+/// stacks.
 const CHECKERS: [&str; 2] = ["shuttle::check_", "schedules::check_"];
 
 /// All of them: test targets run whole, modules of a library by their path.

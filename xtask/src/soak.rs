@@ -28,7 +28,8 @@ struct Test {
     count: u64,
 }
 
-/// One random test a row: file, variable of its first seed, variable of its length, its length in `make test`.
+/// One random test a row: file, variable of its first seed, variable of its length, its length in
+/// `make test`.
 const TESTS: &[Test] = &[
     Test::new("model", "FRONDB_FIRST_SEED", "FRONDB_TIMES", 1),
     Test::new("crash", "FRONDB_FIRST_SEED", "FRONDB_CRASH_SEEDS", 4),

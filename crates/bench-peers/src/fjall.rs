@@ -1,7 +1,7 @@
 //! fjall behind the benchmark's traits: a log-structured merge tree in Rust.
 //!
-//! Half of the memory is its block cache, half its write buffers: each of the trees gets an equal
-//! share, of which one half fills while the other is flushed.
+//! Half of the memory is the block cache and half the write buffers: each tree gets an equal share,
+//! of which one half fills while the other is flushed.
 
 use std::path::Path;
 
@@ -83,7 +83,8 @@ impl Engine for Fjall {
         Ok(Box::new(FjallReader { engine: self }))
     }
 
-    /// Nothing tells what is queued, so no compaction may have ended since the last look either.
+    /// fjall does not say what is queued, so the engine is settled only if no compaction has ended
+    /// since the last call either.
     fn is_settled(&self) -> Result<bool> {
         let completed = self.db.compactions_completed();
         let quiet = self.compactions.swap(completed, Ordering::Relaxed) == completed;

@@ -1,7 +1,7 @@
-//! LMDB behind the benchmark's traits: the B-tree that a memory-mapped file makes.
+//! LMDB behind the benchmark's traits: a B-tree in a memory-mapped file.
 //!
-//! Its memory is the page cache, which the cgroup limits; there is nothing to set. Pages of the map
-//! count as resident memory while they are mapped. Readahead is off, as its manual advises for
+//! Its memory is the page cache, which the cgroup limits; there is no setting for it. Pages of the
+//! map count as resident memory while they are mapped. Readahead is off, as the manual advises for
 //! data larger than memory.
 
 mod ffi;
@@ -68,7 +68,9 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
 impl Engine for Lmdb {
     fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         if (durability == Durability::Sync) != self.synced {
-            return Err(Error::engine("the adapter fixes the durability when it opens"));
+            return Err(Error::engine(
+                "this adapter sets the durability when it opens the database",
+            ));
         }
         let txn = Txn::begin(self.env, 0)?;
         for change in batch.changes() {

@@ -1,9 +1,9 @@
 //! `frondb-bench-peers`: the benchmark with FronDB and the engines it is compared with.
 //!
-//! Adapters only; workloads, measuring and reports are `frondb-bench`'s. RocksDB and LMDB are
-//! Debian's libraries (`librocksdb-dev`, `liblmdb-dev`), reached through hand-declared functions,
-//! so the build needs no bindgen and compiles no C++. The crate is outside the workspace's default
-//! members: only `make bench` builds it.
+//! This crate has the adapters only; workloads, measurements and reports are in `frondb-bench`.
+//! RocksDB and LMDB are Debian's libraries (`librocksdb-dev`, `liblmdb-dev`), called through
+//! hand-written declarations, so the build needs no bindgen and compiles no C++. The crate is not
+//! among the workspace's default members: only `make bench` builds it.
 
 mod fjall;
 mod lmdb;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    //! Each adapter gives the answers of the model, in every workload that leaves a full scan.
+    //! Each adapter gives the same answers as the model, in every workload with a full scan.
 
     use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! redb behind the benchmark's traits: a copy-on-write B-tree in Rust.
 //!
-//! It has no durability between "survives the loss of power" and "lost when the process dies", and
-//! it reuses no page before the next durable commit. So unsynced commits are made durable once a
-//! second, which is gentler on it than the contract of the other engines asks for.
+//! redb has no durability between "survives power loss" and "lost when the process dies", and
+//! reuses no page before the next durable commit. So unsynced commits are made durable once a
+//! second, which is less strict than what the other engines promise.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ impl Redb {
         Ok(txn)
     }
 
-    /// Whether this commit must be durable: it was asked for, or a second has passed.
+    /// Whether this commit must be durable: the caller asked for it, or a second has passed.
     fn is_due(&self, durability: Durability) -> bool {
         let mut last = self.last_durable.lock();
         let due = durability == Durability::Sync || last.elapsed() >= DURABLE_EVERY;

@@ -1,4 +1,4 @@
-//! The command line, and the parent that runs a child for each engine and round.
+//! The command line, and the parent process that runs a child for each engine and round.
 
 mod args;
 mod bench;
@@ -22,9 +22,10 @@ use crate::error::{Error, Result};
 pub struct Registry {
     /// The engines, in the order in which `all` names them.
     pub engines: &'static [EngineKind],
-    /// The engines that are measured when none is named.
+    /// The engines to measure if none is named.
     pub default_engines: &'static str,
-    /// The engine that ratios are to, if it takes part; else the last one named.
+    /// The engine that the others are compared with, if it takes part; otherwise the last one
+    /// named.
     pub baseline: &'static str,
 }
 
@@ -40,7 +41,7 @@ impl Registry {
         })
     }
 
-    /// The engines of a comma-separated list, each once; `all` is all but the model.
+    /// The engines of a comma-separated list, each once; `all` means all but the model.
     pub fn select(&self, list: &str) -> Result<Vec<&'static EngineKind>> {
         if list == "all" {
             return Ok(self.engines.iter().filter(|kind| kind.name != "model").collect());

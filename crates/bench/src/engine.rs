@@ -1,10 +1,11 @@
-//! What the benchmark asks of an engine: the [`Engine`] and [`Reader`] traits and their plain types.
+//! The interface between the benchmark and an engine: the [`Engine`] and [`Reader`] traits and
+//! their plain types.
 //!
-//! An adapter translates and does nothing else. It must not batch, cache, delay or prefetch on its
-//! own: what it adds would be measured as the engine's. Two rules keep the comparison fair:
+//! An adapter only translates. It must not batch, cache, delay or prefetch on its own, since what
+//! it adds would count as the engine's. Two rules keep the comparison fair:
 //!
-//! * every read feeds the bytes of key and value to a [`Digest`], so no engine gets away with
-//!   decoding less than its neighbour, and equal digests prove equal answers;
+//! * every read feeds the bytes of key and value to a [`Digest`], so that all engines decode the
+//!   same, and equal digests prove equal answers;
 //! * every read sees what was acknowledged before it began, so a reader may keep buffers and
 //!   handles from one call to the next, but no snapshot.
 //!
@@ -16,30 +17,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// A tree that a workload wants: its place in [`EngineOptions::trees`] is the number that batches
-/// and reads name it by.
+/// A tree of a workload. Batches and reads name it by its index in [`EngineOptions::trees`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeSpec {
     /// Its name, for engines that have named trees.
     pub name: &'static str,
-    /// Whether point reads will be asked of it, so that a filter on whole keys pays.
+    /// Whether point reads will read it, so that a filter on whole keys pays.
     pub unique: bool,
 }
 
-/// How hard an engine is asked to compress.
+/// How strongly an engine compresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
     /// The engine's recommended setting.
     Standard,
-    /// The smallest result that can be had, at any cost in processor time while writing.
+    /// The smallest result possible, at any cost in processor time while writing.
     Aggressive,
     /// No compression.
     None,
 }
 
 impl Codec {
-    /// The word for it on the command line and in reports.
+    /// Its name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,24 +54,24 @@ impl Codec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Once the engine promises that it survives the death of the process.
+    /// Once the engine promises that the write survives the death of the process.
     NoSync,
-    /// Once it survives the loss of power.
+    /// Once the write survives power loss.
     Sync,
 }
 
-/// What an engine is opened with.
+/// The options that an engine is opened with.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// All the memory the engine may use, in bytes: caches, write buffers, indexes and filters
-    /// together. The child's cgroup holds it to one and a half times as much, page cache included.
+    /// All memory that the engine may use, bytes: caches, write buffers, indexes and filters
+    /// together. The child's cgroup limits it to 1.5 times as much, page cache included.
     pub memory_bytes: u64,
     /// The trees of the workload.
     pub trees: Vec<TreeSpec>,
-    /// How hard to compress.
+    /// The codec of the trees.
     pub codec: Codec,
-    /// Whether the workload will ask for synced commits; an engine that decides this when it is
-    /// opened, and not with each commit, needs to know.
+    /// Whether the workload will ask for synced commits; for engines that decide this when they are
+    /// opened, and not for each commit.
     pub durability: Durability,
 }
 
@@ -96,15 +96,15 @@ pub enum Change<'a> {
     },
 }
 
-/// Changes that are written atomically, in an arena that is reused from batch to batch so that
-/// making one costs no allocation.
+/// Changes that are written atomically, in an arena that is reused from batch to batch, so that
+/// making a batch costs no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     changes: Vec<Slot>,
 }
 
-/// Where a change lies in the arena: its key, then its value. `value` is `None` for a delete.
+/// The place of a change in the arena: its key, then its value. `value` is `None` for a delete.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     tree: usize,
@@ -158,7 +158,7 @@ impl Batch {
         self.changes.is_empty()
     }
 
-    /// Bytes of all keys and values: what the user gave, the unit of write amplification.
+    /// Bytes of all keys and values, to which write amplification refers.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -167,8 +167,8 @@ impl Batch {
 
 /// Folds the bytes that reads return into one number, in order.
 ///
-/// Cheap on purpose (two instructions for eight bytes): it makes an engine produce every byte, and
-/// lets the answers of two engines be compared, but costs little beside the read itself.
+/// It is cheap on purpose (two instructions for eight bytes): it makes an engine produce every byte
+/// and lets the answers of two engines be compared, and costs little beside the read itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -215,25 +215,25 @@ pub trait Engine: Sync {
     /// A reader for the calling thread.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
-    /// Whether no background work is running or due. No call may be made to hurry it.
+    /// Whether no background work is running or due. An adapter must not hurry it.
     fn is_settled(&self) -> Result<bool>;
 
-    /// Makes everything acknowledged survive the loss of power.
+    /// Makes everything acknowledged survive power loss.
     fn sync(&self) -> Result<()>;
 
-    /// How often it has synced its log since it was opened; none if it does not tell.
+    /// How many times it has synced its log since it was opened; none if it does not say.
     fn log_syncs(&self) -> Option<u64> {
         None
     }
 
-    /// The engine's own statistics, for a person.
+    /// The engine's own statistics as text.
     fn stats(&self) -> String;
 
-    /// Closes it in good order.
+    /// Closes it.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// What one thread reads with. Each call sees all that was acknowledged before it began.
+/// The reads of one thread. Each call sees everything that was acknowledged before it began.
 pub trait Reader {
     /// Looks `key` up; feeds key and value to `digest` and returns `true` if it is there.
     fn get(&mut self, tree: usize, key: &[u8], digest: &mut Digest) -> Result<bool>;
@@ -252,11 +252,11 @@ pub trait Reader {
 /// An engine that can be opened: an entry of the registry.
 #[derive(Clone, Copy)]
 pub struct EngineKind {
-    /// Its word on the command line and in reports.
+    /// Its name on the command line and in reports.
     pub name: &'static str,
-    /// Its version and how it is set for these options, in one line for the report.
+    /// Its version and its settings for these options, in one line for the report.
     pub describe: fn(&EngineOptions) -> String,
-    /// The codecs it has. A workload that asks for another skips the engine and says so.
+    /// The codecs that it has. A workload with another codec skips the engine and says so.
     pub codecs: &'static [Codec],
     /// Creates it in an empty directory that exists.
     pub open: fn(&Path, &EngineOptions) -> Result<Box<dyn Engine>>,

@@ -1,4 +1,4 @@
-//! What can go wrong in a benchmark, by what its user must do about it.
+//! The errors of a benchmark, by what the user must do about them.
 
 use std::fmt;
 use std::io;
@@ -6,20 +6,20 @@ use std::io;
 /// The result of a benchmark's step.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a benchmark could not be run, or a measurement not be trusted.
+/// Why a benchmark could not run, or why a measurement cannot be trusted.
 #[derive(Debug)]
 pub enum Error {
-    /// The command line or the machine does not allow it; the text says what to change.
+    /// The command line or the machine is unsuitable; the text says what to change.
     Usage(String),
     /// An engine reported an error, in its own words.
     Engine(String),
     /// An engine gave a wrong answer: its figures are worthless.
     Wrong(String),
-    /// The operating system refused something.
+    /// The operating system reported an error.
     Io {
-        /// What was being done, with the path.
+        /// The failed action, with the path.
         doing: String,
-        /// What it answered.
+        /// The error.
         source: io::Error,
     },
     /// A child process ended without a measurement.
@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Attaches what was being done to an I/O error: `map_err(Error::io("open x"))`.
+    /// Attaches the failed action to an I/O error: `map_err(Error::io("open x"))`.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
@@ -44,7 +44,7 @@ impl fmt::Display for Error {
         match self {
             Self::Usage(text) | Self::Child(text) => f.write_str(text),
             Self::Engine(text) => write!(f, "the engine failed: {text}"),
-            Self::Wrong(text) => write!(f, "the engine answered wrongly: {text}"),
+            Self::Wrong(text) => write!(f, "the engine gave a wrong answer: {text}"),
             Self::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
         }
     }

@@ -1,8 +1,8 @@
 //! The benchmark: every workload, measurement and report, and no engine but FronDB's own.
 //!
-//! The engines to compare with live in `frondb-bench-peers`, which hands a [`Registry`] with all
-//! of them to [`driver::main`]; the binary of this crate does so with FronDB alone. What is
-//! measured, how, and what it cannot tell: `docs/benchmarks.md`.
+//! The engines to compare with are in `frondb-bench-peers`, which calls [`driver::main`] with a
+//! [`Registry`] of all of them; the binary of this crate has FronDB alone. `docs/benchmarks.md`
+//! says what is measured, how, and what the figures cannot tell.
 //!
 //! ```text
 //!  driver   command line -> plan -> rounds x engines -> medians -> table, JSON, chart
@@ -13,9 +13,9 @@
 //!  engine::Engine   workload (rows)      measure (clock, /proc, disk, cgroup)
 //! ```
 //!
-//! An engine gets a process of its own because peak memory, processor time and written bytes are
-//! counted by the kernel for a process, and because an engine that crashes or is killed for its
-//! memory must not take the others along.
+//! Each engine runs in a process of its own, because the kernel counts peak memory, processor time
+//! and written bytes for a process, and because an engine that crashes or is killed for its memory
+//! must not end the others.
 
 pub mod driver;
 pub mod engine;

@@ -1,5 +1,5 @@
-//! `frondb-bench`: the benchmark with FronDB alone. `run` is what `make run` shows; the engines to
-//! compare with are in `frondb-bench-peers`, which `make bench` builds.
+//! `frondb-bench`: the benchmark with FronDB alone. `make run` calls its `run`; `make bench` builds
+//! `frondb-bench-peers`, which has the engines to compare with.
 
 use std::process::ExitCode;
 

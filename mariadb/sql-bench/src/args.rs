@@ -18,18 +18,19 @@ const MEMORY_ROW_BYTES: u64 = 1 << 10;
 #[derive(Parser)]
 #[command(version)]
 pub(crate) struct Args {
-    /// What to do
+    /// Workload to run
     #[arg(long, value_enum, default_value = "sql-iibench")]
     pub(crate) workload: Workload,
-    /// Engines, separated by commas (if not given: frondb,innodb,myrocks, of sql-memory and sql-counts
-    /// frondb,innodb)
+    /// Engines, separated by commas (if not given: frondb,innodb,myrocks; for sql-memory and
+    /// sql-counts frondb,innodb)
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<Contender>,
-    /// Rows (if not given: 5M, of sysbench and sql-counts 1M, of sql-memory four times the memory)
+    /// Rows (if not given: 5M; for sysbench and sql-counts 1M, for sql-memory four times the
+    /// memory)
     #[arg(long, value_parser = size::rows)]
     pub(crate) rows: Option<u64>,
-    /// Memory of an engine for data (if not given: 128MiB, of sysbench and sql-counts 1GiB, of sql-memory 200MiB, but
-    /// InnoDB's 8MiB)
+    /// Memory of an engine for data (if not given: 128MiB; for sysbench and sql-counts 1GiB, for
+    /// sql-memory 200MiB, but 8MiB for InnoDB)
     #[arg(long, value_parser = size::memory)]
     pub(crate) memory: Option<u64>,
     /// Where to write the report as JSON
@@ -44,13 +45,13 @@ pub(crate) struct Args {
     /// Directory for the data, on a disk
     #[arg(long, default_value = "var/bench")]
     pub(crate) dir: PathBuf,
-    /// The disk as it is, or as slow as a volume of a cloud (3,000 requests and 125 MB a second)
+    /// Speed of the disk: its own, or that of a cloud volume (3,000 requests and 125 MB a second)
     #[arg(long, value_enum, default_value = "own")]
     pub(crate) disk: Disk,
-    /// What rows and reads are drawn from
+    /// Seed of rows and reads
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// End a load after so many seconds, with fewer rows
+    /// End a load after this many seconds, with fewer rows
     #[arg(long, value_parser = size::positive)]
     pub(crate) limit_seconds: Option<f64>,
     /// Seconds of each kind of read, of each test of sysbench, and of each statement of sql-counts
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     pub(crate) plugin: Option<PathBuf>,
 }
 
-/// What is done.
+/// The workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Workload {
     /// The insert benchmark: a primary key and three secondary indexes, then reads
@@ -89,17 +90,17 @@ impl Workload {
     }
 }
 
-/// How fast the disk is.
+/// The speed of the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Disk {
-    /// As it is
+    /// Its own speed
     Own,
-    /// As slow as a rented one
+    /// The speed of a rented volume
     Cloud,
 }
 
 impl Args {
-    /// Who takes part.
+    /// The engines to measure.
     pub(crate) fn engines(&self) -> Vec<Contender> {
         if !self.engines.is_empty() {
             return self.engines.clone();
@@ -122,7 +123,7 @@ impl Args {
         self.rows.unwrap_or(usual)
     }
 
-    /// Bytes of memory of an engine.
+    /// Memory of an engine, bytes.
     pub(crate) fn memory(&self) -> u64 {
         let usual = match self.workload {
             Workload::Sysbench | Workload::SqlCounts => 1 << 30,
@@ -132,7 +133,7 @@ impl Args {
         self.memory.unwrap_or(usual)
     }
 
-    /// Bytes of memory of this engine: of a control as little as it runs with.
+    /// Memory of this engine, bytes. The control gets as little as it runs with.
     pub(crate) fn memory_of(&self, contender: Contender) -> u64 {
         match (self.workload, contender) {
             (Workload::SqlMemory, Contender::Innodb) => CONTROL_BYTES,
@@ -140,7 +141,7 @@ impl Args {
         }
     }
 
-    /// What the disk is held to.
+    /// The limit of the disk.
     pub(crate) fn disk_limit(&self) -> Option<DiskLimit> {
         (self.disk == Disk::Cloud).then_some(DiskLimit::CLOUD)
     }

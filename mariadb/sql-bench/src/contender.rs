@@ -1,5 +1,6 @@
-//! The engines, and the settings each is given: as its makers recommend for tables beyond memory, with
-//! the same memory for data and the same promise at a commit (the log is written, and synced once a second).
+//! The engines and their settings: those that their makers recommend for tables larger than memory,
+//! with the same memory for data and the same promise at a commit (the log is written at the commit
+//! and synced once a second).
 
 use std::fs;
 use std::path::Path;
@@ -12,20 +13,21 @@ use frondb_mariadb_harness::{Engine, Options};
 /// The database of the benchmark's tables.
 pub(crate) const DATABASE: &str = "bench";
 
-/// An engine that takes part.
+/// An engine to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Contender {
-    /// Ours
+    /// FronDB
     Frondb,
-    /// The server's own
+    /// InnoDB, the server's own engine
     Innodb,
-    /// RocksDB's
+    /// MyRocks, the engine on RocksDB
     Myrocks,
 }
 
-/// MyRocks as its makers run it for inserts: levels sized from the last, Bloom filters, lz4 and
-/// zstd at the bottom. Indexes and filters are partitioned: a whole filter of a file is larger than half
-/// a shard of a cache of this size, and each insert's look at the primary key would read it anew.
+/// MyRocks as its makers run it for inserts: level sizes computed from the last level, Bloom
+/// filters, lz4, and zstd at the bottom. Indexes and filters are partitioned: the whole filter of a
+/// file is larger than half a shard of a cache of this size, and each insert, which looks up its
+/// primary key, would read it again.
 const MYROCKS_FAMILY: &str = "rocksdb-default-cf-options=write_buffer_size=32m;max_write_buffer_number=4;\
     target_file_size_base=32m;max_bytes_for_level_base=128m;level_compaction_dynamic_level_bytes=true;\
     compression=kLZ4Compression;bottommost_compression=kZSTD;optimize_filters_for_hits=true;\
@@ -43,7 +45,7 @@ impl Contender {
         }
     }
 
-    /// The server's name of it.
+    /// The engine by the server's name.
     pub(crate) fn engine(self) -> Engine {
         match self {
             Self::Frondb => Engine::FronDb,
@@ -52,7 +54,7 @@ impl Contender {
         }
     }
 
-    /// Its settings, beside those of its memory.
+    /// Its settings, without those of its memory.
     fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Frondb => &["frondb-fsync-log-period=1000"],
@@ -73,14 +75,17 @@ impl Contender {
         }
     }
 
-    /// What a server for it is started with.
+    /// The options that a server for it starts with.
     pub(crate) fn options(self, memory: u64, plugin: Option<&Path>) -> Result<Options> {
         let common = ["skip-log-bin", "innodb-stats-persistent=ON", "max-allowed-packet=64M"];
         let mut options = Options::new().set_all(common);
         options = match self {
             Self::Frondb => {
                 let plugin = plugin.ok_or_else(|| {
-                    Error::Usage("name ha_frondb.so with --plugin; `make bench` does so".to_owned())
+                    Error::Usage(
+                        "--plugin is missing: give the path of ha_frondb.so, as `make bench` does"
+                            .to_owned(),
+                    )
                 })?;
                 options.plugin(plugin)
             }
@@ -88,18 +93,18 @@ impl Contender {
             Self::Myrocks => options.load("ha_rocksdb.so"),
         };
         if self != Self::Innodb {
-            // The server's own tables need little.
+            // The server's own tables need little memory.
             options = options.set("innodb-buffer-pool-size=8M");
         }
         Ok(options.set_all(self.engine().memory(memory)).set_all(self.settings().iter().copied()))
     }
 
-    /// One line about its settings, for reports.
+    /// Its settings in one line, for reports.
     pub(crate) fn describe(self) -> String {
         format!("{}: {}", self.name(), self.settings().join(" "))
     }
 
-    /// Bytes on disk of the files that it owns in a data directory.
+    /// Bytes on disk of its files in a data directory.
     pub(crate) fn disk_bytes(self, data: &Path) -> Result<u64> {
         let folder = match self {
             Self::Frondb => "#frondb",
@@ -110,8 +115,8 @@ impl Contender {
     }
 }
 
-/// The system's and undo files, and the tables of the benchmark's databases. Not its log: that has the size it was
-/// given, whatever the data.
+/// Bytes of the system tablespace, the undo files and the tables of the benchmark's database.
+/// InnoDB's log is left out: it has its configured size whatever the data.
 fn innodb_bytes(data: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let doing = || format!("measure {}", data.display());

@@ -1,5 +1,5 @@
-//! Statements that count and group, over one table that fits into memory: what a report asks all day, and where an
-//! engine shows what an entry of an index and a jump in it cost.
+//! Statements that count and group over one table that fits into memory, as reports do all day.
+//! They show the cost of reading an entry of an index and of seeking in it.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::host::Host;
 /// Rows of an INSERT.
 const BATCH: usize = 1_000;
 
-/// What is asked, under the name it has in the report. Every answer is one row.
+/// The queries, with their names in the report. Every answer is one row.
 pub(crate) const QUERIES: [(&str, &str); 7] = [
     ("count", "SELECT COUNT(*) FROM counts"),
     ("covered range", "SELECT SUM(a + b) FROM counts FORCE INDEX (ab) WHERE a BETWEEN 100 AND 900"),
@@ -35,7 +35,7 @@ pub(crate) const QUERIES: [(&str, &str); 7] = [
     ),
 ];
 
-/// One engine, once: a measurement for each query.
+/// Measures one engine once: a measurement for each query.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -65,7 +65,7 @@ pub(crate) fn measure(
             variant: name.to_owned(),
             rows: Some(args.rows()),
             transactions_per_s: Some(statements / begin.elapsed().as_secs_f64().max(1e-9)),
-            // Of a statement here.
+            // Per statement in this workload.
             server_cpu_us_per_row: Some(
                 (process.cpu_time()? - cpu).as_secs_f64() * 1e6 / statements,
             ),
@@ -88,7 +88,8 @@ fn load(client: &mut Client, contender: Contender, args: &Args) -> Result<()> {
         contender.engine().name()
     );
     let rows = args.rows();
-    // Row by row into every index, as an application does: one statement of all rows would be a bulk load.
+    // Row by row into every index, as an application inserts: one statement of all rows would be a
+    // bulk load.
     let inserts = (1..=rows).step_by(BATCH).map(|from| {
         format!(
             "INSERT INTO counts SELECT seq, CRC32(seq) % 1000, CRC32(seq + 7) % 100000, MD5(seq) \
@@ -101,7 +102,7 @@ fn load(client: &mut Client, contender: Contender, args: &Args) -> Result<()> {
     client.run(statements).map_err(Error::engine)
 }
 
-/// The one row of an answer as text.
+/// The only row of an answer, as text.
 fn answer(client: &mut Client, sql: &str) -> Result<String> {
     let reply = client.query(sql).map_err(Error::engine)?;
     let [row] = reply.rows.as_slice() else {

@@ -1,5 +1,6 @@
-//! What empties a queue, or a table by its oldest days: the lower half of the rows goes, from the left,
-//! and right after it, with no OPTIMIZE, the smallest and the largest key are asked for.
+//! What happens to a queue, or to a table that drops its oldest days: the lower half of the rows is
+//! deleted from the left, and right after it, without OPTIMIZE, the smallest and the largest key
+//! are read.
 
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::iibench;
 /// Rows of a DELETE.
 const BATCH: u64 = 10_000;
 
-/// One engine, once.
+/// Measures one engine once.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -56,7 +57,7 @@ pub(crate) fn measure(
     })
 }
 
-/// How long one end of the primary key takes to be found, ms.
+/// Milliseconds to read one end of the primary key.
 fn ends(client: &mut Client, which: &str, expected: u64) -> Result<f64> {
     let begin = Instant::now();
     let found =

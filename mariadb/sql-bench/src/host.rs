@@ -1,4 +1,4 @@
-//! A private server for one engine, and what the kernel counts of it.
+//! A private server for one engine, and the kernel's counters of it.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -13,14 +13,14 @@ use frondb_mariadb_harness::{Client, Server};
 use crate::args::Args;
 use crate::contender::{Contender, DATABASE};
 
-/// Our own folder below the one that was named: it is emptied without asking.
+/// Our own folder below the one that the user names. The benchmark empties it without asking.
 const FOLDER: &str = "frondb-sql-bench-data";
-/// A server that writes nothing for so long has nothing left to do.
+/// A server that writes nothing for this long has no background work left.
 const QUIET: Duration = Duration::from_secs(4);
-/// Longest wait for that.
+/// Longest wait for the server to settle.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
 
-/// A running server with an empty database, on a disk as fast as was asked for.
+/// A running server with an empty database, on a disk of the chosen speed.
 pub(crate) struct Host {
     server: Server,
     contender: Contender,
@@ -30,7 +30,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts one on a fresh data directory.
+    /// Starts a server on a fresh data directory.
     pub(crate) fn start(contender: Contender, args: &Args) -> Result<Self> {
         let folder = std::path::absolute(args.dir.join(FOLDER).join(contender.name()))
             .map_err(Error::io("find the data directory"))?;
@@ -47,17 +47,18 @@ impl Host {
         Ok(Self { server, contender, folder, _throttle: throttle })
     }
 
-    /// A connection that uses the database.
+    /// Opens a connection that uses the database.
     pub(crate) fn connect(&self) -> Result<Client> {
         let client = self.server.connect_to(DATABASE).map_err(Error::engine)?;
-        // On a slow disk an engine may keep a statement waiting for long.
+        // On a slow disk an engine may delay a statement for long.
         client.patience(Duration::from_secs(3_600)).map_err(Error::engine)?;
         Ok(client)
     }
 
     /// The server's process.
     pub(crate) fn process(&self) -> Result<Process> {
-        let id = self.server.pid().ok_or_else(|| Error::Engine("the server is gone".to_owned()))?;
+        let id =
+            self.server.pid().ok_or_else(|| Error::Engine("the server has ended".to_owned()))?;
         Ok(Process::of(id))
     }
 
@@ -66,12 +67,13 @@ impl Host {
         Device::under(&self.folder)
     }
 
-    /// The file to connect to.
+    /// The socket to connect to.
     pub(crate) fn socket(&self) -> PathBuf {
         self.server.socket()
     }
 
-    /// Waits until the server has written nothing for some seconds; how long that took, without them.
+    /// Waits until the server has written nothing for some seconds. Returns the time without these
+    /// seconds.
     pub(crate) fn settle(&self) -> Result<Duration> {
         let process = self.process()?;
         let begin = Instant::now();
@@ -79,7 +81,7 @@ impl Host {
         while since.elapsed() < QUIET && begin.elapsed() < SETTLE_MAX {
             sleep(Duration::from_millis(200));
             let now = process.io()?.written_bytes;
-            // What every server writes now and then is no work.
+            // Every server writes a little now and then; that is not background work.
             if now > last + (64 << 10) {
                 (last, since) = (now, Instant::now());
             }
@@ -88,7 +90,7 @@ impl Host {
         Ok(since - begin)
     }
 
-    /// Stops the server, and measures what is left on the disk.
+    /// Stops the server; returns the bytes that it leaves on disk.
     pub(crate) fn stop(mut self) -> Result<u64> {
         self.server.stop().map_err(Error::engine)?;
         sync_file_system(&self.folder)?;
@@ -96,7 +98,7 @@ impl Host {
     }
 }
 
-/// Removes what an engine left, and waits until the disk has digested that.
+/// Removes the files of an engine, and waits until the file system has freed them.
 pub(crate) fn clear(args: &Args) -> Result<()> {
     let folder: &Path = &args.dir.join(FOLDER);
     if folder.exists() {

@@ -1,8 +1,8 @@
-//! The insert benchmark: rows with ascending primary keys and three secondary indexes in random order,
-//! 1,000 a statement and commit, over one connection; then reads.
+//! The insert benchmark: rows with ascending primary keys and three secondary indexes in random
+//! order, 1,000 rows in a statement and commit, over one connection; then reads.
 //!
-//! The client makes the next statement while the server works on the one before, so what making rows
-//! costs is in no rate unless it costs more than the server does.
+//! The client makes the next statement while the server executes the previous one, so the cost of
+//! making rows is in no rate unless it exceeds the server's.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,10 @@ use crate::contender::Contender;
 use crate::host::Host;
 use crate::{reads, row};
 
-/// Rows of a statement and commit.
+/// Rows of a statement, which is also a commit.
 const BATCH: u64 = 1_000;
 
-/// One engine, once.
+/// Measures one engine once.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -46,14 +46,14 @@ pub(crate) fn measure(
     Ok(m)
 }
 
-/// Makes the table, for statements whose bytes are no characters.
+/// Creates the table, for statements whose bytes are not characters.
 pub(crate) fn create(client: &mut Client, contender: Contender) -> Result<()> {
     client
         .run(["SET NAMES latin1".to_owned(), row::create(contender.engine().name())])
         .map_err(Error::engine)
 }
 
-/// Loads and settles; how many rows it were.
+/// Loads and settles; returns the number of rows.
 pub(crate) fn load(
     host: &Host,
     client: &mut Client,
@@ -97,7 +97,7 @@ pub(crate) fn load(
     Ok(loaded.rows)
 }
 
-/// What making a row of a statement costs the client, microseconds.
+/// Microseconds of the client to make a row of a statement.
 fn generation_cost(args: &Args) -> f64 {
     const ROWS: u64 = 50 * BATCH;
     let mut statement = Vec::new();

@@ -1,4 +1,5 @@
-//! `make bench WORKLOAD=sql-iibench` and its like: storage engines of one MariaDB server, in turn.
+//! `make bench WORKLOAD=sql-iibench` and the other workloads under SQL: compares storage engines of
+//! one MariaDB server, in turn.
 //!
 //! ```text
 //!  args     command line
@@ -10,8 +11,9 @@
 //!  iibench, sysbench, counts, delete_left, memory      what is done to it
 //! ```
 //!
-//! The server is a process of its own, so the kernel's counters of it are the engine's: processor time,
-//! written bytes, memory. What is measured and what it cannot tell: `docs/benchmarks.md`.
+//! The server is a separate process, so the kernel's counters of it are the engine's: processor
+//! time, written bytes, memory. `docs/benchmarks.md` says what is measured and what the figures
+//! cannot tell.
 
 mod args;
 mod contender;

@@ -1,4 +1,4 @@
-//! `sql-memory`: whether a server keeps to the memory its engine was given, with very many connections.
+//! `sql-memory`: whether a server with very many connections keeps to its engine's memory option.
 //!
 //! ```text
 //!  start   the server as it has started
@@ -8,11 +8,12 @@
 //!  closed  they have ended
 //! ```
 //!
-//! What the server itself takes for so many connections is no engine's: InnoDB under the same load, with a buffer
-//! pool of 8 MiB, is the control. What is above the start, less what is there above the start at the same stage, is
-//! held to 1.15 times the option and 32 KiB a connection. From 200 MiB on that holds without the control too; with
-//! less memory the server's own 66 MiB are the larger part. A server whose engine has hardly used what it was given
-//! shows nothing: the report says how much that was.
+//! No engine is responsible for the memory that the server itself needs for so many connections.
+//! The control is InnoDB under the same load, with a buffer pool of 8 MiB: the memory above the
+//! start, less the control's at the same stage, must stay within 1.15 times the option and 32 KiB a
+//! connection. From 200 MiB on the bound holds without the control too; with less memory the
+//! server's own 66 MiB are the larger part. A server whose engine has used little of its memory
+//! proves nothing: the report says how much it used.
 
 use std::thread;
 use std::time::Duration;
@@ -31,11 +32,11 @@ const CONNECTIONS: u64 = 200;
 const TRANSACTIONS: u64 = 100;
 const CONNECTION_BYTES: u64 = 32 << 10;
 const FLOOR: f64 = 1.15;
-/// From this option on the floor holds also with what the server itself takes.
+/// From this option on the bound also holds with the memory of the server itself.
 const WHOLE_BYTES_MIN: u64 = 200 << 20;
-/// What falls idle gives memory back after a second.
+/// An idle engine gives memory back after a second.
 const REST: Duration = Duration::from_secs(3);
-/// Stages that are held to the option.
+/// The stages at which memory is bounded.
 const STAGES: [&str; 4] = ["load, peak", "busy, peak", "at rest", "closed"];
 
 pub(crate) fn measure(
@@ -101,8 +102,8 @@ fn above_start(stage: &str) -> String {
     format!("{stage}: above the start")
 }
 
-/// What ours takes more than the control at each stage, by its option; what it may take for connections is
-/// subtracted while they are there.
+/// Our memory less the control's at each stage, as a multiple of our option. While there are
+/// connections, their allowance is subtracted.
 pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Vec<Figure> {
     let of = |m: &Measurement, stage: &str| {
         let name = above_start(stage);
@@ -126,7 +127,7 @@ pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Ve
     STAGES.iter().filter_map(hold).flatten().collect()
 }
 
-/// Fills the table by one statement: with FronDB the bulk loader does it.
+/// Fills the table by one statement, which FronDB executes with its bulk loader.
 fn load(contender: Contender, owner: &mut Client, rows: u64) -> Result<()> {
     let engine = contender.engine().name();
     let table = format!(
@@ -137,7 +138,7 @@ fn load(contender: Contender, owner: &mut Client, rows: u64) -> Result<()> {
     owner.run([format!("{table} {rows_of} FROM seq_1_to_{rows}")]).map_err(Error::engine)
 }
 
-/// All connections work at once; they come back idle.
+/// Lets all connections work at once; returns them idle.
 fn busy(host: &Host, rows: u64, seed: u64) -> Result<Vec<Client>> {
     let clients = (0..CONNECTIONS).map(|_| host.connect()).collect::<Result<Vec<_>>>()?;
     let begin = |(client, number)| thread::spawn(move || work(client, number, rows, seed));
@@ -146,7 +147,7 @@ fn busy(host: &Host, rows: u64, seed: u64) -> Result<Vec<Client>> {
     workers.into_iter().map(|worker| worker.join().map_err(panicked)?).collect()
 }
 
-/// What the engine says it has taken, if it says so.
+/// The memory that the engine reports as used, if it reports it.
 fn used(contender: Contender, client: &mut Client) -> Result<Option<u64>> {
     if contender != Contender::Frondb {
         return Ok(None);
@@ -156,7 +157,7 @@ fn used(contender: Contender, client: &mut Client) -> Result<Option<u64>> {
     client.number(count).map(Some).map_err(Error::engine)
 }
 
-/// What one connection does.
+/// The work of one connection.
 fn work(mut client: Client, number: u64, rows: u64, seed: u64) -> Result<Client> {
     let mut at = seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut row = || {
@@ -170,7 +171,7 @@ fn work(mut client: Client, number: u64, rows: u64, seed: u64) -> Result<Client>
         statements.push(format!("SELECT SUM(k) FROM t WHERE id BETWEEN {lo} AND {}", lo + 99));
         statements
             .push(format!("SELECT c FROM t WHERE id BETWEEN {lo} AND {} ORDER BY c", lo + 99));
-        // Each has rows of its own: they wait for each other nowhere.
+        // Each connection has rows of its own, so that none waits for another.
         let own = row() / CONNECTIONS * CONNECTIONS + number;
         statements.push(format!("UPDATE t SET k = k + 1 WHERE id = {own}"));
         statements.push("COMMIT".to_owned());
@@ -199,7 +200,7 @@ mod tests {
         let (busy, closed) =
             ([(1.85, None), (1.15, Some(Met::Goal))], [(1.35, None), (1.25, Some(Met::Neither))]);
         assert_eq!(values, [busy, closed].concat());
-        // From 200 MiB on it is.
+        // From 200 MiB on the bound holds without the control too.
         let figures = held(200 << 20, &m(256.25, 230.0), &m(70.0, 10.0));
         let values: Vec<_> = figures.iter().map(|figure| (figure.value, figure.met)).collect();
         let (busy, closed) = (

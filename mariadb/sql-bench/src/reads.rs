@@ -1,4 +1,4 @@
-//! Reads for a fixed time over one connection, answers checked as far as that costs nothing.
+//! Reads over one connection for a fixed time. Checks the answers as far as that costs nothing.
 
 use frondb_bench::workload::{Timed, timed};
 use frondb_bench::{Error, Result};
@@ -9,7 +9,7 @@ const REGISTERS: u64 = 1_000;
 const CUSTOMERS: u64 = 100_000;
 const PRICES: u64 = 50_000;
 
-/// Rows by primary key for `seconds`, uniform over `rows` of them.
+/// Reads rows by primary key for `seconds`, uniformly over `rows` rows.
 pub(crate) fn points(
     client: &mut Client,
     prng: &mut Prng,
@@ -26,7 +26,7 @@ pub(crate) fn points(
     })
 }
 
-/// Ten entries of the first secondary index from a random (price, customer).
+/// Reads ten entries of the first secondary index from a random (price, customer).
 pub(crate) fn scan10(client: &mut Client, prng: &mut Prng, seconds: f64) -> Result<Timed> {
     timed(seconds, || {
         let (price, customer) = (prng.below(PRICES), prng.below(CUSTOMERS));
@@ -38,7 +38,7 @@ pub(crate) fn scan10(client: &mut Client, prng: &mut Prng, seconds: f64) -> Resu
     })
 }
 
-/// A thousand entries of the second one from a random (register, price).
+/// Reads a thousand entries of the second one from a random (register, price).
 pub(crate) fn scan1000(client: &mut Client, prng: &mut Prng, seconds: f64) -> Result<Timed> {
     timed(seconds, || {
         let (register, price) = (prng.below(REGISTERS), prng.below(PRICES));
@@ -51,8 +51,8 @@ pub(crate) fn scan1000(client: &mut Client, prng: &mut Prng, seconds: f64) -> Re
     })
 }
 
-/// All entries of the first secondary index are counted, and summed up so that all are looked at:
-/// entries a second, and the sum.
+/// Counts all entries of the first secondary index and sums them up, so that the engine reads all.
+/// Returns the entries a second and the sum.
 pub(crate) fn full_scan(client: &mut Client, expected: u64) -> Result<(f64, String)> {
     let begin = std::time::Instant::now();
     let query = "SELECT COUNT(*), SUM(price), SUM(customer), SUM(id) FROM purchases \

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use frondb_bench::rows::TableRow;
 
-/// The table. Raw bytes of a row: 88 + 8 of the primary entry, 16 + 20 + 24 of the others.
+/// The table. Raw bytes of a row: 88 + 8 in the primary entry, 16 + 20 + 24 in the others.
 pub(crate) fn create(engine: &str) -> String {
     format!(
         "CREATE TABLE purchases (id BIGINT UNSIGNED NOT NULL, date BIGINT UNSIGNED NOT NULL, \
@@ -18,14 +18,14 @@ pub(crate) fn create(engine: &str) -> String {
 /// Bytes of keys and values of a row in all its trees.
 pub(crate) const RAW_BYTES: u64 = 156;
 
-/// Replaces `statement` by an INSERT of `rows`, of the table of `seed`.
+/// Replaces `statement` by an INSERT of `rows` of the table of `seed`.
 pub(crate) fn insert(statement: &mut Vec<u8>, seed: u64, rows: std::ops::Range<u64>) {
     statement.clear();
     statement.extend_from_slice(b"INSERT INTO purchases VALUES ");
     for id in rows {
         let row = TableRow::new(seed, id, 0);
         let (date, [register, customer, product, price]) = row.numbers();
-        // Writing to a vector cannot fail, so its result says nothing.
+        // Writing to a vector cannot fail.
         let _ = write!(statement, "({id},{date},{register},{customer},{product},{price},'");
         for &byte in row.random() {
             if matches!(byte, b'\'' | b'\\' | 0) {

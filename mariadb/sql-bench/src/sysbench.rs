@@ -1,4 +1,4 @@
-//! Four tests of sysbench, Debian's package, on one table: two threads, a fixed time each.
+//! Four tests of sysbench, Debian's package, on one table: two threads, a fixed time for each test.
 
 use std::process::Command;
 
@@ -10,12 +10,12 @@ use crate::args::Args;
 use crate::contender::{Contender, DATABASE};
 use crate::host::Host;
 
-/// The tests, those that write behind those that read.
+/// The tests; those that write come after those that read.
 pub(crate) const TESTS: [&str; 4] =
     ["oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_read_write"];
 const THREADS: u32 = 2;
 
-/// One engine, once: a measurement for each test.
+/// Measures one engine once: a measurement for each test.
 pub(crate) fn measure(
     contender: Contender,
     args: &Args,
@@ -23,7 +23,7 @@ pub(crate) fn measure(
 ) -> Result<Vec<Measurement>> {
     let host = Host::start(contender, args)?;
     drop(host.connect()?);
-    progress.say("making the table");
+    progress.say("creating the table");
     run(&host, contender, args, TESTS[0], "prepare")?;
     host.settle()?;
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn measure(
         let (cpu, io) = (process.cpu_time()?, process.io()?);
         let output = run(&host, contender, args, test, "run")?;
         let (per_s, p95) = figures(&output).ok_or_else(|| {
-            Error::Engine(format!("sysbench says nothing of its speed:\n{output}"))
+            Error::Engine(format!("sysbench did not report its speed:\n{output}"))
         })?;
         let transactions = (per_s * args.read_seconds).max(1.0);
         all.push(Measurement {
@@ -41,7 +41,7 @@ pub(crate) fn measure(
             rows: Some(args.rows()),
             transactions_per_s: Some(per_s),
             transaction_ms_p95: Some(p95),
-            // Of a transaction here.
+            // Per transaction in this workload.
             server_cpu_us_per_row: Some(
                 (process.cpu_time()? - cpu).as_secs_f64() * 1e6 / transactions,
             ),
@@ -67,7 +67,7 @@ fn run(host: &Host, contender: Contender, args: &Args, test: &str, step: &str) -
         .arg(format!("--table-size={}", args.rows()))
         .arg(format!("--threads={THREADS}"))
         .arg(format!("--time={}", args.read_seconds.ceil()))
-        // Conflicts of two writers are part of the test.
+        // Conflicts between two writers are part of the test.
         .arg("--mysql-ignore-errors=1213,1020,1205")
         .arg(step)
         .output()
@@ -80,7 +80,7 @@ fn run(host: &Host, contender: Contender, args: &Args, test: &str, step: &str) -
     Err(Error::Engine(format!("sysbench {test} {step}:\n{text}{errors}")))
 }
 
-/// Transactions a second, and what 95 of 100 stayed within, ms.
+/// Transactions a second, and the 95th percentile of their latency, milliseconds.
 fn figures(output: &str) -> Option<(f64, f64)> {
     let line = |start: &str| output.lines().map(str::trim).find_map(|l| l.strip_prefix(start));
     let per_s = line("transactions:")?.split('(').nth(1)?.split_whitespace().next()?;

@@ -1,4 +1,4 @@
-//! Rounds of engines in turn, their medians, and the ratios that ours is held to.
+//! Rounds of engines in turn, their medians, and the ratios that FronDB must reach.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
 use crate::{counts, delete_left, host, iibench, memory, sysbench};
 
-/// Measures and reports.
+/// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
     if cfg!(debug_assertions) {
         note("warning: this is a debug build; its figures mean nothing");
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report_all(args, &medians(&rounds)?)
 }
 
-/// One engine, once: a measurement for each variant. What fails is in the measurement.
+/// Measures one engine once: a measurement for each variant. A failure is in the measurement.
 fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     let label = format!("{} {}", contender.name(), args.workload.name());
     let progress = Progress::visible(label);
@@ -70,7 +70,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     all
 }
 
-/// For each variant the medians of all engines.
+/// The medians of all engines, for each variant.
 fn medians(rounds: &[Vec<Vec<Measurement>>]) -> Result<Vec<Vec<Measurement>>> {
     let variants = rounds.first().and_then(|rounds| rounds.first()).map_or(0, Vec::len);
     (0..variants)
@@ -126,7 +126,7 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
     }
 }
 
-/// Engines that hold the same rows give the same answer to what was asked of all of them.
+/// Checks that engines with the same rows have given the same answers.
 fn answers_agree(medians: &[Measurement]) -> Result<()> {
     for (i, one) in medians.iter().enumerate() {
         let with_rows = |m: &&Measurement| m.rows == one.rows && m.fullscan_digest.is_some();
@@ -143,7 +143,7 @@ fn answers_agree(medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// A figure of two engines as a ratio.
+/// A figure of ours as a ratio to another engine's.
 fn ratio(
     ours: &Measurement,
     theirs: &Measurement,
@@ -153,13 +153,13 @@ fn ratio(
     (theirs > 0.0).then(|| ours / theirs)
 }
 
-/// Bytes a row: the limit of time may have ended the load of one engine earlier than another's.
+/// Bytes a row, since the time limit may have ended the load of one engine earlier than another's.
 fn a_row(m: &Measurement, bytes: Option<u64>) -> Option<f64> {
     let (bytes, rows) = (bytes? as f64, m.rows? as f64);
     (rows > 0.0).then(|| bytes / rows)
 }
 
-/// What ours is held to, for one variant.
+/// The ratios that FronDB must reach, for one variant.
 fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     let find = |contender: Contender| medians.iter().find(|m| m.engine == contender.name());
     let Some(ours) = find(Contender::Frondb) else { return Vec::new() };
@@ -252,7 +252,7 @@ mod tests {
             disk_bytes: Some(rows * 10),
             ..Measurement::default()
         };
-        // InnoDB's load was ended at a tenth.
+        // The time limit ended InnoDB's load at a tenth.
         let all = [
             m("frondb", 150.0, 1_000, 100),
             m("innodb", 10.0, 100, 400),

@@ -1,4 +1,5 @@
-//! MariaDB's own test suites (mtr, the package `mariadb-test`), run with ENGINE=FronDB in a private tree.
+//! MariaDB's own test suites (mtr, the package `mariadb-test`), run with ENGINE=FronDB in a private
+//! tree.
 //!
 //! | module | |
 //! |---|---|

@@ -62,7 +62,8 @@ impl Graph {
         reached
     }
 
-    /// A circle as text: its size, its edges by unit, and the single edges whose cut shrinks it most.
+    /// A circle as text: its size, its edges by unit, and the single edges whose cut shrinks it
+    /// most.
     pub(super) fn describe(&self, crate_name: &str, circle: &Circle) -> String {
         let mut text = format!("{crate_name}: a circle of {} files\n", circle.len());
         for unit in circle {

@@ -127,7 +127,8 @@ fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     (0..attribute.len()).any(|at| named(at) && !denied(at))
 }
 
-/// How many tokens a bracketed group has, its brackets included; `tokens` begins with the opening one.
+/// How many tokens a bracketed group has, its brackets included; `tokens` begins with the opening
+/// one.
 fn group(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

@@ -83,7 +83,8 @@ fn declared(code: &str) -> Vec<&str> {
     names
 }
 
-/// A name's words in lower case and singular: `freeExtents`, `FreeExtents` and `free_extents` alike.
+/// A name's words in lower case and singular: `freeExtents`, `FreeExtents` and `free_extents`
+/// alike.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut previous_lower = false;

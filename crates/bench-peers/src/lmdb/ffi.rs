@@ -1,8 +1,8 @@
 //! The part of `lmdb.h` (0.9.24) that the adapter needs, declared by hand.
 //!
-//! Every function that returns an `int` returns 0 or an error number, for which
-//! [`mdb_strerror`] has a text. Bytes that `get` functions return lie in the map and stay valid
-//! until the transaction ends or, in a write transaction, the next write.
+//! Every function that returns an `int` returns 0 or an error number, for which [`mdb_strerror`]
+//! has a text. Bytes that `get` functions return are in the map and stay valid until the
+//! transaction ends or, in a write transaction, until the next write.
 
 #![allow(non_camel_case_types)]
 

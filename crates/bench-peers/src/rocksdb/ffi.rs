@@ -1,7 +1,7 @@
 //! The part of `rocksdb/c.h` (7.8.3) that the adapter needs, declared by hand.
 //!
-//! The C interface is stable from release to release by RocksDB's promise; each declaration was
-//! checked against the header. Conventions of that header, relied on everywhere in the adapter:
+//! RocksDB promises that its C interface is stable from release to release; each declaration was
+//! checked against the header. The adapter relies on these conventions of the header:
 //!
 //! * `errptr` points to a null pointer before a call; after it, a non-null value is an error text
 //!   that the caller frees with [`rocksdb_free`];

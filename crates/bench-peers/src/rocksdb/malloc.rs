@@ -1,4 +1,4 @@
-//! glibc's allocator, set so that RocksDB lives within the memory it is given.
+//! Settings of glibc's allocator that keep RocksDB within its memory.
 //!
 //! RocksDB allocates in one thread and frees in another. With glibc's defaults (an arena for each
 //! thread, freed megabytes kept in the heap) its memory grows 100 MiB and more beyond its cache and
@@ -12,17 +12,17 @@ const ARENA_MAX: c_int = -8;
 /// `M_MMAP_THRESHOLD` of `malloc.h`.
 const MMAP_THRESHOLD: c_int = -3;
 
-/// A lock on an arena is rarely waited for with two.
+/// With two arenas a thread rarely waits for an arena's lock.
 const ARENAS: c_int = 2;
-/// Blocks of memtables, 1 MiB, go back to the system when they are freed. That it is set at all
-/// stops glibc from raising it.
+/// The 1 MiB blocks of memtables return to the system when they are freed. A value that is set
+/// explicitly also stops glibc from raising it.
 const MMAP_BYTES: c_int = 256 << 10;
 
 unsafe extern "C" {
     fn mallopt(parameter: c_int, value: c_int) -> c_int;
 }
 
-/// Sets it for the process. A value that glibc refuses leaves its default.
+/// Applies the settings to the process. If glibc refuses a value, its default stays.
 pub(super) fn limit() {
     // SAFETY: two integers; mallopt locks what it changes.
     unsafe {

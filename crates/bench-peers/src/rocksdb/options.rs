@@ -1,4 +1,4 @@
-//! How RocksDB is set: `docs/benchmarks.md` says why.
+//! The settings of RocksDB; `docs/benchmarks.md` gives the reasons.
 //!
 //! | share of memory | for                                                                      |
 //! |-----------------|--------------------------------------------------------------------------|
@@ -6,7 +6,7 @@
 //! | 4 x an eighth   | write buffers                                                            |
 //!
 //! Indexes and filters are partitioned: whole ones of 64 MiB files would thrash a cache of this
-//! size, at 4 MB read for each lookup. The top level of each is pinned.
+//! size, with 4 MB read for each lookup. The top level of each is pinned.
 
 use std::ffi::c_int;
 
@@ -18,7 +18,7 @@ const WRITE_BUFFERS: c_int = 4;
 const BACKGROUND_JOBS: c_int = 3;
 const BLOOM_BITS: f64 = 10.0;
 const BLOCK_BYTES: usize = 16 << 10;
-/// A large block and the highest level: the most that the codec can do.
+/// A large block and the highest level: the smallest result of this codec.
 const AGGRESSIVE_BLOCK_BYTES: usize = 128 << 10;
 const AGGRESSIVE_LEVEL: c_int = 19;
 
@@ -72,7 +72,7 @@ impl Drop for Options {
     }
 }
 
-/// The settings in words.
+/// The settings as text.
 pub(super) fn describe(options: &EngineOptions) -> String {
     let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
     let codec = match options.codec {
@@ -104,7 +104,7 @@ fn compression(codec: Codec) -> (c_int, c_int) {
     }
 }
 
-/// Makes table options, which the caller destroys.
+/// Creates table options, which the caller destroys.
 fn table_options(codec: Codec, cache_bytes: usize) -> *mut rocksdb_block_based_table_options_t {
     let block_bytes = if codec == Codec::Aggressive { AGGRESSIVE_BLOCK_BYTES } else { BLOCK_BYTES };
     // SAFETY: all objects are created here. The table options keep a reference of their own to the

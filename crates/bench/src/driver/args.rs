@@ -11,7 +11,7 @@ use crate::workload::Workload;
 /// Arguments of `bench`.
 #[derive(Args)]
 pub(super) struct BenchArgs {
-    /// What to do
+    /// Workload to run
     #[arg(long, value_enum, default_value = "iibench")]
     pub(super) workload: Workload,
     /// Engines, separated by commas, or `all`
@@ -20,7 +20,7 @@ pub(super) struct BenchArgs {
     /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M)
     #[arg(long, value_parser = size::rows)]
     pub(super) rows: Option<u64>,
-    /// All the memory of an engine (256MiB); the child is held to 1.5 times as much
+    /// Memory of an engine (256MiB); a cgroup limits the child to 1.5 times as much
     #[arg(long, default_value = "256MiB", value_parser = size::memory)]
     pub(super) memory: u64,
     /// Where to write the report as JSON
@@ -29,13 +29,13 @@ pub(super) struct BenchArgs {
     /// Where to write a chart of rows a second over time (of the first round), as SVG
     #[arg(long)]
     pub(super) chart: Option<PathBuf>,
-    /// Rounds; the report is the median (if not given: 3; 1 of `txn`, which repeats by itself)
+    /// Rounds; the report is the median (if not given: 3, for `txn` and `memory` 1)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
     pub(super) rounds: Option<u64>,
     /// Directory for the data, on a disk
     #[arg(long, default_value = "var/bench")]
     pub(super) dir: PathBuf,
-    /// What rows and reads are drawn from
+    /// Seed of rows and reads
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     /// Rows a commit
@@ -47,22 +47,22 @@ pub(super) struct BenchArgs {
     /// Rows a second of the writer of `mixed`
     #[arg(long, default_value = "20000", value_parser = size::rows)]
     pub(super) rate: u64,
-    /// End a load after so many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)
+    /// End a load after this many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)
     #[arg(long, value_parser = size::positive)]
     pub(super) limit_seconds: Option<f64>,
     /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans)
     #[arg(long, default_value = "1", value_parser = size::positive)]
     pub(super) read_scale: f64,
-    /// Do not hold engines to their memory with a cgroup
+    /// Run engines without a cgroup that limits their memory
     #[arg(long)]
     pub(super) no_cgroup: bool,
-    /// Leave the data of the last round on the disk
+    /// Keep the data of the last round on the disk
     #[arg(long)]
     pub(super) keep: bool,
     /// Print each engine's own statistics
     #[arg(long)]
     pub(super) stats: bool,
-    /// Print the command lines of the children and measure nothing
+    /// Print the command lines of the children instead of measuring
     #[arg(long)]
     pub(super) print_orders: bool,
 }
@@ -73,10 +73,10 @@ pub(super) struct RunArgs {
     /// Rows to write
     #[arg(long, default_value = "6M", value_parser = size::rows)]
     pub(super) rows: u64,
-    /// All the memory of the engine
+    /// Memory of the engine
     #[arg(long, default_value = "128MiB", value_parser = size::memory)]
     pub(super) memory: u64,
-    /// End the load after so many seconds, with fewer rows
+    /// End the load after this many seconds, with fewer rows
     #[arg(long, default_value = "75", value_parser = size::positive)]
     pub(super) limit_seconds: f64,
     /// Directory for the data, on a disk
@@ -85,10 +85,10 @@ pub(super) struct RunArgs {
     /// Directory for the report
     #[arg(long, default_value = "report")]
     pub(super) report: PathBuf,
-    /// What rows and reads are drawn from
+    /// Seed of rows and reads
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
-    /// Read for a moment only: for tests
+    /// Read for a moment only, for tests
     #[arg(long, hide = true)]
     pub(super) short_reads: bool,
     /// Engine to run

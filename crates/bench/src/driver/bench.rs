@@ -1,7 +1,7 @@
-//! `bench`: engines in turn, in rounds, each time in a child of its own.
+//! `bench`: measures engines in turn, in rounds, each time in a new child process.
 //!
-//! Rounds are the outer loop, so that a machine that gets slower in the course of an hour does so
-//! for every engine alike.
+//! Rounds are the outer loop, so that a machine that gets slower in the course of an hour gets
+//! slower for every engine alike.
 
 use std::fs;
 use std::io::Write;
@@ -19,13 +19,13 @@ use crate::report::{self, Measurement};
 use crate::workload::memory::ROWS as MEMORY_ROWS;
 use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 
-/// Our own directory below the one that was named: it is emptied without asking.
+/// Our own directory below the one that the user names. The benchmark empties it without asking.
 const DATA: &str = "frondb-bench-data";
 
-/// Rows, if their number is not given.
+/// Rows if their number is not given.
 const ROWS: u64 = 10_000_000;
 
-/// The same of `txn`.
+/// Rows of `txn` if their number is not given.
 const TXN_ROWS: u64 = 20_000_000;
 
 /// Each case of `fsync` takes this long.
@@ -37,7 +37,8 @@ const DURABLE_LIMIT_S: f64 = 20.0;
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
         Workload::Merge => vec![&KERNEL],
-        // Transactions are FronDB's alone. What the others' syncs cost is asked for by name: this one is about our own log.
+        // Only FronDB has these transactions and this memory option. `fsync` is about our own log;
+        // other engines run it if they are named.
         Workload::Fsync | Workload::Txn | Workload::Memory if args.engines.is_none() => {
             registry.select("frondb")?
         }
@@ -50,8 +51,8 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     if cfg!(debug_assertions) {
         note("warning: this is a debug build; its figures mean nothing");
     }
-    // The merge kernel works in memory, on as much as it takes.
-    // What `memory` is about a cgroup would hide.
+    // The merge kernel takes as much memory as it needs, and a cgroup would hide what `memory`
+    // measures.
     let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
     let limit = limited.then_some(args.memory / 2 * 3);
     let variants = args.workload.variants(args.codec);
@@ -94,7 +95,8 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// The report: an object for each engine and variant; of `txn`, which has one, its figures.
+/// Writes the report: an object for each engine and variant, or for `txn`, which has one, its
+/// figures.
 fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     let text = match results {
         [only] if workload == Workload::Txn => serde_json::to_string_pretty(&only.figures),
@@ -104,13 +106,13 @@ fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Resul
     fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// How often each engine is measured.
+/// How many times each engine is measured.
 fn rounds(args: &BenchArgs) -> u64 {
     let once = matches!(args.workload, Workload::Txn | Workload::Memory);
     args.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
-/// The medians of all engines that have what the variant needs.
+/// The medians of all engines that have the codec of the variant.
 fn measure_variant(
     args: &BenchArgs,
     variant: &Variant,
@@ -119,7 +121,7 @@ fn measure_variant(
 ) -> Result<Vec<Measurement>> {
     let able: Vec<_> = kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)).collect();
     for kind in kinds.iter().filter(|kind| !kind.codecs.contains(&variant.codec)) {
-        note(&format!("{} has no codec {} and sits this out", kind.name, variant.codec.name()));
+        note(&format!("{} has no codec {}: skipped", kind.name, variant.codec.name()));
     }
     let count = rounds(args);
     let mut rounds: Vec<Vec<Measurement>> = able.iter().map(|_| Vec::new()).collect();
@@ -170,20 +172,20 @@ fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
     }
 }
 
-/// Finds out before hours of measuring, not after them, that a report cannot be written. What is
-/// there is left as it is.
+/// Checks before hours of measuring that a report can be written. An existing file keeps its
+/// content.
 fn check_writable(path: &Path) -> Result<()> {
     let file = fs::OpenOptions::new().append(true).create(true).open(path);
     file.map(drop).map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// Makes the directory if need be and refuses one that lies in memory.
+/// Creates the directory if it is missing, and refuses one that lies in memory.
 pub fn prepare_dir(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     disk::refuse_memory(dir)
 }
 
-/// Engines that hold the same rows must have given the same answer.
+/// Checks that engines with the same rows have given the same answers.
 fn check_answers(results: &[Measurement]) -> Result<()> {
     for pair in results.windows(2) {
         let comparable = pair[0].rows == pair[1].rows
@@ -223,7 +225,8 @@ fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -
 fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
     let mut text = format!("medians of {} rounds, seed {}", rounds(args), args.seed);
     if !matches!(args.workload, Workload::Merge | Workload::Memory) {
-        let held = if args.no_cgroup { "no cgroup" } else { "held to 1.5 times that by a cgroup" };
+        let held =
+            if args.no_cgroup { "no cgroup" } else { "limited to 1.5 times that by a cgroup" };
         text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
     }
     if !matches!(

@@ -21,7 +21,7 @@ enum Command {
     Bench(BenchArgs),
     /// Load and query FronDB once, with live progress, a one-page summary and a chart
     Run(RunArgs),
-    /// Measure one engine once, as the parent orders
+    /// Measure one engine once, for a parent process
     #[command(hide = true)]
     Child {
         /// The order, as JSON

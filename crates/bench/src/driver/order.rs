@@ -43,7 +43,7 @@ impl Order {
     /// The order that a command line has.
     pub(super) fn parse(text: &str) -> Result<Self> {
         serde_json::from_str(text)
-            .map_err(|error| Error::Usage(format!("the order is not understood: {error}")))
+            .map_err(|error| Error::Usage(format!("cannot parse the order: {error}")))
     }
 
     /// The command that runs this program as a child with this order.
@@ -99,7 +99,7 @@ fn death(status: ExitStatus, killed: u64) -> String {
         Some(_) if killed > 0 => {
             "killed: it needed more memory than 1.5 times the limit it was given".to_owned()
         }
-        Some(signal) => format!("its process was ended by signal {signal}"),
+        Some(signal) => format!("signal {signal} ended its process"),
         None => format!("its process ended with {status} and no measurement"),
     }
 }

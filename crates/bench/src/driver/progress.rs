@@ -1,5 +1,5 @@
-//! What a person sees while it runs: a bar on a terminal, a line every five seconds elsewhere.
-//! Everything goes to standard error; standard output is for results.
+//! Progress while a workload runs: a bar on a terminal, otherwise a line every five seconds. It
+//! goes to standard error; standard output is for results.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::report::{bytes, count};
 /// Ticks of the sampler between two lines where there is no terminal.
 const TICKS_PER_LINE: u32 = 20;
 
-/// Who watches a child.
+/// The progress display of a child.
 #[derive(Clone)]
 pub struct Progress {
     label: String,
@@ -27,20 +27,20 @@ enum Kind {
 }
 
 impl Progress {
-    /// Nobody watches.
+    /// Shows nothing.
     #[must_use]
     pub fn silent() -> Self {
         Self { label: String::new(), kind: Kind::Silent }
     }
 
-    /// Somebody watches standard error. `label` begins each line.
+    /// Shows progress on standard error. Each line begins with `label`.
     #[must_use]
     pub fn visible(label: String) -> Self {
         let kind = if std::io::stderr().is_terminal() { Kind::Bar } else { Kind::Lines };
         Self { label, kind }
     }
 
-    /// Says which part has begun.
+    /// Shows which part of the workload begins.
     pub fn say(&self, part: &str) {
         if !matches!(self.kind, Kind::Silent) {
             note(&format!("{}: {part}", self.label));
@@ -83,7 +83,7 @@ impl Progress {
     fn bar(&self, rows: u64) -> Observer {
         let target = ProgressDrawTarget::stderr_with_hz(4);
         let bar = ProgressBar::with_draw_target(Some(rows), target);
-        // The template is a constant, so it parses; the plain bar would do as well.
+        // The template is a constant, so it always parses; a plain bar is the fallback.
         if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {elapsed} {msg}") {
             bar.set_style(style.progress_chars("=> "));
         }

@@ -1,7 +1,7 @@
-//! `run`: the main job once, to look at. An iiBench load with live progress, then point and range
-//! queries, then a page of figures and a chart in the report folder.
+//! `run`: the main workload once, to look at: an iiBench load with live progress, then point and
+//! range queries, then a page of figures and a chart in the report folder.
 //!
-//! It is the workload `iibench` of `bench` with one engine, one round, short reads and a time
+//! `run` is the workload `iibench` of `bench` with one engine, one round, short reads and a time
 //! limit on the load, so that it ends within three minutes on a slow machine too.
 
 use std::fs;
@@ -58,20 +58,20 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
     ))
 }
 
-/// 1.5 times the memory where a cgroup can be made. A first look needs no root: without one, the
-/// engine is only held to its option by itself.
+/// 1.5 times the memory if a cgroup can be created. `run` needs no root: without a cgroup, only its
+/// memory option limits the engine.
 fn memory_limit(memory: u64) -> Option<u64> {
     let limit = memory / 2 * 3;
     match Cgroup::create(limit) {
         Ok(_) => Some(limit),
         Err(_) => {
-            note("no memory cgroup can be made here: running without one");
+            note("cannot create a memory cgroup here: running without one");
             None
         }
     }
 }
 
-/// Leaves a page with the chart in it, the chart alone, the text and the figures.
+/// Writes a page with the chart in it, the chart alone, the text and the figures.
 fn write_report(dir: &Path, measured: &Measurement, machine: &str, text: &str) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::io(format!("create {}", dir.display())))?;
     let chart = report::rows_chart(

@@ -1,4 +1,4 @@
-//! Sizes and counts as they are typed: `256MiB`, `1G`, `10000000`, `10M`.
+//! Sizes and counts as users type them: `256MiB`, `1G`, `10000000`, `10M`.
 
 /// Parses a number of bytes. `k`, `M`, `G` (with or without `iB`) are powers of 1024; `kB`, `MB`,
 /// `GB` powers of 1000.
@@ -12,19 +12,21 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "kb" => 1_000,
         "mb" => 1_000_000,
         "gb" => 1_000_000_000,
-        _ => return Err(format!("{unit} is no unit of bytes; 256MiB and 1GB are examples")),
+        _ => return Err(format!("{unit} is not a unit of bytes; write for example 256MiB or 1GB")),
     };
     number.checked_mul(factor).ok_or_else(|| format!("{text} is too large"))
 }
 
-/// Parses a count of at least one; `k` and `M` are a thousand and a million.
+/// Parses a count of at least one; `k` is a thousand and `M` a million.
 pub fn rows(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" => 1,
         "k" => 1_000,
         "m" => 1_000_000,
-        _ => return Err(format!("{unit} is no unit of rows; 10000000 and 10M are examples")),
+        _ => {
+            return Err(format!("{unit} is not a unit of rows; write for example 10000000 or 10M"));
+        }
     };
     match number.checked_mul(factor) {
         Some(0) => Err("there must be at least one".to_owned()),
@@ -33,7 +35,7 @@ pub fn rows(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The least memory that is worth measuring an engine with, MiB.
+/// The least memory that an engine is worth measuring with, MiB.
 const MEMORY_MIB_MIN: u64 = 8;
 
 /// Parses the memory of an engine.
@@ -53,7 +55,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A number of bytes as it would be typed: whole MiB where that is exact.
+/// A number of bytes as a user would type it: in MiB if that is exact.
 pub fn show(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)

@@ -21,7 +21,7 @@ pub const FRONDB: EngineKind = EngineKind {
 struct FronDb {
     db: Db,
     trees: Vec<Tree>,
-    /// Reused from write to write, as an application would; each writing thread takes one.
+    /// Reused from write to write, as in an application; each writing thread takes one.
     batches: Mutex<Vec<frondb::Batch>>,
 }
 
@@ -102,7 +102,7 @@ impl Engine for FronDb {
     }
 }
 
-/// A cursor shows the state as of its making, so every scan makes one.
+/// A cursor shows the state at its creation, so every scan creates one.
 struct FronDbReader<'a> {
     trees: &'a [Tree],
 }

@@ -1,8 +1,8 @@
-//! An engine that is a `BTreeMap` for each tree: what the tests of the harness run on, and, when
-//! named on the command line, the measure of what the harness itself costs.
+//! An engine that is a `BTreeMap` for each tree. The tests of the benchmark run on it; on the
+//! command line it measures the cost of the benchmark itself.
 //!
-//! It is right by construction, so its digests are what the other engines' are held against.
-//! Nothing reaches the disk: its durability and its written bytes mean nothing.
+//! Its answers are right by construction, so the digests of the other engines are compared with its
+//! own. It writes nothing to disk: its durability and its written bytes mean nothing.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

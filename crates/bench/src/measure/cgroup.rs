@@ -1,9 +1,9 @@
 //! A memory cgroup for a child process, of version 1 or 2, so that no engine can use the page
 //! cache of the whole machine as a second cache of its own.
 //!
-//! The parent makes the group and removes it; the child enters it by writing to `cgroup.procs`
-//! before it does anything else. In version 2 the io controller comes along, so that writes by the
-//! kernel's flusher threads are charged, and throttled, where they belong.
+//! The parent creates and removes the group; the child enters it by writing to `cgroup.procs`
+//! before it does anything else. In version 2 the io controller is enabled too, so that writes by
+//! the kernel's flusher threads are charged to the group, and throttled with it.
 //!
 //! ```text
 //!  v1: /sys/fs/cgroup/memory/<own path>/frondb-bench-<pid>-<n>/memory.limit_in_bytes
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 const PREFIX: &str = "frondb-bench-";
 
-/// A group with a limit, empty again when dropped. Dropping it removes it.
+/// A group with a limit. Dropping it removes the group, which must be empty by then.
 #[derive(Debug)]
 pub struct Cgroup {
     dir: PathBuf,
@@ -31,7 +31,7 @@ enum Version {
 }
 
 impl Cgroup {
-    /// Makes a group whose processes together, page cache included, hold at most `limit` bytes.
+    /// Creates a group whose processes together, page cache included, hold at most `limit` bytes.
     pub fn create(limit: u64) -> Result<Self> {
         let mounts = fs::read_to_string("/proc/mounts").map_err(Error::io("read /proc/mounts"))?;
         let own =
@@ -47,9 +47,9 @@ impl Cgroup {
             refusals.push("no cgroup file system with a memory controller is mounted".to_owned());
         }
         Err(Error::Usage(format!(
-            "cannot make a memory cgroup, so engines could use the whole machine's page cache; run \
-             as root (or in `systemd-run --user --scope -p Delegate=yes`), or accept that with \
-             --no-cgroup. Tried:\n  {}",
+            "cannot create a memory cgroup, without which engines may use the whole machine's page \
+             cache; run as root (or in `systemd-run --user --scope -p Delegate=yes`), or accept that \
+             with --no-cgroup. Tried:\n  {}",
             refusals.join("\n  ")
         )))
     }
@@ -57,7 +57,8 @@ impl Cgroup {
     fn create_below(parent: &Path, version: Version, limit: u64) -> std::io::Result<Self> {
         remove_stale(parent);
         if version == Version::Two {
-            // Already enabled, or not ours to enable: the limit file below tells which.
+            // The controller may be enabled already or may not be ours to enable: the limit file
+            // below tells.
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory");
             let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
         }
@@ -72,7 +73,7 @@ impl Cgroup {
         match version {
             Version::One => {
                 fs::write(group.dir.join("memory.limit_in_bytes"), &bytes)?;
-                // Without swap accounting the file is missing; without swap it does not matter.
+                // Without swap accounting the file is missing; without swap it has no effect.
                 let _ = fs::write(group.dir.join("memory.memsw.limit_in_bytes"), &bytes);
             }
             Version::Two => {
@@ -89,7 +90,7 @@ impl Cgroup {
         self.dir.join("cgroup.procs")
     }
 
-    /// How many processes were killed in it because it was full.
+    /// How many of its processes the kernel killed because the group was full.
     #[must_use]
     pub fn kills(&self) -> u64 {
         let file = match self.version {
@@ -104,17 +105,18 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // It fails only while a process is inside; the next run's `remove_stale` has it then.
+        // The removal fails only while a process is inside; the `remove_stale` of the next run
+        // repeats it.
         let _ = fs::remove_dir(&self.dir);
     }
 }
 
-/// Puts the calling process, all its threads, into the group of this `cgroup.procs` file.
+/// Moves the calling process with all its threads into the group of this `cgroup.procs` file.
 pub fn join(procs: &Path) -> Result<()> {
     fs::write(procs, "0").map_err(Error::io(format!("enter the cgroup {}", procs.display())))
 }
 
-/// Removes groups that runs left behind which were interrupted.
+/// Removes the groups of interrupted runs.
 fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -126,8 +128,8 @@ fn remove_stale(parent: &Path) {
     }
 }
 
-/// Where a group may be made, best place first: below the own group (its limits go on to hold),
-/// then below the root of the hierarchy.
+/// Where a group may be created, the best place first: below the own group, whose limits then still
+/// apply, or below the root of the hierarchy.
 fn parents(mounts: &str, own: &str) -> Vec<(Version, PathBuf)> {
     let mut found = Vec::new();
     for line in mounts.lines() {

@@ -1,5 +1,5 @@
-//! The disk under the data directory: what kind it is, what the directory takes, and what the
-//! device was told to do.
+//! The disk under the data directory: its kind, the space that the directory takes, and the writes
+//! of the device.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Refuses a directory that lies in memory: it would measure no disk at all, and on tmpfs a
-/// database's files would be charged to the very memory limit that it is held to.
+/// Refuses a directory that lies in memory: it would measure no disk, and tmpfs would charge the
+/// files of a database to its memory limit.
 pub fn refuse_memory(dir: &Path) -> Result<()> {
     let stat = rustix::fs::statfs(dir).map_err(|error| {
         Error::io(format!("stat the file system of {}", dir.display()))(error.into())
@@ -23,14 +23,14 @@ pub fn refuse_memory(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Flushes everything dirty of the file system of `dir`, so that no write is still to come.
+/// Flushes all dirty data of the file system of `dir`, so that no write is still to come.
 pub fn sync_file_system(dir: &Path) -> Result<()> {
     let doing = || format!("sync the file system of {}", dir.display());
     let handle = fs::File::open(dir).map_err(Error::io(doing()))?;
     rustix::fs::syncfs(handle).map_err(|error| Error::io(doing())(error.into()))
 }
 
-/// Bytes allocated on disk for everything below `dir`: holes cost nothing, preallocation does.
+/// Bytes allocated on disk for all files below `dir`: holes do not count, preallocation does.
 pub fn allocated_bytes(dir: &Path) -> Result<u64> {
     let doing = || format!("measure {}", dir.display());
     let mut total = 0;
@@ -45,10 +45,10 @@ pub fn allocated_bytes(dir: &Path) -> Result<u64> {
     Ok(total)
 }
 
-/// The block device under a directory, as its own counters see it.
+/// The block device under a directory, with its own counters.
 ///
-/// They count everybody's writes, the journal's and the metadata's included: true on a machine
-/// that does nothing else, and a check of the process's own counter.
+/// The counters include all processes' writes, the journal and the metadata. They are exact on a
+/// machine that does nothing else, and check the counters of the process.
 #[derive(Clone, Debug)]
 pub struct Device {
     stat: PathBuf,
@@ -73,7 +73,7 @@ impl Device {
         stat.is_file().then_some(Self { stat })
     }
 
-    /// Its counters now; none if the device is gone.
+    /// The counters now; none if the device is gone.
     #[must_use]
     pub fn counters(&self) -> Option<DeviceCounters> {
         parse_stat(&fs::read_to_string(&self.stat).ok()?)
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn memory_is_refused_and_named() {
         let shm = Path::new("/dev/shm");
-        // Not every container has one; where there is one it is a tmpfs.
+        // Not every container has /dev/shm; if it exists it is a tmpfs.
         if shm.is_dir() && fs::read_to_string("/proc/mounts").unwrap().contains(" /dev/shm tmpfs") {
             let error = refuse_memory(shm).unwrap_err().to_string();
             assert!(error.contains("/dev/shm") && error.contains("--dir"), "{error}");

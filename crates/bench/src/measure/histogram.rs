@@ -1,5 +1,5 @@
-//! Latencies in buckets of at most 1.6 % width: exact enough to quote, small enough for a hundred
-//! million of them.
+//! Latencies in buckets at most 1.6 % wide: exact enough to quote, small enough for a hundred
+//! million latencies.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
-    /// Adds the counts of another thread's.
+    /// Adds the counts of another thread's histogram.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -40,7 +40,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// What the given share of them stays at or below, in milliseconds; none if there are none.
+    /// The value that the given share of the durations do not exceed, milliseconds; none if there
+    /// are none.
     #[must_use]
     pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         if self.total == 0 {
@@ -57,7 +58,7 @@ impl Histogram {
         Some(millis(self.max))
     }
 
-    /// The longest, in milliseconds.
+    /// The longest duration, milliseconds.
     #[must_use]
     pub fn max_ms(&self) -> Option<f64> {
         (self.total > 0).then(|| millis(self.max))

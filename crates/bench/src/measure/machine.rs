@@ -1,9 +1,9 @@
-//! What a figure was measured on, in a line: without it no figure can be compared with another.
+//! The machine in one line: a figure without it cannot be compared with another.
 
 use std::fs;
 
 /// Processor, memory and kernel, for example `AMD EPYC 7B13, 2 processors, 24 GB, Linux 6.18.1`.
-/// What the kernel does not tell is left out.
+/// Leaves out what the kernel does not say.
 #[must_use]
 pub fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! When a load had reached which row: enough to tell afterwards how fast its last fifth was, also when
-//! a time limit decides how many rows there are.
+//! The times at which a load had reached which row, from which the rate of its last fifth is known
+//! afterwards, also when a time limit decides how many rows there are.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// None yet, of a load of at most `rows`.
+    /// No marks yet, for a load of at most `rows`.
     #[must_use]
     pub fn new(rows: u64) -> Self {
         Self { marks: Vec::new(), stride: (rows / 1_000).max(1) }
     }
 
-    /// `rows` are acknowledged after `elapsed`.
+    /// Notes that `rows` are acknowledged after `elapsed`.
     pub fn record(&mut self, rows: u64, elapsed: Duration) {
         if self.marks.last().is_none_or(|(last, _)| rows >= last + self.stride) {
             self.marks.push((rows, elapsed));
         }
     }
 
-    /// Rows a second from the first mark at or behind four fifths of `rows` to their end.
+    /// Rows a second from the first mark at or after four fifths of `rows` to the last row.
     #[must_use]
     pub fn last_fifth(&self, rows: u64, elapsed: Duration) -> Option<f64> {
         let (from, at) = self.marks.iter().find(|(mark, _)| mark * 5 >= rows * 4)?;

@@ -1,5 +1,5 @@
-//! What is measured and where it comes from. Everything is the kernel's word about this process or
-//! its disk, never an engine's about itself.
+//! The measurements. All of them come from the kernel, about this process or its disk; none comes
+//! from an engine about itself.
 
 pub mod cgroup;
 pub mod disk;

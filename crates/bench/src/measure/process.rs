@@ -1,6 +1,6 @@
-//! A process as the kernel counts it: processor time, memory, bytes written.
+//! A process by the kernel's counters: processor time, memory, bytes written.
 //!
-//! # Which counter of written bytes is true
+//! # Which counter of written bytes is right
 //!
 //! Measured on Linux 6.18 with ext4 (`docs/benchmarks.md` has the experiment):
 //!
@@ -21,10 +21,10 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// Written bytes and their like, since the process began.
+/// Counters of I/O since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Bytes that went to the disk or will: dirtied and direct writes, less what was cancelled.
+    /// Bytes that reached the disk or will: dirtied pages and direct writes, less cancelled ones.
     pub written_bytes: u64,
     /// Bytes of dirty pages that were deleted before they reached the disk.
     pub cancelled_bytes: u64,
@@ -34,7 +34,7 @@ pub struct IoCounters {
     pub write_calls: u64,
 }
 
-/// A process, by what the kernel shows of it.
+/// A process, as /proc shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its folder below /proc.
@@ -42,23 +42,24 @@ pub struct Process {
 }
 
 impl Process {
-    /// The one that asks.
+    /// The calling process.
     #[must_use]
     pub fn current() -> Self {
         Self { folder: "/proc/self".to_owned() }
     }
 
-    /// Another one: a server that is measured. Its figures fail once it has ended.
+    /// Another process: a server that is measured. Reading its figures fails once it has ended.
     #[must_use]
     pub fn of(id: u32) -> Self {
         Self { folder: format!("/proc/{id}") }
     }
 
-    /// User and system time of all threads, dead ones included. It moves in steps of 10 ms.
+    /// User and system time of all threads, with those that have ended. It moves in steps of 10 ms.
     pub fn cpu_time(&self) -> Result<Duration> {
         let path = format!("{}/stat", self.folder);
         let text = read(&path)?;
-        // The second field is the program's name in brackets and may hold blanks: count behind it.
+        // The second field is the program's name in brackets and may contain blanks: count from its
+        // end.
         let ticks = text.rsplit_once(')').and_then(|(_, rest)| {
             let mut fields = rest.split_ascii_whitespace().skip(11);
             let user: u64 = fields.next()?.parse().ok()?;
@@ -75,18 +76,18 @@ impl Process {
         self.status_kilobytes("VmRSS:")
     }
 
-    /// The most resident memory there ever was, in bytes. Pages of mapped files count while mapped.
+    /// Peak resident memory, bytes. Pages of mapped files count while they are mapped.
     pub fn resident_peak_bytes(&self) -> Result<u64> {
         self.status_kilobytes("VmHWM:")
     }
 
-    /// Lets [`Process::resident_peak_bytes`] begin anew with what is resident now.
+    /// Resets the peak of [`Process::resident_peak_bytes`] to the memory that is resident now.
     pub fn forget_peak(&self) -> Result<()> {
         let path = format!("{}/clear_refs", self.folder);
         fs::write(&path, "5").map_err(Error::io(format!("write {path}")))
     }
 
-    /// Bytes written so far. Call `disk::sync_file_system` before the last look.
+    /// Bytes written so far. Call `disk::sync_file_system` before the last reading.
     pub fn io(&self) -> Result<IoCounters> {
         let path = format!("{}/io", self.folder);
         parse_io(&read(&path)?).ok_or_else(|| malformed(&path))
@@ -140,7 +141,7 @@ fn read(path: &str) -> Result<String> {
 }
 
 fn malformed(path: &str) -> Error {
-    Error::Usage(format!("{path} does not look as expected; this kernel cannot be measured on"))
+    Error::Usage(format!("{path} has an unexpected form: cannot measure on this kernel"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A thread that looks at a process while it works: the series behind the chart and the live
-//! progress. One sample a second is kept; a person is shown four.
+//! A thread that samples a process while it works, for the chart and the live progress. It keeps
+//! one sample a second and shows four.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -29,7 +29,7 @@ pub struct Sample {
     pub cpu_s: f64,
 }
 
-/// What is told of each tick: the sample, and the rows acknowledged a second since the last tick.
+/// The observer of a tick gets the sample, and the rows acknowledged a second since the last tick.
 pub type Observer = Box<dyn FnMut(&Sample, f64) + Send>;
 
 /// The running thread. Dropping it ends the thread.
@@ -39,7 +39,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins to sample `process`; `rows` is what the workload counts its acknowledged rows in.
+    /// Begins to sample `process`; the workload counts its acknowledged rows in `rows`.
     #[must_use]
     pub fn start(
         process: Process,
@@ -52,7 +52,7 @@ impl Sampler {
             let mut series: Vec<Sample> = Vec::new();
             let (mut ticks, mut last_rows, mut last_t) = (0, 0, 0.0);
             while stopped.recv_timeout(next_tick(start)) == Err(RecvTimeoutError::Timeout) {
-                // A sample that cannot be read is left out: the figures do not rest on it.
+                // A sample that cannot be read is left out; no figure depends on it.
                 let Some(sample) = take(&process, start, &rows) else { continue };
                 let rate = (sample.rows - last_rows) as f64 / (sample.t_s - last_t).max(1e-9);
                 observer(&sample, rate);

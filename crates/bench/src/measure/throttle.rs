@@ -1,7 +1,8 @@
-//! A disk as slow as those that are rented: a cgroup that limits what a process asks of a device.
+//! A disk as slow as rented ones: a cgroup that limits the requests of a process to a device.
 //!
-//! A throttled group of version 1 holds back direct and synced requests only; what a kernel thread
-//! writes later for the process passes. Engines that write around the page cache are held to it.
+//! A throttled group of version 1 delays direct and synced requests only; data that a kernel thread
+//! writes later for the process is not delayed. The limit holds for engines that bypass the page
+//! cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// What a disk does in a second, each way.
+/// The limits of a disk, a second and in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskLimit {
     /// Requests.
@@ -23,14 +24,15 @@ impl DiskLimit {
     pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
 }
 
-/// A group whose processes get no more of a disk. Dropping it removes it, when they have left.
+/// A group whose processes get no more of a disk. Dropping it removes the group, once they have
+/// left.
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
 }
 
 impl Throttle {
-    /// Makes a group for the disk that `dir` is on.
+    /// Creates a group for the disk of `dir`.
     pub fn create(dir: &Path, limit: DiskLimit) -> Result<Self> {
         let doing = || format!("find the disk of {}", dir.display());
         let device = disk_of(fs::metadata(dir).map_err(Error::io(doing()))?.dev());
@@ -43,7 +45,7 @@ impl Throttle {
             }
         }
         Err(Error::Usage(format!(
-            "cannot slow the disk down: it takes root and a cgroup with blkio (or io). Tried:\n  {}",
+            "cannot slow the disk down: that needs root and a cgroup with blkio (or io). Tried:\n  {}",
             refusals.join("\n  ")
         )))
     }
@@ -53,7 +55,8 @@ impl Throttle {
         name: &str,
         files: &[(&'static str, String)],
     ) -> std::io::Result<Self> {
-        // Without it the limit files below are missing, and that is reported.
+        // If the controller cannot be enabled, the limit files below are missing, and that is
+        // reported.
         let _ = fs::write(parent.join("cgroup.subtree_control"), "+io");
         let dir = parent.join(name);
         if !dir.exists() {
@@ -67,7 +70,7 @@ impl Throttle {
         Ok(group)
     }
 
-    /// Takes a process in, with all its threads.
+    /// Moves a process with all its threads into the group.
     pub fn add(&self, process: u32) -> Result<()> {
         let procs = self.dir.join("cgroup.procs");
         fs::write(&procs, process.to_string())
@@ -77,7 +80,7 @@ impl Throttle {
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        // It fails only while a process is inside, which ends with the server.
+        // The removal fails only while a process is inside, which ends with the server.
         let _ = fs::remove_dir(&self.dir);
     }
 }
@@ -94,7 +97,7 @@ fn disk_of(device: u64) -> String {
     whole.map_or(name, |text| text.trim().to_owned())
 }
 
-/// Where a group can be made, and what to write into which of its files.
+/// Where a group can be created, and what to write into which of its files.
 fn hierarchies(device: &str, limit: DiskLimit) -> [(PathBuf, Vec<(&'static str, String)>); 2] {
     let DiskLimit { requests, bytes } = limit;
     let one = vec![

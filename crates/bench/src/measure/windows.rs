@@ -1,17 +1,16 @@
-//! Progress in windows of one second, and the figure that shows stalls: the slowest window against
-//! the median one.
+//! Progress in windows of one second, and the figure that shows stalls: the slowest window divided
+//! by the median window.
 //!
 //! # What `min_interval_ratio` means
 //!
-//! From the first batch to the last acknowledged one, rows are counted in the second in which they
-//! were acknowledged. The first window (caches are cold, buffers empty) and the last (cut short)
-//! are dropped; the figure is the slowest of the rest divided by their median. A batch that takes
-//! three seconds leaves two empty windows and makes it zero, however fast the rest was.
+//! From the first batch to the last acknowledged one, each row counts in the second in which it was
+//! acknowledged. The first window (cold caches, empty buffers) and the last one (cut short) are
+//! dropped; the figure is the slowest of the rest divided by their median. A batch that takes three
+//! seconds leaves two empty windows and makes it zero, however fast the rest was.
 //!
-//! Settling is included in this way: after the last row, while the engine still owes background
-//! work, a second in which it neither wrote a byte nor used 1 % of a processor is a second without
-//! progress like any other and makes the figure zero. Seconds in which it works cannot be compared
-//! with rows and do not count for or against.
+//! Settling is included: after the last row, while background work is due, a second in which the
+//! engine neither writes a byte nor uses 1 % of a processor is a second without progress and makes
+//! the figure zero. Seconds in which it works cannot be compared with rows and do not count.
 
 use std::time::Duration;
 
@@ -33,14 +32,14 @@ impl Windows {
         self.rows[index] += rows;
     }
 
-    /// The rows of each second, the cut one at the end included.
+    /// The rows of each second, with the last one, which is cut short.
     #[must_use]
     pub fn rows(&self) -> &[u64] {
         &self.rows
     }
 }
 
-/// The slowest window against the median one, the first and the last dropped; none if fewer than
+/// The slowest window divided by the median one, without the first and the last; none if fewer than
 /// two windows remain.
 #[must_use]
 pub fn slowest_to_median(rows: &[u64]) -> Option<f64> {

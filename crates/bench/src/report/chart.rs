@@ -28,8 +28,8 @@ pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
     Ok(svg)
 }
 
-/// Rate between neighbouring samples, from the start of the clock on. The second in which the last
-/// row came is left out, unless it is the only one: it is cut short, and would look like a stall.
+/// The rates between adjacent samples, from the start of the clock on. The second of the last row
+/// is left out, unless it is the only one: it is cut short and would look like a stall.
 fn rates(samples: &[Sample]) -> Vec<(f64, f64)> {
     let loaded = samples.partition_point(|s| samples.last().is_some_and(|last| s.rows < last.rows));
     let whole = loaded.max(1);

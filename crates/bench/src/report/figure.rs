@@ -1,33 +1,33 @@
-//! A named figure that stands for itself: a value with its unit, and what it is held to.
+//! A figure with a name: a value with its unit, its floor and its goal.
 
 use serde::{Deserialize, Serialize};
 
 use super::format::short;
 
-/// A figure of a workload that has a list of them and not an engine's row in a table.
+/// A figure of a workload whose report is a list of figures and not an engine's column in a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What was measured. Names one figure of a report.
+    /// What was measured. No other figure of a report has this name.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what: `x` is a ratio.
+    /// The unit; `x` is a ratio.
     pub unit: String,
-    /// What the engine is held to; none for what only explains another figure.
+    /// The value that must be reached; none for a figure that only explains another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
-    /// What it is meant to reach.
+    /// The value that is aimed at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<f64>,
-    /// What of the two it reaches.
+    /// Which of the two the value reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<Met>,
-    /// Less is better.
+    /// Whether less is better.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub at_most: bool,
 }
 
-/// How a figure stands to what it is held to.
+/// How a value compares with its floor and its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Met {
@@ -40,26 +40,26 @@ pub enum Met {
 }
 
 impl Figure {
-    /// A figure that is held to nothing.
+    /// A figure without floor and goal.
     #[must_use]
     pub fn plain(name: impl Into<String>, value: f64, unit: &str) -> Self {
         let (name, unit) = (name.into(), unit.to_owned());
         Self { name, value, unit, floor: None, goal: None, met: None, at_most: false }
     }
 
-    /// Holds it to at least `floor`, and `goal`.
+    /// Sets the floor and the goal of a figure that should be large.
     #[must_use]
     pub fn at_least(self, floor: f64, goal: f64) -> Self {
         Self { floor: Some(floor), goal: Some(goal), ..self }.judged()
     }
 
-    /// Holds it to at most `floor`, and `goal` if there is one.
+    /// Sets the floor, and the goal if there is one, of a figure that should be small.
     #[must_use]
     pub fn at_most(self, floor: f64, goal: Option<f64>) -> Self {
         Self { floor: Some(floor), goal, at_most: true, ..self }.judged()
     }
 
-    /// Says anew what it reaches, after its value has changed.
+    /// Compares the value again, after it has changed.
     #[must_use]
     pub fn judged(mut self) -> Self {
         let reaches = |limit: f64| {

@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Numbers as people read them.
 
 /// A whole number with commas: 1,234,567.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn count(value: f64) -> String {
     text
 }
 
-/// A number of bytes in MB (a million bytes), as the reference figures are.
+/// A number of bytes in MB (a million bytes), the unit of the reference figures.
 #[must_use]
 pub fn bytes(value: f64) -> String {
     let mega = value / 1e6;

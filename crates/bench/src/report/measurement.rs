@@ -1,14 +1,14 @@
-//! What one child measured: the object of the JSON report, its keys and their units.
+//! The measurement of one child: the object of the JSON report, with its keys and their units.
 
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
 use crate::measure::Sample;
 
-/// One engine's figures for one workload. A figure that the workload does not yield is null.
+/// The figures of one engine for one workload. A figure that the workload does not have is null.
 ///
-/// Keys end in their unit: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`; `x_per_s`
-/// and `x_s` after a count are a second's worth.
+/// Keys end in their unit: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`; counts a
+/// second end in `_per_s`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
@@ -16,51 +16,53 @@ pub struct Measurement {
     pub engine: String,
     /// The workload.
     pub workload: String,
-    /// Which case of the workload: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`; else
-    /// empty.
+    /// The variant: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`;
+    /// otherwise empty.
     pub variant: String,
     /// The engine's version and settings.
     pub settings: String,
-    /// Why there are no figures, if there are none.
+    /// The error, if there are no figures.
     pub error: Option<String>,
-    /// How many rounds the figures are the median of.
+    /// The number of rounds whose medians these are.
     pub rounds: Option<u64>,
-    /// Rows that were written: as many as asked for, unless the time limit ended the load.
+    /// Rows written: as many as asked for, unless the time limit ended the load.
     pub rows: Option<u64>,
 
     /// Rows a second from the start to the last acknowledged batch.
     pub rows_per_s: Option<f64>,
     /// Rows a second from the start to the end of all background work, the log synced.
     pub rows_per_s_settled: Option<f64>,
-    /// Rows a second of the last fifth of the rows.
+    /// Rows a second over the last fifth of the rows.
     pub rows_per_s_last_fifth: Option<f64>,
-    /// From the last acknowledged batch to the settled state.
+    /// Time from the last acknowledged batch to the settled state.
     pub settle_s: Option<f64>,
-    /// User and system time of the process up to the settled state, for each row. Under SQL that is the client.
+    /// User and system time of the process up to the settled state, per row. Under SQL the
+    /// client's.
     pub cpu_us_per_row: Option<f64>,
-    /// Under SQL: user and system time of the server up to the settled state, for each row.
+    /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
-    /// What making a row costs, which is contained in all rates and in `cpu_us_per_row`.
+    /// The cost of making a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
-    /// Bytes of all keys and values that were written.
+    /// Bytes of all keys and values written.
     pub raw_bytes: Option<u64>,
-    /// Bytes that reached the disk up to the settled state, as counted for the process.
+    /// Bytes that reached the disk up to the settled state, by the counters of the process.
     pub written_bytes: Option<u64>,
     /// Bytes of dirty pages that were deleted before they reached the disk; not in `written_bytes`.
     pub cancelled_bytes: Option<u64>,
-    /// Write requests of the device up to the settled state. Everybody's: keep the machine quiet.
+    /// Write requests of the device up to the settled state, of all processes: keep the machine
+    /// quiet.
     pub write_ops: Option<u64>,
-    /// Bytes that the device wrote up to the settled state, journal included. Everybody's.
+    /// Bytes that the device wrote up to the settled state, journal included, of all processes.
     pub device_written_bytes: Option<u64>,
-    /// Bytes allocated on disk, settled and closed.
+    /// Bytes allocated on disk after settling and closing.
     pub disk_bytes: Option<u64>,
-    /// Half of the batches took at most this long to be acknowledged.
+    /// Median time to acknowledge a batch.
     pub batch_ms_p50: Option<f64>,
-    /// 99 of 100 batches took at most this long.
+    /// 99th percentile of the time to acknowledge a batch.
     pub batch_ms_p99: Option<f64>,
-    /// The slowest batch.
+    /// Longest time to acknowledge a batch.
     pub batch_ms_max: Option<f64>,
-    /// The slowest second of the load against the median one; see `measure::windows`.
+    /// The slowest second of the load divided by the median one; see `measure::windows`.
     pub min_interval_ratio: Option<f64>,
 
     /// Point reads by primary key a second.
@@ -71,44 +73,44 @@ pub struct Measurement {
     pub scan1000_ops_s: Option<f64>,
     /// Entries a second of a full scan of the first secondary tree.
     pub fullscan_items_s: Option<f64>,
-    /// 99 of 100 point reads took at most this long.
+    /// 99th percentile of point reads.
     pub point_ms_p99: Option<f64>,
-    /// 99 of 100 10-entry scans took at most this long.
+    /// 99th percentile of 10-entry scans.
     pub scan10_ms_p99: Option<f64>,
-    /// 99 of 100 1,000-entry scans took at most this long.
+    /// 99th percentile of 1,000-entry scans.
     pub scan1000_ms_p99: Option<f64>,
-    /// The digest of the full scan: equal for engines that hold the same entries.
+    /// The digest of the full scan. Engines with the same entries have the same digest.
     pub fullscan_digest: Option<String>,
 
     /// `sysbench`: transactions a second.
     pub transactions_per_s: Option<f64>,
-    /// `sysbench`: 95 of 100 transactions took at most this long.
+    /// `sysbench`: 95th percentile of transactions.
     pub transaction_ms_p95: Option<f64>,
 
-    /// Peak resident memory of the process, up to its end.
+    /// Peak resident memory of the process.
     pub rss_peak_bytes: Option<u64>,
     /// Resident memory with the engine open and empty.
     pub rss_empty_bytes: Option<u64>,
 
     /// `delete-left`: rows deleted a second.
     pub deletes_per_s: Option<f64>,
-    /// `delete-left`: time to find the first key of the primary tree right after the last delete.
+    /// `delete-left`: time to read the first key of the primary tree right after the last delete.
     pub first_key_ms: Option<f64>,
-    /// `delete-left`: time to find its last key, right after that.
+    /// `delete-left`: time to read its last key right after that.
     pub last_key_ms: Option<f64>,
-    /// `mixed`: rows a second that the writer was asked for.
+    /// `mixed`: scheduled rows a second of the writer.
     pub paced_rows_per_s: Option<f64>,
-    /// `mixed`: how far the writer was behind its schedule, at worst.
+    /// `mixed`: the largest lag of the writer behind its schedule.
     pub writer_lag_ms_max: Option<f64>,
     /// `fsync`: commits a second of all threads, each of one row and synced.
     pub commits_per_s: Option<f64>,
     /// `fsync`: syncs of the log for each commit.
     pub syncs_per_commit: Option<f64>,
-    /// `fsync`: R of the fit, rows a second that a commit takes beside its sync.
+    /// `fsync`: R of the fit, the rows a second of a commit without its sync.
     pub fit_rows_per_s: Option<f64>,
-    /// `fsync`: K of the fit, what a commit takes however few rows it has.
+    /// `fsync`: K of the fit, the time of a commit however few rows it has.
     pub fit_commit_ms: Option<f64>,
-    /// `fsync`: how far measured times lie from the fit, in percent of the fit (root mean square).
+    /// `fsync`: distance of measured times from the fit, percent of the fit (root mean square).
     pub fit_error_percent: Option<f64>,
     /// `merge`: entries a second through the kernel, codec none.
     pub merge_none_entries_s: Option<f64>,
@@ -127,13 +129,14 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Bytes written for each byte given.
+    /// Bytes written to disk for each byte of keys and values.
     #[must_use]
     pub fn written_per_raw(&self) -> Option<f64> {
         ratio(self.written_bytes, self.raw_bytes)
     }
 
-    /// Bytes given for each byte on disk; only where what was measured is what is there.
+    /// Bytes of keys and values for each byte on disk; none where the workload removes or replaces
+    /// rows.
     #[must_use]
     pub fn compression(&self) -> Option<f64> {
         let other_data = matches!(self.workload.as_str(), "mixed" | "delete-left");

@@ -1,16 +1,15 @@
 //! The median of several rounds, figure by figure.
 //!
-//! Done on the JSON form, so a figure that is added to [`Measurement`] is in the median at once.
-//! The figures of one report line may then stem from different rounds; that is what makes each of
-//! them robust.
+//! The median is taken over the JSON form, so that it includes each new figure of [`Measurement`].
+//! The figures of one report may come from different rounds, which makes each of them robust.
 
 use serde_json::Value;
 
 use super::{Figure, Measurement};
 use crate::error::{Error, Result};
 
-/// The median of each figure over the rounds that have it. A figure of some rounds is the median
-/// of those; if a round failed, the result carries its error and no figures.
+/// The median of each figure over the rounds that have it. If a round failed, the result has its
+/// error and no figures.
 ///
 /// # Errors
 /// If the rounds give different answers to the same full scan.
@@ -62,7 +61,7 @@ fn middle_figures(rounds: &[Measurement]) -> Vec<Figure> {
     first.into_iter().flatten().map(middle).collect()
 }
 
-/// The middle number, of an even count the mean of the two in the middle; 0 of none.
+/// The middle number, or the mean of the two in the middle; 0 if there are none.
 #[must_use]
 pub fn median_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -74,7 +73,7 @@ pub fn median_of(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The middle number; of an even count the mean of the two in the middle, whole if both are.
+/// The middle number, or the mean of the two in the middle, which is whole if both are.
 fn middle(values: &[&Value]) -> Option<Value> {
     let mut numbers: Vec<&Value> = values.iter().copied().filter(|v| v.is_number()).collect();
     numbers.sort_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));

@@ -1,4 +1,4 @@
-//! From measurements to something to read: medians of rounds, a table with ratios, JSON, charts.
+//! Turns measurements into reports: medians of rounds, a table with ratios, JSON, charts.
 
 mod chart;
 mod figure;

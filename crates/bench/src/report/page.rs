@@ -3,7 +3,7 @@
 use super::Measurement;
 use super::format::{bytes, count, short};
 
-/// The summary as text of at most a screen. `machine` says what it was measured on.
+/// The summary as text of at most one screen. `machine` describes the machine.
 #[must_use]
 pub fn summary(m: &Measurement, machine: &str) -> String {
     let mut text = String::new();

@@ -1,10 +1,10 @@
-//! The table for the terminal: a line for each figure, a column for each engine, and behind each
-//! value its ratio to the baseline engine.
+//! The table for the terminal: a row for each figure and a column for each engine. Behind each
+//! value is its ratio to the baseline engine.
 
 use super::Measurement;
 use super::format::{bytes, count, short};
 
-/// How a figure is read from a measurement and shown.
+/// How a figure is taken from a measurement and shown.
 struct Line {
     label: &'static str,
     value: fn(&Measurement) -> Option<f64>,
@@ -54,7 +54,7 @@ const LINES: &[Line] = &[
     Line { label: "entries/s, zstd-1", value: |m| m.merge_zstd_entries_s, show: count },
 ];
 
-/// The table of measurements of one workload and variant. `baseline` is the place of the engine
+/// The table of the measurements of one workload and variant. `baseline` is the index of the engine
 /// that the others are compared with.
 #[must_use]
 pub fn table(columns: &[Measurement], baseline: usize) -> String {
@@ -96,7 +96,7 @@ fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
     (base != 0.0).then(|| format!("{:.2}x", value / base))
 }
 
-/// Pads the first column on the right and the others on the left.
+/// Pads the first column on its right and the others on their left.
 pub(super) fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,5 +1,5 @@
-//! A row of a web server's log, as services write them by the billion: a sequential key, and a
-//! line of text of which most repeats from row to row.
+//! A row of a web server's log, which services write by the billion: a sequential key, and a line
+//! of text that mostly repeats from row to row.
 //!
 //! | key bytes | field                                         |
 //! |-----------|-----------------------------------------------|
@@ -7,9 +7,9 @@
 //! | 8..12     | number within the millisecond, big-endian     |
 //!
 //! The value is the line: time, host, process, level, method and path, status, bytes, duration,
-//! session, address, referrer and user agent. Host, path, status, referrer and agent are drawn
-//! from small sets with skew (the smaller of two draws); durations, sizes, sessions and addresses
-//! are random, as they are in truth, and bound how far any codec can go.
+//! session, address, referrer and user agent. Host, path, status, referrer and agent come from
+//! small sets with skew (the smaller of two draws); durations, sizes, sessions and addresses are
+//! random, as in real logs, and limit every codec.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ use crate::engine::{Batch, TreeSpec};
 /// The tree of the log.
 pub const LOG_TREES: [TreeSpec; 1] = [TreeSpec { name: "log", unique: true }];
 
-/// 2012-06-01 00:00:00 UTC in ms: when the log begins.
+/// 2012-06-01 00:00:00 UTC in ms, the time of the first row.
 const EPOCH_MS: u64 = 1_338_508_800_000;
 const ROWS_PER_MS: u64 = 4;
 
@@ -76,7 +76,7 @@ impl LogRow {
         let status = STATUSES[skewed(&mut prng, STATUSES.len())];
         let level = if status == 500 { "ERROR" } else { "INFO" };
         let mut line = Vec::with_capacity(384);
-        // Writing to a vector cannot fail, so its result says nothing.
+        // Writing to a vector cannot fail.
         let _ = write!(
             line,
             "2012-06-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z web-{:02}.eu-west.example.com \

@@ -1,6 +1,6 @@
 //! The rows that workloads write. Each is a pure function of (seed, number): a workload that
-//! deletes or checks a row makes it again instead of remembering it, and every engine gets the
-//! same ones.
+//! deletes or checks a row computes it again instead of remembering it, and every engine gets the
+//! same rows.
 
 mod log;
 mod table;

@@ -19,8 +19,8 @@
 //! | 24..56      | random                                       |
 //! | 56..88      | the letter x                                 |
 //!
-//! The id is sequential, everything else random: a B-tree appends to the primary and dirties a
-//! random page in each secondary. 156 raw bytes a row.
+//! The id is sequential and everything else random: a B-tree appends to the primary tree and
+//! dirties a random page in each secondary tree. A row has 156 raw bytes.
 
 use frondb_core::prng::Prng;
 
@@ -62,11 +62,11 @@ pub struct TableRow {
 }
 
 impl TableRow {
-    /// Row `id` of the table of `seed`. `revision` 0 is the first content of the row; another one
-    /// is what overwrites it.
+    /// Row `id` of the table of `seed`. `revision` 0 is the first content of the row; other
+    /// revisions overwrite it.
     #[must_use]
     pub fn new(seed: u64, id: u64, revision: u64) -> Self {
-        // Odd multipliers keep (seed, id, revision) apart; the generator's seeding does the rest.
+        // Odd multipliers keep (seed, id, revision) apart; the seeding of the generator mixes them.
         let mix = seed.wrapping_mul(0xA076_1D64_78BD_642F)
             ^ id.wrapping_mul(0xE703_7ED1_A0B4_28DB)
             ^ revision.wrapping_mul(0x8EBC_6AF0_9C88_C6E3);
@@ -84,13 +84,13 @@ impl TableRow {
         }
     }
 
-    /// Its date; register, customer, product and price.
+    /// Its date, cash register, customer, product and price.
     #[must_use]
     pub fn numbers(&self) -> (u64, [u32; 4]) {
         (self.date, [self.register, self.customer, self.product, self.price])
     }
 
-    /// Its random bytes; as many `x` follow.
+    /// Its random bytes, which are followed by as many `x`.
     #[must_use]
     pub fn random(&self) -> &[u8; 32] {
         &self.random
@@ -116,7 +116,7 @@ impl TableRow {
         batch.put(PRIMARY, &self.id.to_be_bytes(), &value);
     }
 
-    /// Adds the row's removal to `batch`, from all four trees.
+    /// Adds the removal of the row to `batch`, in all four trees.
     pub fn delete(&self, batch: &mut Batch) {
         batch.delete(PRIMARY, &self.id.to_be_bytes());
         batch.delete(SECONDARY_CUSTOMER, &self.customer_key());
@@ -151,7 +151,7 @@ impl TableRow {
     }
 }
 
-/// Where reads of the table begin.
+/// The keys at which reads of the table begin.
 pub mod probes {
     use super::{CUSTOMERS, PRICES, Prng, REGISTERS, below};
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_first_row_never_changes() {
-        // Published figures are only comparable as long as the rows stay the same ones.
+        // Published figures are comparable only as long as the rows stay the same.
         let row = TableRow::new(1, 0, 0);
         let fields = (row.register, row.customer, row.product, row.price);
         assert_eq!(fields, (540, 9_093, 5_624, 16_706));

@@ -1,9 +1,9 @@
-//! Deleting from the left, the classic weakness of engines that buffer messages: after the lower
-//! half of the rows is deleted in key order, the first key hides behind millions of deletes.
+//! Deletes from the left, the classic weakness of engines that buffer messages: after the lower
+//! half of the rows is deleted in key order, millions of deletes precede the first key.
 //!
-//! The rows are deleted as a table would delete them, the secondary entries with them, in batches
-//! of 1,000 rows. The first and the last key of the primary tree are asked for at once, with no
-//! pause in which background work could clean up, and the answers are checked.
+//! Rows are deleted with their secondary entries, as a table would delete them, in batches of
+//! 1,000. The first and the last key of the primary tree are read at once, without a pause in which
+//! background work could clean up, and the answers are checked.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! The rows of iiBench with 1, 1,000 or 10,000 of them in a commit, synced or not: what durability
-//! costs, and how many rows a commit must carry to make it cheap. Only the load is measured.
+//! The rows of iiBench with 1, 1,000 or 10,000 of them in a commit, synced or not: the cost of
+//! durability, and how many rows a commit must have to make it cheap. Only the load is measured.
 
 use super::Bench;
 use crate::error::Result;

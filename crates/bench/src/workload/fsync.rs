@@ -1,13 +1,14 @@
-//! What durable commits cost on this device, and how many of them share a sync of the log.
+//! The cost of durable commits on this device, and how many of them share a sync of the log.
 //!
-//! * The variant `fit`: one thread commits N rows at a time, synced, N from 1 to 10,000, the sizes in
-//!   turn so that a slow moment of the device meets all. The mean times are fitted to
-//!   `T = N/R + K`: K is what a commit costs however small it is, R the rows a second that it would
-//!   reach if syncs were free. From `N = R K` rows on a commit spends less on its sync than on its rows.
-//! * The others: 1, 4, 16 and 64 threads commit one row each, synced. An engine that lets waiting
-//!   commits share a sync needs less than one a commit.
+//! * The variant `fit`: one thread commits N rows at a time, synced, N from 1 to 10,000, with the
+//!   sizes in turn so that a slow moment of the device affects all. The mean times are fitted to
+//!   `T = N/R + K`: K is the cost of the smallest commit, R the rows a second that the engine would
+//!   reach if syncs were free. From `N = R K` rows on a commit spends more on its rows than on its
+//!   sync.
+//! * The others: 1, 4, 16 and 64 threads commit one row each, synced. An engine with group commit
+//!   needs less than one sync a commit.
 //!
-//! Rows are those of iiBench, with an entry in each of three secondary trees.
+//! The rows are those of iiBench, with an entry in each of three secondary trees.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,16 +23,16 @@ use crate::error::Result;
 use crate::measure::{Histogram, process};
 use crate::rows::TableRow;
 
-/// Rows a commit, of the fit.
+/// Rows of a commit, in the variant `fit`.
 const SIZES: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 
-/// So often each size has its turn.
+/// Turns of each size.
 const TURNS: u32 = 10;
 
-/// A turn of the fit has at least as many commits, however short it is.
+/// Fewest commits of a turn, however short its time is.
 const TURN_COMMITS: u64 = 3;
 
-/// Commits before the measured ones: the first of a new log make its files.
+/// Commits before the measured ones: the first of a new log create its files.
 const WARMUP_COMMITS: u64 = 20;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -99,7 +100,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Commits of one size.
+/// The commits of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     rows: u64,
@@ -107,7 +108,7 @@ struct Sample {
     seconds: f64,
 }
 
-/// Lets each size commit in its turn; `seconds` for all of them together.
+/// Runs all sizes in turn, for `seconds` together.
 fn turns(writer: &Writer<'_>, seconds: f64) -> Result<Vec<Sample>> {
     let mut samples = SIZES.map(|rows| Sample { rows, ..Sample::default() });
     let turn = Duration::from_secs_f64(seconds / f64::from(TURNS) / SIZES.len() as f64);
@@ -138,9 +139,9 @@ struct Fit {
 }
 
 impl Fit {
-    /// Least squares of the *relative* errors: every size counts alike. With plain ones the largest
-    /// commits, which take a hundred times as long, would decide alone, and K, which only small ones
-    /// show, would be what their noise leaves over, even negative.
+    /// Least squares of the *relative* errors, so that every size counts alike. With absolute
+    /// errors the largest commits, which take a hundred times as long, would decide alone, and K,
+    /// which only small commits show, would be the remainder of their noise, even negative.
     ///
     /// With `T(N) = a N + K` and weights `w = 1/T^2` the sum of `w (T - a N - K)^2` is least where
     /// `a sum(w N^2) + K sum(w N) = sum(w N T)` and `a sum(w N) + K sum(w) = sum(w T)`.
@@ -169,7 +170,7 @@ impl Fit {
 }
 
 impl Bench<'_> {
-    /// Shows what the fit was made of.
+    /// Prints the measured times and the fit.
     fn show_fit(&self, samples: &[Sample], fit: Option<Fit>) {
         for sample in samples {
             let measured = sample.seconds * 1e3 / sample.commits.max(1) as f64;
@@ -183,8 +184,8 @@ impl Bench<'_> {
     }
 }
 
-/// `threads` commit one row each, again and again, for `seconds` and at least once. Returns the commits' latencies, how
-/// many there were and how long it took.
+/// Lets `threads` threads commit one row each, again and again, for `seconds` and at least once.
+/// Returns the latencies of the commits, their number, and the time they took.
 fn side_by_side(
     writer: &Writer<'_>,
     threads: u64,
@@ -196,7 +197,7 @@ fn side_by_side(
     let results: Vec<_> = thread::scope(|scope| {
         let commit = || {
             let (mut latency, mut commits, mut batch) = (Histogram::default(), 0, Batch::default());
-            // On a machine with much else to do the time may be over before a thread begins.
+            // On a busy machine the time may pass before a thread begins.
             while commits == 0 || (!stop.load(Ordering::Relaxed) && Instant::now() < until) {
                 let took = writer.commit(&mut batch, 1);
                 latency.record(took.inspect_err(|_| stop.store(true, Ordering::Relaxed))?);
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn large_commits_that_are_off_do_not_hide_what_small_ones_cost() {
-        // A commit of 10,000 rows takes 20 ms and 6 more: thirty times what a sync takes.
+        // A commit of 10,000 rows takes 20 ms and then 6 ms more: thirty times the cost of a sync.
         let off = |n: f64| if n > 5_000.0 { 0.006 } else { 0.0 };
         let fit = Fit::of(&samples(|n| n / 500_000.0 + 0.000_2 + off(n))).unwrap();
         assert!((fit.commit_s / 0.000_2 - 1.0).abs() < 0.2, "{fit:?}");

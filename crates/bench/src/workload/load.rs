@@ -1,7 +1,8 @@
-//! Writing rows as fast as the engine takes them, and what is measured of it.
+//! Writes rows as fast as the engine accepts them, and measures the load.
 //!
-//! One thread, one batch after the other; the latency of a batch is the engine's call alone, the
-//! rate is over everything, row generation included (its cost is measured apart, and small).
+//! One thread writes one batch after the other. The latency of a batch is the time of the engine's
+//! call alone; the rate includes everything, also making the rows (whose cost is measured
+//! separately, and small).
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,10 @@ use crate::measure::{
     Histogram, Marks, Sample, Sampler, Windows, disk, process, settling_stalls, slowest_to_median,
 };
 
-/// Adds the row of a number to a batch.
+/// Adds the row of this number to a batch.
 pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Batch, u64);
 
-/// What a load was like.
+/// The results of a load.
 #[derive(Default)]
 pub(super) struct Loaded {
     /// Rows acknowledged.
@@ -73,7 +74,8 @@ impl Bench<'_> {
         Ok(loaded.rows)
     }
 
-    /// Writes and settles without filling in figures: the load before what a workload is about.
+    /// Writes rows and settles without filling in figures: the load before the measured part of a
+    /// workload.
     pub(super) fn silent_load(&mut self, rows: u64, fill: Fill<'_>) -> Result<u64> {
         let (loaded, _, _) = self.observed_load(rows, fill)?;
         Ok(loaded.rows)
@@ -131,7 +133,7 @@ pub(super) fn drive(
     Ok(loaded)
 }
 
-/// Microseconds that making a row costs, from some thousand of them.
+/// Microseconds that making a row takes, from a sample of some thousand.
 fn generation_cost(fill: Fill<'_>) -> f64 {
     const ROWS: u64 = 20_000;
     let mut batch = Batch::default();

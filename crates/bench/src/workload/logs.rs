@@ -1,5 +1,5 @@
-//! Log lines in one tree, once with each codec: how small they get, and what a point read costs
-//! when its block must be decompressed.
+//! Log lines in one tree, once with each codec: their size on disk, and the cost of a point read
+//! whose block must be decompressed.
 
 use frondb_core::prng::Prng;
 

@@ -1,5 +1,5 @@
-//! Whether an engine keeps to its memory option: the peak of resident memory above that of the empty
-//! process, for each thing that could hold more memory than the option.
+//! Whether an engine keeps to its memory option: the peak of resident memory above that of the
+//! empty process, for each thing that could hold more memory than the option.
 //!
 //! | module | cases |
 //! |---|---|

@@ -1,8 +1,9 @@
-//! The merge kernel: eight runs of encoded, checksummed blocks with the third secondary's keys in,
-//! one base of such blocks out, all in memory and on one core. No engine, no file.
+//! The merge kernel: eight runs of encoded, checksummed blocks with the keys of the third secondary
+//! tree go in, one base of such blocks comes out, all in memory and on one core, without engine or
+//! files.
 //!
-//! It is the floor under every figure of the engine: what it does not reach, no engine on top of
-//! it can. Run once without compression and once with zstd at level 1.
+//! The kernel bounds every write figure of the engine: no engine that uses it can be faster. It
+//! runs once without compression and once with zstd at level 1.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::Measurement;
 
-/// What takes the engine's place on the command line of this workload.
+/// The entry of this workload in the place of an engine.
 pub const KERNEL: EngineKind = EngineKind {
     name: "frondb",
     describe: |_| "frondb: the merge kernel, 8 runs, blocks of 32 KiB in and 16 KiB out".to_owned(),
@@ -27,7 +28,7 @@ fn no_engine(_: &Path, _: &EngineOptions) -> Result<Box<dyn Engine>> {
     Err(Error::Usage("the merge workload opens no engine".to_owned()))
 }
 
-/// More entries only take more memory: each is touched once.
+/// More entries would only take more memory, since the kernel touches each one once.
 const MOST_ENTRIES: u64 = 4_000_000;
 const ROUNDS: usize = 5;
 

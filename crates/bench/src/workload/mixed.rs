@@ -1,7 +1,7 @@
-//! Reading beside a writer. After an unmeasured load, one thread writes rows at a fixed rate, the
-//! same for every engine, while two others read: first points, then 10-entry, then 1,000-entry
-//! scans. So the readers' rates are comparable, and an engine cannot buy them with slower writes:
-//! the writer's lag behind its schedule shows that.
+//! Reads beside a writer. After an unmeasured load, one thread writes rows at a fixed rate, the
+//! same for every engine, while two others read: first points, then 10-entry scans, then
+//! 1,000-entry scans. So the rates of the readers are comparable, and an engine cannot gain reads
+//! by slower writes: the writer's lag behind its schedule would show them.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::rows::TableRow;
 
 const READERS: u64 = 2;
 
-/// What the writer did.
+/// The results of the writer.
 struct Written {
     rows: u64,
     raw_bytes: u64,
@@ -31,7 +31,7 @@ struct Written {
     windows: Windows,
 }
 
-/// What the readers did, in the order in which they did it.
+/// The results of a reader, in the order of its reads.
 type Reads = [Timed; 3];
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let loaded = bench
         .silent_load(bench.spec.rows, &mut |batch, id| TableRow::new(seed, id, 0).insert(batch))?;
     let (cpu_before, io_before) = (process::cpu_time()?, process::io()?);
-    // All rows acknowledged so far: what readers may ask for.
+    // The number of rows acknowledged so far, among which readers choose.
     let rows = Arc::new(AtomicU64::new(loaded));
     let stop = AtomicBool::new(false);
     let observer = bench.progress.stream("mixed");
@@ -85,7 +85,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The rate of all readers together and the latency over all their operations.
+/// The rate of all readers together, and the latencies of all their operations.
 fn both(reads: &[Reads], kind: usize) -> (Option<f64>, Option<f64>) {
     let mut latency = Histogram::default();
     let mut per_s = 0.0;
@@ -97,7 +97,7 @@ fn both(reads: &[Reads], kind: usize) -> (Option<f64>, Option<f64>) {
 }
 
 /// Writes batches on a schedule until told to stop. A late batch does not move the schedule: the
-/// writer catches up as fast as the engine lets it.
+/// writer catches up as fast as the engine allows.
 fn write(engine: &dyn Engine, spec: &Spec, rows: &AtomicU64, stop: &AtomicBool) -> Result<Written> {
     let batch_rows = spec.batch_rows();
     let period = batch_rows as f64 / spec.paced_rows_per_s.max(1.0);

@@ -1,4 +1,4 @@
-//! The workloads: what is written and read, in which order, and what of it is measured.
+//! The workloads: what each writes, reads and measures.
 //!
 //! | workload    | writes                                            | then measures                    |
 //! |-------------|---------------------------------------------------|----------------------------------|
@@ -13,8 +13,8 @@
 //! | memory      | cases that could hold more memory than the option | resident memory beside the option |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
-//! A [`Spec`] says everything that a child needs to know; a workload gets it with the open engine
-//! in a [`Bench`] and fills in a [`Measurement`].
+//! A [`Spec`] has everything that a child needs to know; a workload gets it with the open engine in
+//! a [`Bench`] and fills in a [`Measurement`].
 
 mod bench;
 mod delete_left;

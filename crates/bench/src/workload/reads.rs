@@ -1,4 +1,4 @@
-//! Reading for a fixed time with one thread, every answer checked as far as that costs nothing.
+//! Reads with one thread for a fixed time. Checks the answers as far as that costs nothing.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::measure::Histogram;
 use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, probes};
 
-/// What was read in a time.
+/// The result of reading for a fixed time.
 pub struct Timed {
     /// Operations a second.
     pub per_s: f64,
@@ -25,7 +25,7 @@ impl Timed {
         (self.per_s > 0.0).then_some(self.per_s)
     }
 
-    /// What 99 of 100 stayed within.
+    /// The 99th percentile of the latencies.
     #[must_use]
     pub fn p99_ms(&self) -> Option<f64> {
         self.latency.quantile_ms(0.99)

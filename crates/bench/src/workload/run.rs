@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::measure::{disk, process};
 use crate::report::Measurement;
 
-/// Runs the workload of `spec` on an engine of `kind` in this process, which ought to be a child
-/// that does nothing else: memory and processor time are the process's.
+/// Runs the workload of `spec` on an engine of `kind` in this process, which should be a child that
+/// does nothing else: memory and processor time are counted for the process.
 pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measurement> {
     match spec.workload {
         Workload::Merge => return merge::run(spec),
@@ -45,7 +45,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Logs => logs::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
-        // Answered above: they open none, or more than one.
+        // Handled above: these workloads open no engine, or more than one.
         Workload::Txn | Workload::Memory | Workload::Merge => {}
     }
     let mut measurement = bench.measurement;

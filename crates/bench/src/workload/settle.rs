@@ -1,9 +1,10 @@
-//! Waiting until an engine owes nothing: no background work, and the log on the disk.
+//! Waits until an engine is settled: no background work is due, and the log is on the disk.
 //!
-//! Engines that work in the background look faster than they are if the clock stops at the last
-//! acknowledgement, so `rows_per_s_settled`, the bytes and the processor time run on to here. No
-//! call asks the engine to hurry: a compaction by hand would do work that it would never do in
-//! service. The sync is part of it because what an engine left in the page cache is owed as well.
+//! An engine that works in the background looks faster than it is if the clock stops at the last
+//! acknowledgement, so `rows_per_s_settled`, the bytes and the processor time are taken here. No
+//! call asks the engine to hurry: a manual compaction would do work that the engine never does in
+//! service. The sync is included because data that an engine left in the page cache must still be
+//! written.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,18 +13,19 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 
 const POLL: Duration = Duration::from_millis(10);
-/// How long it must stay settled to be believed: one job may end a moment before the next begins.
+/// How long an engine must stay settled to be believed: one job may end a moment before the next
+/// begins.
 const STREAK: Duration = Duration::from_millis(200);
-/// Longer than any honest debt.
+/// Longer than any legitimate background work takes.
 const GIVE_UP: Duration = Duration::from_secs(3_600);
 
-/// Waits until the engine is settled and synced. Returns the time that took from now, without the
-/// time it took to believe it.
+/// Waits until the engine is settled and synced. Returns how long that took, without the time in
+/// which it only had to stay settled.
 pub(super) fn settle(engine: &dyn Engine) -> Result<Duration> {
     settle_until(&|| engine.is_settled(), &|| engine.sync())
 }
 
-/// As [`settle`], of what is asked and synced so.
+/// As [`settle`], with functions that ask whether the engine is settled and that sync it.
 pub(super) fn settle_until(
     is_settled: &dyn Fn() -> Result<bool>,
     sync: &dyn Fn() -> Result<()>,

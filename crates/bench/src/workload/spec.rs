@@ -26,34 +26,34 @@ pub enum Workload {
     Durable,
     /// What a sync costs, and how many commits share one
     Fsync,
-    /// What transactions cost beside batches
+    /// Transactions beside batches
     Txn,
-    /// Whether the memory option is kept
+    /// Whether the engine keeps to its memory option
     Memory,
     /// The merge kernel, in memory
     Merge,
 }
 
-/// The variant of [`Workload::Fsync`] that finds out what a sync and a row cost.
+/// The variant of [`Workload::Fsync`] that measures the cost of a sync and of a row.
 pub(super) const FIT: &str = "fit";
 
 /// One case of a workload. Most have only one, without a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
-    /// Its name in reports; empty if it is the only one.
+    /// Its name in reports; empty if the workload has only one.
     pub name: String,
-    /// How hard to compress.
+    /// The codec of the trees.
     pub codec: Codec,
     /// When a commit is acknowledged.
     pub durability: Durability,
     /// Rows a commit, if the variant fixes them.
     pub batch_rows: Option<u64>,
-    /// Threads that write; 1 unless the workload is about them.
+    /// Threads that write; 1 unless the workload varies them.
     pub threads: u64,
 }
 
 impl Workload {
-    /// The word for it on the command line and in reports.
+    /// Its name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -82,10 +82,10 @@ impl Workload {
     }
 }
 
-/// How long each kind of read is measured, in seconds.
+/// How long each kind of read is measured, seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadSeconds {
-    /// Point reads that are not measured, so that caches hold what they can.
+    /// Point reads that are not measured and fill the caches.
     pub warmup: f64,
     /// Point reads.
     pub points: f64,
@@ -123,9 +123,9 @@ pub struct Spec {
     pub batch_rows: u64,
     /// The engine's memory; see [`EngineOptions::memory_bytes`].
     pub memory_bytes: u64,
-    /// What the rows and the reads are drawn from.
+    /// Seed of rows and reads.
     pub seed: u64,
-    /// Where the engine keeps its files: made by the child, must not exist.
+    /// The engine's directory, which the child creates; it must not exist.
     pub dir: PathBuf,
     /// Ends a load after this many seconds, with fewer rows.
     pub limit_s: Option<f64>,
@@ -146,7 +146,7 @@ impl Spec {
         self.variant.batch_rows.unwrap_or(self.batch_rows).max(1)
     }
 
-    /// What the engine is opened with.
+    /// The options that the engine is opened with.
     #[must_use]
     pub fn engine_options(&self) -> EngineOptions {
         EngineOptions {

@@ -1,5 +1,5 @@
-//! Every workload, small, on the model engine: it runs to the end, its answers are checked, and
-//! the figures that it promises are there.
+//! Runs every workload, small, on the model engine: it must end, its answers are checked, and the
+//! figures that it promises are there.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        // Tests run side by side and some measure the same workload.
+        // Tests run side by side, and some measure the same workload.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("frondb-bench-test-{}-{number}-{name}", std::process::id());
@@ -121,7 +121,7 @@ fn logs_and_durable_have_a_variant_for_each_case() {
     assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
 }
 
-/// Small, on FronDB itself: only it tells its syncs.
+/// Runs small on FronDB itself, the only engine that counts its syncs.
 fn measure_fsync(variant: usize, seconds: f64) -> Measurement {
     let scratch = Scratch::new(&format!("fsync-{variant}-{seconds}"));
     let spec = spec(Workload::Fsync, variant, &scratch);
@@ -143,7 +143,7 @@ fn fsync_fits_and_counts_syncs() {
     assert!(m.syncs_per_commit.is_some_and(|syncs| syncs > 0.0 && syncs <= 1.0), "{m:?}");
 }
 
-/// The time may be over before the first thread begins.
+/// The time limit may pass before the first thread begins.
 #[test]
 fn fsync_commits_at_least_once_a_thread_in_no_time() {
     let m = measure_fsync(3, 0.0);
@@ -183,7 +183,7 @@ fn merge_measures_the_kernel_with_and_without_compression() {
     assert!(m.merge_zstd_entries_s.is_some_and(|rate| rate > 0.0));
 }
 
-/// What the figures are is a matter of the whole process, here with other tests in it.
+/// The values of the figures depend on the whole process, which runs other tests too.
 #[test]
 fn memory_has_a_case_for_each_thing_that_could_hold_more() {
     let variants = Workload::Memory.variants(Codec::Standard);

@@ -9,9 +9,9 @@
 //!  lock     of one row, and its release                                   no database: the lock manager
 //! ```
 //!
-//! The two sides of a comparison take turns, so that a slow moment of the machine affects both; a figure
-//! is the median of the ratios of all turns. The large transaction runs first, so that the peak of
-//! memory is its own.
+//! The two sides of a comparison take turns, so that a slow moment of the machine affects both; a
+//! figure is the median of the ratios of all turns. The large transaction runs first, so that the
+//! peak of memory is its own.
 
 mod bulk;
 mod durable;

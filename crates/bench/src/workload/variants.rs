@@ -5,7 +5,7 @@ use super::{Variant, Workload, memory};
 use crate::engine::{Codec, Durability};
 
 impl Workload {
-    /// Its variants, in the order in which they run. `codec` is what the workloads use that do not
+    /// Its variants, in the order in which they run. `codec` is for the workloads that do not
     /// compare codecs.
     #[must_use]
     pub fn variants(self, codec: Codec) -> Vec<Variant> {

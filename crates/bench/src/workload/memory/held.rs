@@ -1,5 +1,5 @@
-//! The cases that load and read an open database: what is kept during the load must not add up to more
-//! memory than the option allows.
+//! The cases that load and read an open database: what is kept during the load must not add up to
+//! more memory than the option allows.
 //!
 //! ```text
 //!  held cursors     opened and moved during the load, left alone until its end, then moved again
@@ -9,9 +9,9 @@
 //!                   read by many threads at once
 //! ```
 //!
-//! Everything in the process counts: program text that is paged in, stacks, the heap of this workload
-//! (one batch, and a key for each reader). Each thread that reads counts as a connection, which is
-//! allowed 32 KiB beside the option; held cursors and snapshots are allowed nothing.
+//! Everything in the process counts: program text that is paged in, stacks, the heap of this
+//! workload (one batch, and a key for each reader). Each thread that reads counts as a connection,
+//! which is allowed 32 KiB beside the option; held cursors and snapshots are allowed nothing.
 
 use std::fs;
 
@@ -42,16 +42,16 @@ enum Held {
 struct Case {
     name: &'static str,
     memory_mib: u64,
-    /// Rows, in tenths of those asked for.
+    /// Rows, in tenths of those of the workload.
     tenths: u64,
     value_bytes: usize,
     held: Held,
-    /// Threads that read points afterwards, and scan.
+    /// Threads that read points and scan after the load.
     readers: u64,
 }
 
 impl Case {
-    /// Bytes above the empty process as a multiple of the option, less what connections are allowed.
+    /// Bytes above the empty process, less those of the connections, as a multiple of the option.
     fn ratio(&self, bytes: u64) -> f64 {
         let beside = self.readers * CONNECTION_BYTES;
         bytes.saturating_sub(beside) as f64 / (self.memory_mib << 20) as f64
@@ -84,7 +84,8 @@ const POINTS: u64 = 30_000;
 const SCANS: (u64, u64) = (300, 1000);
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
-    let unknown = || Error::Usage(format!("memory has no case {:?}", spec.variant.name));
+    let unknown =
+        || Error::Usage(format!("the workload memory has no case {:?}", spec.variant.name));
     let case = CASES.iter().find(|case| case.name == spec.variant.name).ok_or_else(unknown)?;
     let doing = || format!("create {}", spec.dir.display());
     if let Some(parent) = spec.dir.parent() {
@@ -127,7 +128,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     })
 }
 
-/// What was held during the load.
+/// What the load has kept.
 #[derive(Default)]
 struct Holding {
     cursors: Vec<Cursor>,
@@ -174,7 +175,7 @@ fn load(
     Ok(holding)
 }
 
-/// A cursor that was moved by a few entries and read.
+/// A cursor that has moved over some entries and read them.
 fn opened(tree: &Tree, row: u64, seed: u64) -> Result<Cursor> {
     let mut cursor = tree.cursor().map_err(Error::engine)?;
     let mut found = cursor.seek(&key(row, seed)).map_err(Error::engine)?;
@@ -187,7 +188,7 @@ fn opened(tree: &Tree, row: u64, seed: u64) -> Result<Cursor> {
     Ok(cursor)
 }
 
-/// Every cursor goes on.
+/// Moves every cursor again.
 fn move_on(mut holding: Holding) -> Result<()> {
     for cursor in &mut holding.cursors {
         for _ in 0..20 {
@@ -237,7 +238,7 @@ fn read_points(
     for _ in 0..points {
         let found = tree.get(&key(prng.below(rows), seed)).map_err(Error::engine)?;
         missing.fetch_add(u64::from(found.is_none()), Ordering::Relaxed);
-        // A key that is not there goes through every filter on its way.
+        // The lookup of a missing key passes every filter on its way.
         tree.get(&key(rows + prng.below(rows), seed)).map_err(Error::engine)?;
     }
     Ok(())

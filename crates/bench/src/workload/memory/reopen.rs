@@ -1,5 +1,5 @@
-//! The cases that open a database with a long log. Another process wrote the log with up to 64 times the
-//! memory and ended without closing the database.
+//! The cases that open a database with a long log. Another process wrote the log with up to 64
+//! times the memory and ended without closing the database.
 //!
 //! ```text
 //!  child  runs the case --> grandchild  writes, and ends without closing

@@ -2,8 +2,8 @@
 
 use frondb::Db;
 
-/// Resident memory above the empty process, less what connections are allowed, may be this many times
-/// the memory option.
+/// Resident memory above the empty process, less what connections are allowed, may be this many
+/// times the memory option.
 pub(super) const RATIO_MAX: f64 = 1.15;
 
 /// Bytes of a MiB.

@@ -1,5 +1,5 @@
-//! A bulk load of all rows, in no order, beside the same rows in batches: what it costs the
-//! processor, up to the settled state.
+//! A bulk load of all rows, in random order, beside the same rows in batches: the processor time of
+//! both up to the settled state.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::Figure;
 
-/// `batch_us` is what the same rows cost the processor in batches, microseconds a row.
+/// `batch_us` is the processor time of the same rows in batches, microseconds a row.
 pub(super) fn run(parts: &mut Parts<'_>, batch_us: f64) -> Result<()> {
     parts.progress.say("the same rows by a bulk load");
     let (seed, rows) = (parts.spec.seed, parts.spec.rows);
@@ -26,7 +26,7 @@ pub(super) fn run(parts: &mut Parts<'_>, batch_us: f64) -> Result<()> {
     store.check(seed, rows)?;
     store.remove()?;
     let per_s = |seconds: f64| rows as f64 / seconds.max(1e-9);
-    // A tick of the kernel's clock where there are too few rows to take one.
+    // Counts at least 1 us in total: a load of few rows may not take a tick of the kernel's clock.
     let cpu_us = (cpu.as_secs_f64() * 1e6).max(1.0) / rows.max(1) as f64;
     let ratio = Figure::plain("bulk load to batches, CPU a row", cpu_us / batch_us, "x");
     parts.add(ratio.at_most(0.5, Some(0.3)));

@@ -17,10 +17,10 @@ const THREADS: u64 = 16;
 
 const TURNS: u64 = 7;
 
-/// Of the time that point reads have in other workloads, a turn has this part.
+/// Part of the time of point reads in other workloads that a turn lasts.
 const TURN_PART: f64 = 0.1;
 
-/// The first commits of a new log make its files.
+/// The first commits of a new log create its files.
 const WARMUP_COMMITS: u64 = 20;
 
 pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
@@ -53,7 +53,8 @@ fn commit(store: &Store, rows: &mut Rows) -> Result<()> {
     transaction.commit().map_err(Error::engine)
 }
 
-/// Commits a second of `threads` that commit one row after the other, each of a seed of its own.
+/// Commits a second of `threads` threads that each commit one row after the other, from a seed of
+/// their own.
 fn side_by_side(store: &Store, seeds: &AtomicU64, threads: u64, turn: Duration) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! One transaction of all rows beside the same rows in batches of 1,000, each into an empty database.
+//! One transaction of all rows beside the same rows in batches of 1,000, each into an empty
+//! database.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +13,16 @@ use crate::error::{Error, Result};
 use crate::measure::process;
 use crate::report::{Figure, count};
 
-/// How the rows got in.
+/// The costs of writing the rows.
 struct Loaded {
-    /// To the last acknowledgement.
+    /// Time to the last acknowledgement.
     elapsed: Duration,
     settling: Duration,
-    /// User and system time, to the settled state.
+    /// User and system time up to the settled state.
     cpu: Duration,
-    /// The commit call.
+    /// Duration of the commit call.
     commit: Duration,
-    /// The most memory there was beyond that of the empty database.
+    /// Peak memory above that of the empty database, bytes.
     grown_bytes: u64,
 }
 
@@ -54,7 +55,8 @@ pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
     bulk::run(parts, cpu_us(&batches, rows))
 }
 
-/// Microseconds of the processor a row; the clock of a few rows does not tick.
+/// Microseconds of processor time a row, at least 1 us in total: the clock may not tick during a
+/// load of few rows.
 fn cpu_us(loaded: &Loaded, rows: u64) -> f64 {
     (loaded.cpu.as_secs_f64() * 1e6).max(1.0) / rows.max(1) as f64
 }

@@ -1,5 +1,5 @@
-//! A locker, an exclusive lock of one row, and its release: what a transaction of one row pays for
-//! isolation. The lock manager alone, by one thread.
+//! Creates a locker, locks one row exclusively and releases the lock: the cost of isolation for a
+//! transaction of one row. One thread uses the lock manager alone.
 
 use std::time::Instant;
 

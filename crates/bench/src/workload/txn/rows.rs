@@ -1,4 +1,4 @@
-//! Rows of the workload: a key of 16 random bytes, and a value of letters, half of which is information.
+//! Rows of the workload: a key of 16 random bytes, and a value of letters that compresses to half.
 
 use frondb_core::prng::Prng;
 
@@ -8,7 +8,7 @@ pub(super) const KEY_BYTES: usize = 16;
 /// Fewest and most bytes of a value of the large transaction and of the bulk load.
 pub(super) const VALUE_BYTES: (usize, usize) = (30, 100);
 
-/// Row after row of a seed. The key is a function of seed and number, so that it can be found again.
+/// The rows of a seed in turn. The key is a function of seed and number, so that reads can find it.
 pub(super) struct Rows {
     seed: u64,
     next: u64,
@@ -36,7 +36,7 @@ impl Rows {
     pub(super) fn value(&mut self) -> &[u8] {
         let (least, most) = self.bytes;
         let bytes = if least == most { least } else { least + self.prng.index(most - least + 1) };
-        // What making rows costs is in every figure, so it is kept low.
+        // The cost of making rows is part of every figure, so it is kept low.
         for word in self.value[..bytes.next_multiple_of(8)].as_chunks_mut().0 {
             let letters = (self.prng.next_u64() & 0x0F0F_0F0F_0F0F_0F0F) + 0x6161_6161_6161_6161;
             *word = letters.to_le_bytes();
@@ -54,7 +54,7 @@ pub(super) fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Spreads numbers evenly, each to a number of its own (the finish of splitmix64).
+/// Spreads numbers evenly and maps no two to the same (the finish of splitmix64).
 fn scramble(n: u64) -> u64 {
     let z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! A database with one tree, below the directory of the child; gone when its part is done.
+//! A database with one tree, below the directory of the child; removed at the end of its part.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use super::rows::{Rows, key};
 use crate::error::{Error, Result};
 use crate::measure::disk;
 
-/// Rows a batch, where there are many.
+/// Rows of a batch in loads.
 pub(super) const BATCH_ROWS: u64 = 1_000;
 
-/// Rows that are looked for after they were written.
+/// Rows that are looked up after the writes.
 const PROBES: u64 = 1_000;
 
 pub(super) struct Store {
@@ -64,13 +64,12 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until it owes nothing; how long that took.
+    /// Waits until the database is settled; returns how long that took.
     pub(super) fn settle(&self) -> Result<Duration> {
         settle_until(&|| Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))
     }
 
-    /// Looks for some of the rows `0..rows` of a seed. One that is missing makes all figures
-    /// worthless.
+    /// Looks up some of the rows `0..rows` of a seed. If one is missing, all figures are worthless.
     pub(super) fn check(&self, seed: u64, rows: u64) -> Result<()> {
         for n in 0..PROBES.min(rows) {
             let number = n * (rows / PROBES.min(rows));
