@@ -1,13 +1,14 @@
-//! The files of the log's directory: making a segment, and what becomes of it afterwards.
+//! The files in the log's directory: how a segment is created, and what happens to its file
+//! afterwards.
 //!
 //! # Life of a file
-//! 1. `N.new` is made, its header written and synced (or a spare is given a new header).
-//! 2. It is renamed to `N.wal` and the directory synced. From then on it is a segment, so a
-//!    segment always has a durable header; and since the segment before is synced first, the
-//!    existence of `N.wal` proves that the segment before is durable up to `end before`.
-//! 3. When nothing in it is needed any more it is renamed to `N.spare` and the directory synced, or
-//!    removed. Only behind that sync may the file be written again: else power loss could bring
-//!    back the old name with the new content.
+//! 1. `N.new` is created, its header written and synced (or a spare gets a new header).
+//! 2. It is renamed to `N.wal` and the directory is synced. From then on it is a segment, so a
+//!    segment always has a durable header. Since the previous segment is synced first, the
+//!    existence of `N.wal` proves that the previous segment is durable up to `end before`.
+//! 3. When none of its records is needed any more, it is renamed to `N.spare` and the directory is
+//!    synced, or it is removed. The file may be written again only after that sync; otherwise a
+//!    power loss could bring back the old name with the new content.
 //!
 //! A failed sync or rename is `Poisoned`. A failed write, for example on a full disk, is not: the
 //! file is then removed or stays a spare.
@@ -19,7 +20,7 @@ use crate::format::{FileName, HEADER_BYTES, SegmentHeader};
 use crate::options::WalOptions;
 use crate::segment::END_MARK;
 
-/// What the directory holds.
+/// The files found in the directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// Numbers of the segments, ascending.
@@ -44,12 +45,12 @@ impl Directory {
         &self.device
     }
 
-    /// What to call it in a message.
+    /// The directory's name for messages.
     pub(crate) fn describe(&self) -> String {
         self.device.describe()
     }
 
-    /// What is there. Removes segments that were never finished.
+    /// Lists the files. Removes segments that were never finished.
     pub(crate) fn list(&self) -> Result<Listing> {
         let mut listing = Listing::default();
         for name in self.device.list("")? {
@@ -88,13 +89,14 @@ impl Directory {
             )));
         }
         if header.generation != number {
-            let message = format!("the header is that of segment {}", header.generation);
+            let message = format!("the header belongs to segment {}", header.generation);
             return Err(Error::corruption(name, 0, crate::format::WHAT_HEADER, message));
         }
         Ok((file, header))
     }
 
-    /// Makes a new file a segment; returns it and how much of it has space.
+    /// Creates a segment in a new file. Returns the file and the offset up to which space is
+    /// allocated.
     pub(crate) fn create(
         &self,
         header: &SegmentHeader,
@@ -105,29 +107,30 @@ impl Directory {
         let reserve = options.reserve_bytes.min(options.segment_bytes);
         let written = file.set_len(0).and_then(|()| file.write_at(0, &header.encode()));
         if let Err(error) = written {
-            // It takes no space and is no segment; the next try starts from nothing.
+            // The file is no segment and must take no space; the next attempt starts over.
             let _ = self.device.remove(&name);
             return Err(error);
         }
-        // Without it the log works too, only not on a full disk.
+        // Without the allocation the log still works, except on a full disk.
         let reserved = reserve > 0 && file.allocate(HEADER_BYTES, reserve).is_ok();
         let file = self.establish(&name, &file, header)?;
         Ok((file, if reserved { HEADER_BYTES + reserve } else { HEADER_BYTES }))
     }
 
-    /// Makes a spare a segment; returns it and how much of it has space.
+    /// Creates a segment in a spare. Returns the file and the offset up to which space is
+    /// allocated.
     pub(crate) fn reuse(&self, spare: u64, header: &SegmentHeader) -> Result<(SharedFile, u64)> {
         let name = FileName::Spare(spare).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
         let len = file.len()?;
-        // The end mark, because the former records follow.
+        // The end mark separates the header from the records of the former use.
         file.write_vectored_at(0, &[&header.encode(), &END_MARK])?;
         let file = self.establish(&name, &file, header)?;
         Ok((file, len))
     }
 
-    /// Gives a file with a header its name as a segment; returns it opened by that name, which
-    /// errors will tell.
+    /// Renames a file with a header to a segment. Returns it opened by the new name, which its
+    /// errors will show.
     fn establish(
         &self,
         name: &str,
@@ -142,7 +145,7 @@ impl Directory {
             .map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Takes segments out of the log: some become spares, the others are removed.
+    /// Removes segments from the log: some become spares, the others are deleted.
     pub(crate) fn retire(&self, spares: &[u64], removed: &[u64]) -> Result<()> {
         for &number in removed {
             self.device.remove(&FileName::Segment(number).to_string())?;
@@ -151,7 +154,7 @@ impl Directory {
             let spare = FileName::Spare(number).to_string();
             self.device.rename(&FileName::Segment(number).to_string(), &spare)?;
         }
-        // What was only removed may come back after power loss: it is then removed again.
+        // After power loss a deleted segment may come back; it is then deleted again.
         if spares.is_empty() { Ok(()) } else { self.device.sync_dir("") }
     }
 

@@ -1,22 +1,23 @@
-//! The bytes of a segment of the log: its name and its header. Its records are
+//! The format of the log's files: names and headers of segments, and `LOG.mark`. The records are
 //! [`frondb_block::frame`]s whose position is their Lsn.
 //!
 //! ```text
 //!  offset size field
 //!       0    8 magic        "FronWAL\x01"; never changes
 //!       8    4 version      1
-//!      12    4 flags        1 = the file held another segment before; 2 = `LOG.mark` stands beside the log
+//!      12    4 flags        1 = the file held another segment before
+//!                           2 = `LOG.mark` exists beside the log
 //!      16   16 database id
 //!      32    8 generation   the number in the file's name; no other segment ever has it
 //!      40    8 first Lsn    of the first record
-//!      48    8 end before   where the segment before ended; below the first Lsn if records
+//!      48    8 end before   where the previous segment ended; below the first Lsn if records
 //!                           between the two were given up
 //!      56    8 checksum     XXH3-64 of bytes 0 .. 56; never changes its place
 //!      64    . records; the Lsn of a record is first Lsn + (its offset - 64)
 //! ```
 //!
 //! # LOG.mark
-//! Two slots, at the offsets 0 and 4096; the greater (durable, newest) counts.
+//! Two slots, at the offsets 0 and 4096; the greater (durable, newest) is valid.
 //! ```text
 //!       0    8 magic        "FronWALM"; never changes
 //!       8    4 version      1
@@ -34,17 +35,17 @@ use frondb_core::checksum::xxh3;
 use frondb_core::codec::Reader;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 
-/// What kind of thing a corruption names here.
+/// The object that a corruption names here.
 pub(crate) const WHAT_HEADER: &str = "wal segment header";
-/// What kind of thing a corruption names here.
+/// The object that a corruption names here.
 pub(crate) const WHAT_RECORD: &str = "wal record";
 
 /// Version of the format that this build writes, and the newest it reads.
 ///
-/// 1: the first.
+/// 1: the first version.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Bytes in front of the first record.
+/// Bytes before the first record.
 pub const HEADER_BYTES: u64 = 64;
 
 const MAGIC: [u8; 8] = *b"FronWAL\x01";
@@ -52,10 +53,10 @@ const FLAG_USED_BEFORE: u32 = 1;
 const FLAG_MARKED: u32 = 2;
 const CHECKED_BYTES: usize = 56;
 
-/// The kind of a record that carries a payload of the engine's.
+/// The kind of a record that carries a payload of the engine.
 pub(crate) const KIND_PAYLOAD: u8 = 1;
 
-/// What a segment says about itself.
+/// The header of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
     pub(crate) db_id: u128,
@@ -63,7 +64,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
     pub(crate) end_before: Lsn,
     pub(crate) used_before: bool,
-    /// A durable mark stood beside the log when this was written. It stays for ever.
+    /// A durable mark existed beside the log when this was written. Never cleared.
     pub(crate) marked: bool,
 }
 
@@ -120,18 +121,18 @@ impl SegmentHeader {
             marked: flags & FLAG_MARKED != 0,
         };
         if header.end_before > header.first {
-            return Err(corrupt("the segment before ends behind the first record"));
+            return Err(corrupt("the previous segment ends after the first record"));
         }
         Ok(header)
     }
 }
 
-/// Bytes of a slot of the mark.
+/// Size of a slot of the mark in bytes.
 pub(crate) const MARK_BYTES: usize = 64;
 
 const MAGIC_MARK: [u8; 8] = *b"FronWALM";
 
-/// How far the log was durable, as a slot of the mark says.
+/// The content of a slot of the mark: how far the log was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DurableMark {
     pub(crate) db_id: u128,
@@ -141,7 +142,7 @@ pub(crate) struct DurableMark {
 }
 
 impl DurableMark {
-    /// Whether `other` knows more.
+    /// Whether `other` is newer.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         (self.durable, self.newest) < (other.durable, other.newest)
     }
@@ -158,7 +159,7 @@ impl DurableMark {
         bytes
     }
 
-    /// Reads a slot of `file`; `None` if these are not the bytes of one.
+    /// Reads a slot of `file`; `None` if the bytes are not a valid slot.
     ///
     /// # Errors
     /// `Unsupported` if a newer version wrote them.
@@ -191,19 +192,19 @@ fn newer(what: &str, version: u64) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// What a file in the log's directory is, by its name.
+/// The kind of a file in the log's directory, derived from its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum FileName {
     /// `NNNNNNNNNNNN.wal`: a segment; its header is durable.
     Segment(u64),
-    /// `NNNNNNNNNNNN.spare`: a former segment, to be used again.
+    /// `NNNNNNNNNNNN.spare`: a former segment, to be reused.
     Spare(u64),
     /// `NNNNNNNNNNNN.new`: a segment that was never finished.
     Unfinished(u64),
 }
 
 impl FileName {
-    /// What `name` stands for; `None` if it is no file of the log.
+    /// The kind of file `name`; `None` if it is no file of the log.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (digits, suffix) = name.split_once('.')?;
         if digits.len() != 12 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

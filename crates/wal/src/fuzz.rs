@@ -1,4 +1,4 @@
-//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Fuzz entry points: each takes any bytes and must neither panic nor take memory without bound.
 
 use frondb_block::frame::scan::{Extent, Scanner, Step};
 use frondb_block::frame::{Place, repair};
@@ -6,7 +6,7 @@ use frondb_core::checksum::xxh3;
 
 use crate::format::{DurableMark, HEADER_BYTES, MARK_BYTES, SegmentHeader};
 
-/// A segment's header.
+/// Decodes a segment's header.
 pub fn segment_header(bytes: &[u8]) {
     if let Ok(header) = SegmentHeader::decode("fuzz", bytes) {
         let again = SegmentHeader::decode("fuzz", &header.encode());
@@ -14,7 +14,7 @@ pub fn segment_header(bytes: &[u8]) {
     }
 }
 
-/// A slot of the mark, as it is and with the checksum made right.
+/// Decodes a slot of the mark, as it is and with a correct checksum.
 pub fn mark(bytes: &[u8]) {
     let check = |bytes: &[u8]| {
         if let Ok(Some(mark)) = DurableMark::decode("fuzz", bytes) {
@@ -32,7 +32,7 @@ pub fn mark(bytes: &[u8]) {
     }
 }
 
-/// Bytes of a record one of which may be put right; one that is changed is one of these.
+/// Repairs one byte of a record; the result must be a valid record.
 pub fn repair(bytes: &[u8]) {
     let place = Place { generation: 1, position: 0 };
     if let Some((at, value)) = repair::one_byte(bytes, place) {
@@ -43,12 +43,12 @@ pub fn repair(bytes: &[u8]) {
     }
 }
 
-/// A record of a log.
+/// Decodes a record of a log.
 pub fn record(bytes: &[u8]) {
     frondb_block::frame::fuzz(bytes);
 }
 
-/// A segment's file; one with a bad header is read as if it had a good one.
+/// Reads a segment's file; one with a bad header is read as if its header were good.
 pub fn segment(bytes: &[u8]) {
     let header = SegmentHeader::decode("fuzz", bytes).ok();
     let extent = Extent {

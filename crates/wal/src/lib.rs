@@ -1,22 +1,26 @@
 //! Layer 2: the write-ahead log. One ordered log of byte payloads in segments, with group commit,
-//! recycling, and a replay that never takes damage for a torn tail.
+//! recycling of files, and a replay that never mistakes damage for a torn tail.
 //!
 //! ```text
 //!  append --> buffer in memory --> write_to: the kernel has it --> sync_to: the disk has it
 //!             (one lock)           (one leader writes for all)     (one leader syncs for all)
 //! ```
 //!
-//! The log knows nothing of what it carries: payloads are bytes, the engine encodes and decodes
-//! them, and says from which Lsn on they are still needed. It has no thread of its own.
+//! The log does not interpret what it carries: payloads are bytes, which the engine encodes and
+//! decodes. The engine also says from which Lsn on records are still needed. The log has no thread
+//! of its own.
 //!
-//! - [`Wal::open`] gives a [`Replay`] of what is there; [`Replay::finish`] gives the [`Wal`].
-//! - [`Wal`] is shared by all committing threads.
-//! - `docs/design/wal-and-commit.md` has the format and the protocol, `recovery.md` the cases.
+//! - [`Wal::open`] returns a [`Replay`] of the existing records; [`Replay::finish`] returns the
+//!   [`Wal`].
+//! - All committing threads share the [`Wal`].
+//! - `docs/design/wal-and-commit.md` describes the format and the protocol, `recovery.md` the
+//!   cases.
 
 mod files;
 pub mod format;
 mod log;
 mod mark;
+mod open;
 mod options;
 pub mod owner;
 mod replay;
@@ -30,9 +34,10 @@ mod writer;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use log::{Appended, Wal};
+pub use log::Wal;
 pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};
 pub use replay::{Record, Replay, Reread, TornTail};
 pub use salvage::salvage;
+pub use state::Appended;
 pub use stats::WalStats;

@@ -1,48 +1,51 @@
-//! How far the log is durable, beside the log: a file that was cut short, or is missing, cannot tell that
-//! itself.
+//! `LOG.mark`: how far the log is durable, stored outside the log's segments, because a segment
+//! that was truncated or lost cannot tell.
 //!
 //! ```text
 //!  LOG.mark   two slots of 64 bytes, at 0 and 4096: durable Lsn, number of the newest segment
 //! ```
 //!
 //! # Protocol
-//! - After each sync of the log its leader writes what is durable now into the older slot, *before* anyone is
-//!   told, and does not sync it: the operating system has it, so it survives `kill -9`. A commit costs no
-//!   sync for it, and a group of commits one write of 64 bytes.
-//! - When a segment begins, and at close, the mark is synced. So after power loss it may lack what was
-//!   synced since the newest segment began.
+//! - After each sync of the log its leader writes the durable position into the older slot,
+//!   *before* any waiter is notified, and does not sync it: the operating system has it, so it
+//!   survives `kill -9`. It costs a commit no sync, and a group of commits one write of 64 bytes.
+//! - When a segment begins, and at close, the mark is synced. After power loss it may therefore
+//!   lack what was synced since the newest segment began.
 //!
 //! # Invariants
-//! - What a slot says is true whenever it reaches the disk: the log was synced before it was written.
-//! - Lsns only grow, so the greater mark is the newer one. A slot that does not verify is left out.
-//! - `LOG` says that there is a mark, and so do the segments made since (a flag of their headers): from then on a
-//!   log without a slot that verifies is damaged, because a mark that is lost with the newest segment would hide
-//!   that. The flag is written when both slots and the file's name are durable, and two writes that could both
-//!   tear never go to both slots without a sync between them.
+//! - The content of a slot is true whenever it reaches the disk: the log was synced before it was
+//!   written.
+//! - Lsns only grow, so the greater mark is the newer one. A slot whose checksum fails is ignored.
+//! - `LOG` says that there is a mark, and so do the segments created since (a flag in their
+//!   headers). From then on a log without a valid slot counts as damaged: if the mark were lost
+//!   together with the newest segment, nothing else would reveal the loss. The flag is written when
+//!   both slots and the file's name are durable. Two writes that could both tear never go to both
+//!   slots without a sync between them.
 //!
-//! Used by the leaders of the log under a lock of its own, which is taken last and held over these calls.
+//! Used by the leaders of the log under a lock of its own, which is taken last and held during
+//! these calls.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::format::{DurableMark, MARK_BYTES};
 
-/// What kind of thing a corruption names here.
+/// The object that a corruption names here.
 pub(crate) const WHAT_MARK: &str = "wal mark";
 
 /// The file of the mark.
 pub const MARK_FILE: &str = "LOG.mark";
 
-/// Where the slots are: in pages of their own, so that one torn write reaches one of them.
+/// Offsets of the slots, in separate pages so that a torn write damages only one.
 const SLOTS: [u64; 2] = [0, 4096];
 
 /// The open file of the mark.
 #[derive(Debug)]
 pub(crate) struct Mark {
     file: SharedFile,
-    /// What the slots say.
+    /// The content of the slots.
     slots: [Option<DurableMark>; 2],
-    /// Whether a write failed before, and was told.
+    /// Whether a write failed before, and the failure was logged.
     failed: bool,
 }
 
@@ -73,10 +76,11 @@ fn newest(slots: &[Option<DurableMark>; 2]) -> Option<DurableMark> {
 }
 
 impl Mark {
-    /// Opens the file, or makes it; `None` where there is no space for it. Its name is not durable yet.
+    /// Opens the file, or creates it; `None` if there is no space for it. Its name is not durable
+    /// yet.
     ///
     /// # Errors
-    /// As [`read`].
+    /// Like [`read`].
     pub(crate) fn open(device: &SharedDevice, first: DurableMark) -> Result<Option<Self>> {
         if device.exists(MARK_FILE)? {
             let file = device.open(MARK_FILE, OpenOptions::WRITE)?;
@@ -84,7 +88,7 @@ impl Mark {
             return Ok(Some(Self { file, slots, failed: false }));
         }
         match Self::create(device, first) {
-            // The log works without; the next open tries again.
+            // The log works without a mark; the next open tries again.
             Err(error) if error.kind() == ErrorKind::NoSpace => {
                 let _ = device.remove(MARK_FILE);
                 Ok(None)
@@ -95,26 +99,26 @@ impl Mark {
 
     fn create(device: &SharedDevice, first: DurableMark) -> Result<Self> {
         let file = device.open(MARK_FILE, OpenOptions::CREATE)?;
-        // Both have their space from now on, also on a full disk.
+        // Both slots have their space from now on, even on a full disk.
         SLOTS.iter().try_for_each(|&offset| file.write_at(offset, &first.encode()))?;
         Ok(Self { file, slots: [Some(first); 2], failed: false })
     }
 
-    /// Notes what is durable. A write that fails leaves the other slot.
+    /// Records what is durable. A write that fails leaves the other slot intact.
     pub(crate) fn note(&mut self, mark: DurableMark) {
         if newest(&self.slots).is_none_or(|known| known.is_below(&mark)) {
             self.try_write(mark);
         }
     }
 
-    /// Writes into the older slot; whether it could. The first failure is told.
+    /// Writes into the older slot and returns whether that succeeded. Logs the first failure.
     fn try_write(&mut self, mark: DurableMark) -> bool {
         let Err(error) = self.write(mark) else { return true };
         if !self.failed {
             self.failed = true;
             tracing::warn!(
-                "{MARK_FILE} cannot be written: {error}. Until it can, a loss of the log's newest records may go \
-                 unnoticed"
+                "cannot write {MARK_FILE}: {error}; until a write succeeds, a loss of the log's \
+                 newest records may go unnoticed"
             );
         }
         false
@@ -139,7 +143,7 @@ impl Mark {
         self.file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Notes what is durable in both slots, durably, unless they say so already.
+    /// Durably records what is durable in both slots, unless both slots say so already.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -153,15 +157,15 @@ impl Mark {
                 return Ok(());
             }
             if is_first_good {
-                // Only behind this may the other be written.
+                // The other slot may be written only after this sync.
                 self.sync()?;
             }
         }
         self.sync()
     }
 
-    /// Writes both slots and makes them durable, whatever they said: for a file of which nobody knows what the
-    /// disk has. False if they cannot be written.
+    /// Writes both slots and makes them durable, whatever they contained: for a file whose content
+    /// on disk is unknown. Returns false if they cannot be written.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -178,7 +182,8 @@ impl Mark {
     }
 }
 
-/// Leaves a mark of this database that knows nothing, on a device whose writes may be thrown away.
+/// Replaces the mark by one of this database that records nothing as durable, on a device whose
+/// writes may be discarded.
 ///
 /// # Errors
 /// `Io`.
@@ -189,20 +194,20 @@ pub(crate) fn forget(device: &SharedDevice, db_id: u128) -> Result<()> {
     Mark::create(device, DurableMark { db_id, newest: 0, durable: Lsn(0) }).map(drop)
 }
 
-/// The error for a log that says it has a mark, and has none that can be read.
+/// The error for a log whose files say that it has a mark, when none can be read.
 pub(crate) fn missing(device: &SharedDevice) -> Error {
     let found = match device.exists(MARK_FILE) {
         Ok(false) => "is missing",
-        _ => "cannot be read, neither of its two slots",
+        _ => "cannot be read in either of its slots",
     };
     let message = format!(
-        "the mark of how far the log is durable {found}: the log may have lost commits at its end, and nothing \
-         could tell. `frondb salvage` saves what can be read"
+        "the mark, which records how far the log is durable, {found}: the log may have lost \
+         commits at its end. `frondb salvage` saves what can be read"
     );
     Error::corruption(MARK_FILE, 0, WHAT_MARK, message)
 }
 
-/// The error for a log whose newest segment is not there.
+/// The error for a log whose newest segment is missing.
 pub(crate) fn missing_segment(file: String, mark: &DurableMark) -> Error {
     let DurableMark { durable, .. } = mark;
     let message =

@@ -9,15 +9,16 @@ pub enum SyncMode {
     /// Before the commit returns. Commits that wait at the same time share one sync.
     #[default]
     Always,
-    /// At most this many milliseconds, and the time of a sync, after the commit returned; until
-    /// then it survives the end of the process, not of the power. 1 to 86,400,000 (a day).
+    /// At most this many milliseconds, plus the time of a sync, after the commit returned. Until
+    /// then the commit survives the end of the process but not a power loss. 1 to 86,400,000 (a
+    /// day).
     EveryMillis(u64),
-    /// When the log is synced for another reason.
+    /// Only when the log is synced for another reason.
     Never,
 }
 
 impl SyncMode {
-    /// Longest interval accepted, milliseconds.
+    /// Longest accepted interval in milliseconds.
     pub const MILLIS_MAX: u64 = 86_400_000;
 
     /// Checks the range of the interval.
@@ -36,7 +37,7 @@ impl SyncMode {
         }
     }
 
-    /// As one number, for an atomic.
+    /// The mode as one number, for an atomic.
     pub(crate) fn to_bits(self) -> u64 {
         match self {
             Self::Always => 0,
@@ -45,7 +46,7 @@ impl SyncMode {
         }
     }
 
-    /// What [`to_bits`](Self::to_bits) made.
+    /// The mode that [`to_bits`](Self::to_bits) encoded.
     pub(crate) fn from_bits(bits: u64) -> Self {
         match bits {
             0 => Self::Always,
@@ -55,28 +56,29 @@ impl SyncMode {
     }
 }
 
-/// How a log is written.
+/// Options of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WalOptions {
-    /// A segment is closed before it grows beyond this many bytes, unless a single record does.
-    /// At least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MB and a
+    /// A segment is closed before it grows beyond this many bytes, unless a single record does. At
+    /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MB and a
     /// quarter of the write buffer.
     pub segment_bytes: u64,
-    /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for at first; it can be changed later
-    /// ([`Wal::set_sync_mode`](crate::Wal::set_sync_mode)). Default [`SyncMode::Always`].
+    /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for initially;
+    /// [`Wal::set_sync_mode`](crate::Wal::set_sync_mode) changes it later. Default
+    /// [`SyncMode::Always`].
     pub sync: SyncMode,
-    /// Compress a record with lz4 when that saves a tenth of it or more; where it did not pay,
-    /// the next records are not tried. Off by default: measured on rows with three secondary
-    /// keys it saved 30 % of the bytes and cost 1.6 ns of CPU for each, where writing a byte
-    /// without costs 0.5 ns, the kernel's copy included.
+    /// Compress a record with lz4 when that saves at least a tenth; after a record that did not
+    /// shrink, the next records are not tried. Off by default: measured on rows with three
+    /// secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU for each, where writing an
+    /// uncompressed byte costs 0.5 ns, the kernel's copy included.
     pub compression: bool,
-    /// Space that is taken ahead of the end of the log, bytes: so much can be logged on a disk
-    /// that is full otherwise. 0 takes none. Default 1 MiB, at most `segment_bytes`.
+    /// Bytes of space allocated ahead of the end of the log: this much can still be logged when the
+    /// disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.
     pub reserve_bytes: u64,
-    /// Bytes that may be written before the operating system is asked to begin writing them to
-    /// disk, so that the next sync is short. 0 never asks. Default 4 MiB.
+    /// Bytes written before the operating system is asked to start writing them to disk, so that
+    /// the next sync is short. 0 never asks. Default 4 MiB.
     pub writeback_bytes: u64,
-    /// Most former segments kept to be written again. Default 2.
+    /// Maximum number of former segments whose files are kept for reuse. Default 2.
     pub spares_max: usize,
 }
 

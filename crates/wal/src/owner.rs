@@ -1,25 +1,27 @@
-//! Whose log a directory holds. The log may lie in a directory of its own, and an empty log looks
-//! like a missing one: so the directory says which database it belongs to, from the first on.
+//! `LOG`: names the database to which a log directory belongs. The log may lie in a directory of
+//! its own, where an empty log looks like a missing one; so the directory names its database from
+//! the beginning.
 //!
 //! ```text
-//!  LOG        64 bytes: the header of segment 0, which has no records; names the database, and says by a
-//!             flag whether a mark of the log must be beside it
-//!  LOG.new    the same, while the database is made
+//!  LOG        64 bytes: the header of segment 0, which has no records; names the database, and has
+//!            a flag that says whether a mark of the log must exist beside it
+//!  LOG.new    the same, while the database is created
 //!  LOG.lock   the lock of the directory
 //! ```
 //!
 //! # Protocol
 //! 1. [`claim`]: `LOG.new` is made durable, in a directory that has neither `LOG` nor segments.
-//! 2. The database comes into being, by its superblock.
+//! 2. The database is created, by its superblock.
 //! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
-//! 4. [`note_mark`], when the first mark is durable: `LOG` is made anew, with the flag, in the same way. A log of
-//!    an earlier build gets there at its first open. A crash before the rename leaves a `LOG` without the flag,
-//!    and the next open does it again.
+//! 4. [`note_mark`], when the first mark is durable: `LOG` is written again, with the flag, in the
+//!    same way. The log of an earlier build gets there at its first open. A crash before the rename
+//!    leaves a `LOG` without the flag, and the next open repeats the step.
 //!
-//! A crash before 2 leaves a `LOG.new` that counts for nothing: the next claim replaces it. One
+//! A crash before step 2 leaves a `LOG.new` without meaning: the next claim replaces it. A crash
 //! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
-//! its first open does 3 before anything else. A segment of the database proves as much as `LOG`,
-//! also that there is a mark: a `LOG` that is made again from a segment has the segment's flag.
+//! its first open executes step 3 before anything else. A segment of the database proves as much as
+//! `LOG`, including that there is a mark: a `LOG` that is restored from a segment gets the
+//! segment's flag.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
@@ -27,11 +29,11 @@ use frondb_device::{Device, DeviceLock, OpenOptions, SharedDevice};
 use crate::files::Directory;
 use crate::format::{FileName, HEADER_BYTES, SegmentHeader};
 
-/// Names the database that the log belongs to.
+/// The file that names the database to which the log belongs.
 pub const OWNER_FILE: &str = "LOG";
-/// The same while the database is made.
+/// The same file while the database is created.
 pub const OWNER_FILE_NEW: &str = "LOG.new";
-/// The lock of a log's directory.
+/// The lock file of a log's directory.
 pub const LOCK_FILE: &str = "LOG.lock";
 
 /// Checks that a new database may keep its log in `device`. Changes nothing.
@@ -48,10 +50,10 @@ pub fn check_free(device: &SharedDevice) -> Result<()> {
     Ok(())
 }
 
-/// Prepares `device` for the log of a database that is about to be made, durably.
+/// Durably prepares `device` for the log of a database that is about to be created.
 ///
 /// # Errors
-/// As [`check_free`]; `Busy` if a database is open or being made on it; `NoSpace`.
+/// Like [`check_free`]; `Busy` if a database is open or being created there; `NoSpace`.
 pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     check_free(device)?;
     let lock = device.lock(LOCK_FILE)?;
@@ -60,11 +62,11 @@ pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// Takes the directory of a database's log, for as long as the lock lives.
+/// Takes possession of the directory of a database's log until the lock is dropped.
 ///
 /// # Errors
-/// `Invalid` if the log of this database is not there; `Corruption`; `Busy`; `Io`. Nothing was made
-/// in a directory that is not the log's.
+/// `Invalid` if the log of this database is not there; `Corruption`; `Busy`; `Io`. Creates no file
+/// in a directory that does not belong to the log.
 pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     check(device, db_id)?;
     let lock = device.lock(LOCK_FILE)?;
@@ -72,7 +74,8 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// The lock of a log's directory alone, for a log that may be damaged: [`settle`] follows once it is not.
+/// Takes only the lock of a log's directory, for a log that may be damaged; [`settle`] follows once
+/// it is repaired.
 ///
 /// # Errors
 /// `Busy`; `Io`.
@@ -80,10 +83,10 @@ pub fn lock(device: &SharedDevice) -> Result<DeviceLock> {
     device.lock(LOCK_FILE)
 }
 
-/// Ends what [`claim`] began, once the database is there. REQUIRES: the directory's lock.
+/// Completes what [`claim`] began, once the database exists. REQUIRES: the directory's lock.
 ///
 /// # Errors
-/// As [`take`].
+/// Like [`take`].
 pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
     let marked = check(device, db_id)?;
     if !is_named(&**device, OWNER_FILE, db_id)? {
@@ -92,11 +95,11 @@ pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
         }
         device.rename(OWNER_FILE_NEW, OWNER_FILE)?;
     }
-    // Also a name that a killed process left behind.
+    // This sync also covers a name that a killed process left behind.
     device.sync_dir("")
 }
 
-/// Whether `LOG` says that a mark stands beside the log. One that is damaged or missing says nothing.
+/// Whether `LOG` says that a mark exists beside the log. False if `LOG` is damaged or missing.
 ///
 /// # Errors
 /// `Unsupported`; `Io`.
@@ -110,14 +113,14 @@ pub(crate) fn is_marked(device: &SharedDevice, db_id: u128) -> Result<bool> {
     }
 }
 
-/// Makes `LOG` say, durably, that a mark stands beside the log; false where there is no space for it. REQUIRES: the
-/// content of the mark is durable.
+/// Makes `LOG` say, durably, that a mark exists beside the log; false if there is no space for it.
+/// REQUIRES: the content of the mark is durable.
 ///
 /// # Errors
 /// `Poisoned`; `Io`.
 pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
     let poisoned = |error: Error| error.with_kind(ErrorKind::Poisoned);
-    // The name of the mark, before anything says that it is there.
+    // The name of the mark must be durable before any file says that it exists.
     device.sync_dir("").map_err(poisoned)?;
     match write_new(&**device, db_id, true) {
         Err(error) if error.kind() == ErrorKind::NoSpace => {
@@ -130,15 +133,15 @@ pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
     device.sync_dir("").map_err(poisoned).map(|()| true)
 }
 
-/// Makes the directory say again whose log it holds, where what said so is damaged or missing.
+/// Restores `LOG` where it is damaged or missing.
 ///
 /// # Errors
-/// `Invalid` if it says that of another database; `Unsupported`; `Io`.
-pub fn name_anew(device: &SharedDevice, db_id: u128) -> Result<()> {
+/// `Invalid` if it names another database; `Unsupported`; `Io`.
+pub fn restore_owner(device: &SharedDevice, db_id: u128) -> Result<()> {
     match read(&**device, OWNER_FILE) {
         Ok(owner) if owner.db_id == db_id => return Ok(()),
         Ok(owner) => {
-            let message = format!("it holds that of database {:032x}", owner.db_id);
+            let message = format!("it holds the log of database {:032x}", owner.db_id);
             return Err(not_here(&**device, db_id, &message));
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {}
@@ -151,7 +154,8 @@ pub fn name_anew(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-/// Whether the log says that a mark stands beside it, if it is that of this database.
+/// Whether the log says that a mark exists beside it. Fails if the log does not belong to this
+/// database.
 fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
     let named = match read(&**device, OWNER_FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -160,10 +164,10 @@ fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
     match named {
         Some(Ok(owner)) if owner.db_id == db_id => return Ok(owner.marked),
         Some(Ok(owner)) => {
-            let message = format!("it holds that of database {:032x}", owner.db_id);
+            let message = format!("it holds the log of database {:032x}", owner.db_id);
             return Err(not_here(&**device, db_id, &message));
         }
-        // It replaces nothing then, and is taken as it is.
+        // `LOG.new` does not replace a `LOG` here and is accepted as it is.
         None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(false),
         Some(Err(_)) | None => {}
     }
@@ -189,7 +193,7 @@ fn segment_number(name: &str) -> Option<u64> {
     }
 }
 
-/// What to do without a log.
+/// Advice for a database without its log.
 const LOST: &str = "if the log is lost, a salvage saves what the data files have";
 
 fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
@@ -200,17 +204,17 @@ fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
     ))
 }
 
-/// The error for a database whose log cannot be in `dir`, because there is no such directory.
+/// The error for a database whose log cannot be in `dir`, because that directory does not exist.
 #[must_use]
 pub fn missing(dir: &str) -> Error {
     Error::invalid(format!(
-        "the log of this database is not in {dir}, which does not exist. Open the database with the \
-         log directory it was made with; {LOST}"
+        "the log of this database is not in {dir}, which does not exist. Open the database with \
+         the log directory it was made with; {LOST}"
     ))
 }
 
-/// Whether the file names this database. One that is damaged names none; one that cannot be read
-/// might.
+/// Whether the file names this database. False for a damaged file; an error for a file that cannot
+/// be read, because it might.
 fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
     match read(device, name) {
         Ok(owner) => Ok(owner.db_id == db_id),

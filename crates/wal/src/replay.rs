@@ -1,20 +1,24 @@
-//! Reading the log at start-up: every record that is still needed, in order, in bounded memory,
-//! and the decision whether the log ends or is damaged.
+//! Reads the log at startup: every record that is still needed, in order, in bounded memory.
+//! Decides whether the log ends or is damaged.
 //!
 //! # The decision (rule 9)
-//! Where no valid record follows, the reader has one of these in front of it:
+//! Where no valid record follows, the reader is in one of these situations:
 //!
 //! | place | verdict |
 //! |---|---|
-//! | a segment that is not the last, at the next one's `end before` | the log goes on there |
-//! | a segment that is not the last, elsewhere | Corruption: the segment was synced before the next began |
-//! | the last segment, below an Lsn known to be durable | Corruption: known from the manifest, from `LOG.mark`, or from a later valid record of the segment that was written after that sync |
-//! | `LOG` or a segment says that there is a `LOG.mark`, and no slot of it can be read | Corruption, naming it: any end could be missing |
-//! | a segment that `LOG.mark` knows is not there | Corruption, naming it |
-//! | the last segment, elsewhere | a torn tail: cut off, durably, and reported |
+//! | not the last segment, at the next one's `end before` | the log goes on in the next segment |
+//! | not the last segment, elsewhere | Corruption: the segment was synced before the next began |
+//! | the last segment, below an Lsn known to be durable | Corruption (1) |
+//! | `LOG` or a segment says that `LOG.mark` exists, and no slot of it is valid | Corruption (2) |
+//! | a segment that `LOG.mark` names is missing | Corruption, naming the segment |
+//! | the last segment, elsewhere | a torn tail: durably cut off, and reported |
 //!
-//! A later valid record that does not prove durability is not enough for Corruption: after power
-//! loss pages that were never synced are there or missing in any pattern.
+//! 1. The Lsn is known from the manifest, from `LOG.mark`, or from a later valid record of the
+//!    segment that was written after that sync.
+//! 2. The error names `LOG.mark`. Records may be missing at any end of the log.
+//!
+//! A later valid record that does not prove durability is not sufficient for Corruption: after
+//! power loss, pages that were never synced are present or missing in any pattern.
 
 use std::fmt;
 
@@ -25,7 +29,6 @@ use frondb_device::{SharedDevice, SharedFile};
 
 use crate::files::Directory;
 use crate::format::{FileName, HEADER_BYTES, KIND_PAYLOAD, SegmentHeader, WHAT_RECORD};
-use crate::log::Wal;
 use crate::mark;
 use crate::options::WalOptions;
 use crate::owner;
@@ -35,16 +38,16 @@ use crate::owner;
 pub struct TornTail {
     /// The segment's file.
     pub file: String,
-    /// Where in the file the valid records end.
+    /// File offset at which the valid records end.
     pub offset: u64,
-    /// The Lsn there.
+    /// The Lsn at that offset.
     pub lsn: Lsn,
-    /// Bytes from there to the last one that is not zero. In a file that was used before they may
-    /// be of its former use.
+    /// Bytes from there to the last one that is not zero. In a reused file they may stem from the
+    /// former segment.
     pub dropped_bytes: u64,
-    /// Whole records among them, which cannot be used because one before is missing.
+    /// Complete records among them, which cannot be used because an earlier one is missing.
     pub dropped_records: u64,
-    /// What was there instead of a record.
+    /// What was found instead of a record.
     pub reason: String,
 }
 
@@ -63,28 +66,28 @@ impl fmt::Display for TornTail {
 pub struct Record<'a> {
     /// Its Lsn.
     pub start: Lsn,
-    /// The Lsn behind it.
+    /// The Lsn after it.
     pub end: Lsn,
-    /// What was appended.
+    /// The appended bytes.
     pub payload: &'a [u8],
 }
 
-/// A log that is being read. [`Replay::next_record`] until it gives `None`, then
-/// [`Replay::finish`], which makes it a [`Wal`] to append to.
+/// A log that is being read. Call [`Replay::next_record`] until it returns `None`, then
+/// [`Replay::finish`], which turns it into a [`Wal`](crate::Wal) to append to.
 #[derive(Debug)]
 pub struct Replay {
     pub(crate) directory: Directory,
     pub(crate) options: WalOptions,
     pub(crate) db_id: u128,
     pub(crate) clock: SharedClock,
-    /// Ascending; those wholly below `start` are not among them.
-    pub(crate) segments: Vec<Found>,
-    /// Wholly below `start`.
+    /// The segments to read, ascending; without those completely below `start`.
+    pub(crate) segments: Vec<FoundSegment>,
+    /// Numbers of the segments completely below `start`.
     pub(crate) obsolete: Vec<u64>,
     pub(crate) spares: Vec<u64>,
     start: Lsn,
     known_durable: Lsn,
-    /// The segment that is being read.
+    /// Index of the segment being read.
     at: usize,
     scanner: Option<Scanner<Source>>,
     stop: Option<Stop>,
@@ -94,15 +97,15 @@ pub struct Replay {
     bytes: u64,
 }
 
-/// A segment of the log as it was found.
+/// A segment found in the log's directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundSegment {
     pub(crate) file: SharedFile,
     pub(crate) header: SegmentHeader,
     pub(crate) len: u64,
 }
 
-impl Found {
+impl FoundSegment {
     fn name(&self) -> String {
         FileName::Segment(self.header.generation).to_string()
     }
@@ -112,26 +115,28 @@ impl Found {
     }
 }
 
-/// The records of a log once more, for who must know how it ends before taking the first.
+/// A second pass over the records of a log, for callers that must know where it ends before they
+/// use the first record.
 ///
-/// Segments may be recycled meanwhile as far as they have been read.
+/// Segments that this pass has read may be recycled meanwhile.
 #[derive(Debug)]
 pub struct Reread {
     log: Replay,
-    /// The Lsn behind the record that was read last.
+    /// The Lsn after the last record read.
     at: Lsn,
 }
 
 impl Reread {
-    /// The next record below `end`, where a record ended at the first reading; `None` once that is reached.
+    /// The next record below `end`, an Lsn at which a record of the first pass ended; `None` once
+    /// `end` is reached.
     ///
     /// # Errors
-    /// As [`Replay::next_record`]; `Corruption` too if the records end before `end`.
+    /// Like [`Replay::next_record`]; also `Corruption` if the records end before `end`.
     pub fn next_record(&mut self, end: Lsn) -> Result<Option<Record<'_>>> {
         if self.at >= end {
             return Ok(None);
         }
-        // What the first reading found and this one does not is lost, and no torn tail.
+        // A record that the first pass found and this one does not is lost; it is no torn tail.
         self.log.known_durable = self.log.known_durable.max(end);
         let Some(record) = self.log.next_record()? else { return Ok(None) };
         self.at = record.end;
@@ -184,7 +189,7 @@ impl Replay {
             obsolete,
             spares: listing.spares,
             start,
-            // What is still needed begins where something had been durable.
+            // `start` had been durable when it was recorded.
             known_durable: known_durable.max(start),
             at: 0,
             scanner: None,
@@ -195,7 +200,7 @@ impl Replay {
         })
     }
 
-    /// A second reader of the same records, from the first one on.
+    /// A second pass over the same records, from the first one on.
     #[must_use]
     pub fn again(&self) -> Reread {
         let log = Self {
@@ -216,7 +221,7 @@ impl Replay {
         Reread { log, at: self.start }
     }
 
-    /// The next record at or above the Lsn the log was opened with; `None` at the end.
+    /// The next record at or above the Lsn with which the log was opened; `None` at the end.
     ///
     /// # Errors
     /// `Corruption` naming file and offset; `Io`.
@@ -228,28 +233,14 @@ impl Replay {
         Ok(Some(Record { start: position, end, payload }))
     }
 
-    /// Records and bytes of payload read so far.
+    /// Records and payload bytes read so far.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.records, self.bytes)
     }
 
-    /// Ends the replay: cuts off a torn tail, durably, and opens the log for appending behind the
-    /// last valid record.
-    ///
-    /// # Errors
-    /// As [`Replay::next_record`] if records are left, and those of the device.
-    pub fn finish(mut self) -> Result<(Wal, Option<TornTail>)> {
-        while self.advance()?.is_some() {}
-        let torn = self.trim()?;
-        let end = self.end();
-        // Names that a killed process left behind are made durable before the files are written.
-        self.directory.sync()?;
-        Ok((Wal::resume(self, end)?, torn))
-    }
-
-    /// Goes to the next record, through as many segments as needed.
-    fn advance(&mut self) -> Result<Option<(Lsn, Lsn)>> {
+    /// Advances to the next record, through as many segments as needed.
+    pub(crate) fn advance(&mut self) -> Result<Option<(Lsn, Lsn)>> {
         loop {
             if self.stop.is_some() {
                 return Ok(None);
@@ -305,7 +296,7 @@ impl Replay {
         Ok(true)
     }
 
-    /// Decides what the end of a segment's valid records means; see the head of this file.
+    /// Decides what the end of a segment's valid records means; see the module head.
     fn judge(&mut self, stop: Stop) -> Result<()> {
         let end = Lsn(stop.position);
         if let Some(next) = self.segments.get(self.at + 1) {
@@ -324,8 +315,8 @@ impl Replay {
         if stop.proves_damage() {
             let message = match stop.synced {
                 Some(synced) => format!(
-                    "{}, but a valid record behind it was written when all below lsn {synced} was \
-                     durable",
+                    "{}, but a later valid record was written when everything below lsn {synced} \
+                     was durable",
                     stop.fault
                 ),
                 None => stop.fault.to_string(),
@@ -342,18 +333,21 @@ impl Replay {
     }
 
     fn corruption(&self, offset: u64, message: String) -> Error {
-        let file =
-            self.segments.get(self.at).map_or_else(|| self.directory.describe(), Found::name);
+        let file = self
+            .segments
+            .get(self.at)
+            .map_or_else(|| self.directory.describe(), FoundSegment::name);
         Error::corruption(file, offset, WHAT_RECORD, message)
     }
 
-    /// Where the log ends.
-    fn end(&self) -> Lsn {
+    /// The Lsn at which the log ends.
+    pub(crate) fn end(&self) -> Lsn {
         self.stop.map_or(self.start, |stop| Lsn(stop.position))
     }
 
-    /// Cuts off what follows the last valid record, and makes the cut and all before it durable.
-    fn trim(&mut self) -> Result<Option<TornTail>> {
+    /// Cuts off what follows the last valid record, and makes the cut and everything before it
+    /// durable.
+    pub(crate) fn cut_torn_tail(&mut self) -> Result<Option<TornTail>> {
         let (Some(found), Some(stop)) = (self.segments.last_mut(), self.stop) else {
             return Ok(None);
         };
@@ -361,8 +355,8 @@ impl Replay {
             found.file.set_len(stop.offset)?;
             found.len = stop.offset;
         }
-        // What is whole may have reached only the operating system, by a process that was killed or
-        // one whose sync failed.
+        // Complete records may have reached only the operating system, because the process was
+        // killed or its sync failed.
         let durable = self.proven.max(self.known_durable);
         let file = &found.file;
         rewrite(
@@ -384,17 +378,17 @@ impl Replay {
     }
 }
 
-/// Splits the segments into those that hold `start` or what is above it, checked to be a chain, and
-/// those that do not.
+/// Splits the segments into those that hold records at or above `start`, checked to be a chain, and
+/// the numbers of the others.
 fn needed(
     directory: &Directory,
     numbers: &[u64],
     db_id: u128,
     start: Lsn,
-) -> Result<(Vec<Found>, Vec<u64>)> {
-    let mut found: Vec<Found> = Vec::new();
+) -> Result<(Vec<FoundSegment>, Vec<u64>)> {
+    let mut found: Vec<FoundSegment> = Vec::new();
     let mut rest = numbers.len();
-    // Downwards, so that what is no longer needed is not even looked at.
+    // Downwards, so that segments that are no longer needed are not even opened.
     while found.last().is_none_or(|oldest| oldest.header.end_before > start) && rest > 0 {
         rest -= 1;
         let number = numbers[rest];
@@ -403,7 +397,7 @@ fn needed(
         if let Some(next) = found.last() {
             check_chain(&header, &next.header)?;
         }
-        found.push(Found { file, header, len });
+        found.push(FoundSegment { file, header, len });
     }
     if let Some(oldest) = found.last()
         && oldest.header.first > start
@@ -420,17 +414,17 @@ fn needed(
     Ok((found, numbers[..rest].to_vec()))
 }
 
-/// Checks that `next` follows `header` directly.
+/// Checks that `next` directly follows `header`.
 fn check_chain(header: &SegmentHeader, next: &SegmentHeader) -> Result<()> {
     if header.generation + 1 != next.generation {
         let missing = FileName::Segment(next.generation - 1).to_string();
-        let message = format!("the segment before {} is missing", next.generation);
+        let message = format!("the segment before number {} is missing", next.generation);
         return Err(Error::corruption(missing, 0, "wal segment", message));
     }
     if header.first > next.end_before && !is_empty(header, next) {
         let file = FileName::Segment(next.generation).to_string();
         let message = format!(
-            "the segment before begins at lsn {}, but is said to end at {}",
+            "the previous segment begins at lsn {}, but this header says that it ends at {}",
             header.first, next.end_before
         );
         return Err(Error::corruption(file, 0, crate::format::WHAT_HEADER, message));
@@ -438,7 +432,8 @@ fn check_chain(header: &SegmentHeader, next: &SegmentHeader) -> Result<()> {
     Ok(())
 }
 
-/// Whether no record of a segment was kept: `next` then ends the same segment as it did.
+/// Whether no record of a segment was kept: `next` then continues the same segment that it
+/// continued.
 fn is_empty(header: &SegmentHeader, next: &SegmentHeader) -> bool {
     next.end_before == header.end_before
 }

@@ -1,7 +1,7 @@
-//! Making a damaged log one that opens, on a device whose writes do not reach the disk.
+//! Turns a damaged log into one that can be opened, on a device whose writes do not reach the disk.
 //!
-//! A record or header with one damaged byte is put right ([`frondb_block::frame::repair`]). Where that does not
-//! help, the log ends there: records behind a hole may rest on what was in it, so none of them is given.
+//! A record or header with one damaged byte is repaired ([`frondb_block::frame::repair`]). Where
+//! that fails the log ends: later records may depend on the lost ones, so none of them is returned.
 //! For one thread.
 
 use frondb_block::frame::Place;
@@ -15,25 +15,25 @@ use crate::format::{FileName, HEADER_BYTES, SegmentHeader, WHAT_HEADER, WHAT_REC
 use crate::mark::{self, MARK_FILE, WHAT_MARK};
 use crate::owner;
 
-/// So many records of a segment are put right.
+/// Maximum number of repairs in a segment.
 const REPAIRS_MAX: usize = 16;
-/// Bytes from a bad place on that are looked at.
-const LOOK_BYTES: usize = 256 * 1024;
+/// Bytes searched from a damaged place on.
+const PROBE_BYTES: usize = 256 * 1024;
 const WHAT_SEGMENT: &str = "wal segment";
 
-/// Makes the log in `device` one that [`Wal::open`](crate::Wal::open) reads from `start` on, if nothing more is
-/// known of it than `start`. `known_durable` is how far it had been durable. REQUIRES: what is written to
-/// `device` may be thrown away.
+/// Changes the log in `device` so that [`Wal::open`](crate::Wal::open) reads it from `start` on,
+/// given that nothing but `start` is known about it. `known_durable` is how far it had been
+/// durable. REQUIRES: writes to `device` may be discarded.
 ///
 /// # Errors
-/// `Invalid` if it is the log of another database; `Unsupported`; `Io`.
+/// `Invalid` if the log belongs to another database; `Unsupported`; `Io`.
 pub fn salvage(
     device: &SharedDevice,
     db_id: u128,
     start: Lsn,
     known_durable: Lsn,
 ) -> Result<Findings> {
-    owner::name_anew(device, db_id)?;
+    owner::restore_owner(device, db_id)?;
     let mark = mark::read(device, db_id)?;
     let unmarked = mark.is_none().then(|| mark::missing(device));
     let is_marked = owner::is_marked(device, db_id)?;
@@ -45,7 +45,7 @@ pub fn salvage(
     let segments = log.headers(&numbers)?;
     let is_marked = is_marked || segments.iter().any(|segment| segment.header.marked);
     if let Some(unmarked) = unmarked.filter(|_| is_marked) {
-        // The log may have been cut anywhere behind `known`.
+        // The log may have been truncated anywhere after `known`.
         log.findings.lost(MARK_FILE, 0, WHAT_MARK, unmarked.message());
     }
     let kept = log.keep(&segments)?;
@@ -76,9 +76,11 @@ impl Segment {
 }
 
 impl Log<'_> {
-    /// The segments that are needed and whose headers can be read, up to the first that is missing or cannot.
+    /// The segments that are needed and whose headers can be read, up to the first one that is
+    /// missing or unreadable.
     fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
-        // Downwards as in a replay: a segment wholly below `start` is not looked at, so damage of it costs nothing.
+        // Downwards as in a replay: segments completely below `start` are not read, so damage in
+        // them costs nothing.
         let mut found = Vec::new();
         for &number in numbers.iter().rev() {
             let segment = self.segment(number)?;
@@ -95,7 +97,7 @@ impl Log<'_> {
                 && before.header.generation + 1 != number
             {
                 let missing = FileName::Segment(number - 1).to_string();
-                let message = "this segment is missing, and those behind it cannot be used";
+                let message = "this segment is missing, and the ones after it cannot be used";
                 self.findings.lost(&missing, 0, WHAT_SEGMENT, message);
                 break;
             }
@@ -110,7 +112,7 @@ impl Log<'_> {
         Ok(segments)
     }
 
-    /// A segment; `None` if its header cannot be read or is that of another.
+    /// Opens a segment; `None` if its header cannot be read or belongs to another segment.
     fn segment(&mut self, number: u64) -> Result<Option<Segment>> {
         let name = FileName::Segment(number).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
@@ -142,7 +144,8 @@ impl Log<'_> {
         Ok(None)
     }
 
-    /// Reads the segments that are needed and cuts the log at the first hole; the numbers of those kept.
+    /// Reads the segments that are needed and truncates the log at the first hole. Returns the
+    /// numbers of the segments kept.
     fn keep(&mut self, segments: &[Segment]) -> Result<Vec<u64>> {
         let ends = |at: usize| segments.get(at + 1).map(|next| next.header.end_before);
         let first = (0..segments.len()).find(|&at| ends(at).is_none_or(|end| end > self.start));
@@ -154,7 +157,7 @@ impl Log<'_> {
         let oldest = &segments[first];
         if oldest.header.first > self.start && oldest.header.end_before > self.start {
             let message =
-                format!("records from lsn {} on are needed, and the log begins behind", self.start);
+                format!("records from lsn {} on are needed; the log begins after it", self.start);
             self.findings.lost(&oldest.name, 0, WHAT_SEGMENT, message);
             return Ok(kept);
         }
@@ -173,7 +176,7 @@ impl Log<'_> {
             if ends(at).is_some() || stop.proves_damage() || end < self.known {
                 let behind = match stop.valid_after {
                     0 => String::new(),
-                    n => format!("; {n} whole records behind it are not used"),
+                    n => format!("; {n} complete records after it are not used"),
                 };
                 let message = format!("{}: the log is lost from lsn {end} on{behind}", stop.fault);
                 self.findings.lost(&segment.name, stop.offset, WHAT_RECORD, message);
@@ -186,17 +189,18 @@ impl Log<'_> {
         Ok(kept)
     }
 
-    /// Notes what is lost behind the last segment there is.
+    /// Records a loss after the last existing segment.
     fn check_end(&mut self, end: Lsn, last: Option<&Segment>) {
         if end < self.known && self.findings.lost.is_empty() {
             let name = last.map_or_else(|| self.device.describe(), |last| last.name.clone());
             let message =
-                format!("the log ends at lsn {end}, and had been durable up to {}", self.known);
+                format!("the log ends at lsn {end}, but had been durable up to {}", self.known);
             self.findings.lost(&name, 0, WHAT_SEGMENT, message);
         }
     }
 
-    /// Steps through a segment from `from` on, repairing where one byte does; where its records end.
+    /// Steps through a segment from `from` on and repairs single bytes. Returns where its records
+    /// end.
     fn read(&mut self, segment: &Segment, from: Lsn, end: Option<Lsn>) -> Result<Stop> {
         let generation = segment.header.generation;
         let len = segment.file.len()?;
@@ -219,7 +223,7 @@ impl Log<'_> {
             if is_end || stop.is_clean(segment.header.used_before) || repairs == REPAIRS_MAX {
                 return Ok(stop);
             }
-            let mut bytes = vec![0; LOOK_BYTES];
+            let mut bytes = vec![0; PROBE_BYTES];
             let read = file.read_at(stop.offset, &mut bytes)?;
             let place = Place { generation, position: stop.position };
             let Some((at, value)) = one_byte(&bytes[..read], place) else { return Ok(stop) };

@@ -1,5 +1,5 @@
-//! The segment that is being written: where an Lsn lies in its file, and what of the file is
-//! reserved and on its way to disk. Used by one writing leader at a time.
+//! The segment that is being written: maps Lsns to file offsets, allocates space ahead, and starts
+//! writeback. Used by one writing leader at a time.
 
 use frondb_block::frame;
 use frondb_core::{Lsn, Result};
@@ -8,17 +8,17 @@ use frondb_device::SharedFile;
 use crate::format::{HEADER_BYTES, SegmentHeader};
 use crate::options::WalOptions;
 
-/// Zeros behind the last record, so that a reader sees an end even where the file was used before.
+/// Zeros after the last record, so that a reader finds an end even in a file that was used before.
 pub(crate) const END_MARK: [u8; frame::HEADER_BYTES] = [0; frame::HEADER_BYTES];
 
-/// The file the log ends in.
+/// The file in which the log ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
     pub(crate) file: SharedFile,
-    /// File offset up to which space is taken.
+    /// File offset up to which space is allocated.
     reserved_to: u64,
-    /// Whether no space could be taken ahead the last time.
+    /// Whether the last attempt to allocate space ahead failed.
     pub(crate) short: bool,
     /// File offset up to which the operating system was asked to write.
     writeback_to: u64,
@@ -34,12 +34,12 @@ impl Segment {
         Self { header, file, reserved_to, short, writeback_to: 0 }
     }
 
-    /// Where `lsn` lies in the file.
+    /// The file offset of `lsn`.
     pub(crate) fn offset(&self, lsn: Lsn) -> u64 {
         HEADER_BYTES + lsn.get().saturating_sub(self.header.first.get())
     }
 
-    /// Writes records whose first is `at`, and an end mark behind them.
+    /// Writes records, the first of which is at `at`, and an end mark after them.
     pub(crate) fn write(&mut self, at: Lsn, bytes: &[u8], options: &WalOptions) -> Result<()> {
         let offset = self.offset(at);
         let end = offset + bytes.len() as u64;
@@ -47,14 +47,14 @@ impl Segment {
         self.file.write_vectored_at(offset, &[bytes, &END_MARK])?;
         self.reserved_to = self.reserved_to.max(end + END_MARK.len() as u64);
         if options.writeback_bytes > 0 && end - self.writeback_to >= options.writeback_bytes {
-            // Only a hint: a sync would report what matters.
+            // Only a hint: a sync would report any error that matters.
             let _ = self.file.start_writeback(self.writeback_to, end - self.writeback_to);
             self.writeback_to = end;
         }
         Ok(())
     }
 
-    /// Takes space ahead of `end` once half of the reserve is used, while there is any.
+    /// Allocates space ahead of `end` once half of the reserve is used.
     fn reserve(&mut self, end: u64, options: &WalOptions) {
         if options.reserve_bytes == 0 || self.reserved_to >= end + options.reserve_bytes / 2 {
             return;
@@ -62,15 +62,16 @@ impl Segment {
         let most = HEADER_BYTES + options.segment_bytes;
         let to = (end + options.reserve_bytes).min(most.max(end));
         if to > self.reserved_to {
-            // On a full disk the write itself decides; the reserve is then what is used up.
+            // An error is not reported: on a full disk the write itself decides, and uses up the
+            // reserve.
             let took = self.file.allocate(self.reserved_to, to - self.reserved_to);
             self.short = took.is_err();
             self.reserved_to = if took.is_ok() { to } else { self.reserved_to };
         }
     }
 
-    /// Cuts off, durably, whatever a failed write left behind `end`. If it fails nobody knows what
-    /// a reader of this file would find.
+    /// Durably cuts off whatever a failed write left after `end`. If the cut fails, the content of
+    /// the file is unknown.
     pub(crate) fn cut(&self, end: Lsn) -> Result<()> {
         self.file.set_len(self.offset(end))?;
         self.file.sync()

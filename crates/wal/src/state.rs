@@ -1,5 +1,5 @@
-//! What the threads of a log share under its lock: positions, the buffer, who leads. Nothing here
-//! does I/O.
+//! The state that the threads of a log share under its lock: positions, the buffer, the leaders.
+//! Nothing here does I/O.
 
 use std::collections::VecDeque;
 
@@ -9,51 +9,59 @@ use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::SharedFile;
 
 use crate::format::{HEADER_BYTES, KIND_PAYLOAD, SegmentHeader};
-use crate::log::Appended;
 use crate::options::WalOptions;
 use crate::segment::Segment;
 use crate::stats::WalStats;
 use crate::waiters::Waiters;
 
-/// Buffers larger than this are given back after use.
+/// Buffers larger than this are freed after use.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+/// The position of an appended record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Appended {
+    /// Its Lsn.
+    pub start: Lsn,
+    /// The Lsn after it, which callers wait for.
+    pub end: Lsn,
+}
 
 /// See [`Wal`](crate::Wal) for the protocol.
 #[derive(Debug)]
-pub(crate) struct State {
-    /// Encoded records, from `buffered` on, that no leader has taken.
+pub(crate) struct LogState {
+    /// Encoded records, starting at `buffered`, that no leader has taken.
     buffer: Vec<u8>,
-    /// The other buffer, while no leader uses it.
+    /// The second buffer, while no leader uses it.
     idle_buffer: Vec<u8>,
     /// The Lsn of the buffer's first byte.
     buffered: Lsn,
-    /// Where in the buffer segments begin.
+    /// Where segments begin in the buffer.
     begins: Vec<Begin>,
-    /// Where the next record goes. Beyond `end` only after records were given up.
+    /// The Lsn of the next record. Larger than `end` only after records were given up.
     next: Lsn,
-    /// Behind the last record that was not given up.
+    /// The Lsn after the last record that was not given up.
     pub(crate) end: Lsn,
     pub(crate) written: Lsn,
     pub(crate) durable: Lsn,
-    /// The durable position that the last record told that told one.
-    told: Lsn,
+    /// The durable position stored in the most recent record that stores one.
+    reported: Lsn,
     /// The segment of the last record; `None` if the next record begins one.
     tail: Option<SegmentHeader>,
     last_generation: u64,
-    /// The file that is written, while no leader uses it.
+    /// The file being written, while no leader uses it.
     current: Option<Segment>,
-    /// The same file, for who syncs it.
+    /// The same file, for the thread that syncs it.
     pub(crate) current_file: Option<SharedFile>,
-    /// Whether no space could be taken ahead, or not even for a record, the last time.
+    /// Whether the last attempt to allocate space, ahead or for a record, failed.
     pub(crate) short: bool,
-    /// All segments with a file, oldest first. The last one stays for ever: its number is the
+    /// All segments with a file, oldest first. The last one is never removed: its number is the
     /// highest.
     pub(crate) live: VecDeque<SegmentHeader>,
-    /// Numbers of former segments whose files can be written again.
+    /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
     pub(crate) writing: bool,
     pub(crate) syncing: bool,
-    /// Those who wait for a sync.
+    /// The threads that wait for a sync.
     pub(crate) waiters: Waiters,
     failed: Vec<Failed>,
     poison: Option<Error>,
@@ -61,14 +69,14 @@ pub(crate) struct State {
     pub(crate) stats: WalStats,
 }
 
-/// A segment begins in the buffer.
+/// The position in the buffer at which a segment begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
     pub(crate) at: usize,
     pub(crate) header: SegmentHeader,
 }
 
-/// Records that were given up: those that end in (from, to].
+/// Given-up records: those that end in (from, to].
 #[derive(Debug)]
 struct Failed {
     from: Lsn,
@@ -84,7 +92,7 @@ pub(crate) struct Batch {
     pub(crate) begins: Vec<Begin>,
 }
 
-impl State {
+impl LogState {
     pub(crate) fn new(
         end: Lsn,
         last_generation: u64,
@@ -101,7 +109,7 @@ impl State {
             end,
             written: end,
             durable: end,
-            told: end,
+            reported: end,
             tail: None,
             last_generation,
             current: None,
@@ -140,20 +148,20 @@ impl State {
         if at == 0 {
             self.buffered = start;
         }
-        let synced = (self.durable > self.told).then_some(self.durable.get());
+        let synced = (self.durable > self.reported).then_some(self.durable.get());
         let place = Place { generation, position: start.get() };
         let bytes = frame::append(&mut self.buffer, place, KIND_PAYLOAD, synced, body)?;
         if let Some(header) = begun {
             self.begins.push(Begin { at, header });
             self.tail = Some(header);
         }
-        self.told = self.durable;
+        self.reported = self.durable;
         self.next = Lsn(start.get() + bytes as u64);
         self.end = self.next;
         Ok(Appended { start, end: self.end })
     }
 
-    /// The segment that begins with the next record.
+    /// The header of the segment that begins with the next record.
     fn next_segment(&self, db_id: u128) -> SegmentHeader {
         let before = match self.begins.last() {
             Some(begin) => begin.header.generation,
@@ -169,7 +177,7 @@ impl State {
         }
     }
 
-    /// Takes all that is buffered; the caller is the writing leader from now on.
+    /// Takes everything in the buffer and makes the caller the writing leader.
     pub(crate) fn take_batch(&mut self) -> (Batch, Option<Segment>) {
         assert!(!self.writing, "one leader at a time");
         self.writing = true;
@@ -182,7 +190,7 @@ impl State {
         (Batch { start: self.buffered, bytes, begins }, self.current.take())
     }
 
-    /// The writing leader is done with everything it took.
+    /// Called when the writing leader is done with everything it took.
     pub(crate) fn end_batch(&mut self, mut bytes: Vec<u8>, segment: Option<Segment>) {
         bytes.clear();
         if bytes.capacity() <= BUFFER_BYTES_KEPT {
@@ -192,7 +200,8 @@ impl State {
         self.writing = false;
     }
 
-    /// Gives up all records that were not written. What was written is durable: the cut made it so.
+    /// Gives up all records that were not written. What was written is durable, because the file
+    /// was cut and synced.
     pub(crate) fn give_up(&mut self, error: &Error) {
         match self.failed.last_mut() {
             Some(last) if last.from == self.written => {
@@ -209,17 +218,17 @@ impl State {
         self.buffer.clear();
         self.begins.clear();
         self.tail = None;
-        // The files of segments that did not come to be were never records' home.
+        // The numbers of segments that were never created become free again.
         self.last_generation = self.highest_generation();
         self.stats.failed_writes += 1;
     }
 
-    /// The highest number a segment or spare has ever had.
+    /// The highest number that a segment or spare has had.
     fn highest_generation(&self) -> u64 {
         self.live.back().map_or(self.last_generation, |header| header.generation)
     }
 
-    /// From now on nothing can be appended, written or synced. Returns the error that says so.
+    /// Makes every later append, write and sync fail. Stores the error that they return.
     pub(crate) fn poison(&mut self, cause: &Error) {
         if self.poison.is_none() {
             let error = cause.clone().with_kind(ErrorKind::Poisoned);
@@ -231,7 +240,7 @@ impl State {
         self.poison.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether the record that ends at `lsn` can still become safe.
+    /// Fails if the record that ends at `lsn` can no longer become durable.
     pub(crate) fn check(&self, lsn: Lsn) -> Result<()> {
         self.check_poison()?;
         if lsn > self.next {
@@ -242,8 +251,8 @@ impl State {
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))
     }
 
-    /// Takes out the segments that lie wholly below `before`: those to keep as spares, and the
-    /// others.
+    /// Removes the segments that lie completely below `before` from the list. Returns those to keep
+    /// as spares, and the others.
     pub(crate) fn take_obsolete(
         &mut self,
         before: Lsn,
@@ -253,10 +262,10 @@ impl State {
         while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
             && next.end_before <= before
         {
-            // An empty one behind records that were given up "ends" before it begins.
+            // An empty segment after given-up records "ends" before it begins.
             let bytes = next.end_before.get().saturating_sub(oldest.first.get());
             let wanted = self.spares.len() + spares.len() < options.spares_max;
-            // One that a huge record blew up, or that ended early, is no good spare.
+            // A file that a huge record enlarged, or that ended early, is not worth keeping.
             let fits = (options.segment_bytes / 2..=options.segment_bytes * 2).contains(&bytes);
             if wanted && fits { &mut spares } else { &mut removed }.push(oldest.generation);
             self.live.pop_front();

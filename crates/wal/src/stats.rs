@@ -1,4 +1,4 @@
-//! What the log has done since it was opened, and how large it is now.
+//! Counters of the log since it was opened, and its present size.
 
 /// Counters of a [`Wal`](crate::Wal).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,16 +13,16 @@ pub struct WalStats {
     pub writes: u64,
     /// Syncs that commits or the engine asked for.
     pub syncs: u64,
-    /// Segments begun.
+    /// Segments started.
     pub segments: u64,
-    /// Segments begun in a former segment's file.
+    /// Segments started in a former segment's file.
     pub segments_recycled: u64,
-    /// Times that records were given up because they could not be written.
+    /// Number of times that records were given up because they could not be written.
     pub failed_writes: u64,
-    /// Bytes of live segments: what recovery would read at most.
+    /// Bytes of live segments: the most that recovery would read.
     pub live_bytes: u64,
-    /// Former segments kept to be written again.
+    /// Former segments kept for reuse.
     pub spares: u64,
-    /// Bytes of memory the log's buffers hold.
+    /// Memory of the log's buffers in bytes.
     pub buffer_bytes: u64,
 }

@@ -1,29 +1,30 @@
-//! Those who wait for a sync of the log, each with a place of its own to be woken at.
+//! The threads that wait for a sync of the log. Each has a condition of its own.
 //!
-//! One condition for all would wake every waiter at every sync, also those whose records came too late
-//! for it, and have each take the log's lock to find out: with 16 threads that commit, nine switches of
-//! threads a commit instead of two. Here a sync wakes those it was for, who need no lock any more, and
-//! one of the others, who leads the next sync.
+//! A single condition for all would wake every waiter at every sync, including those whose records
+//! came too late for it, and each would take the log's lock to find out: with 16 committing
+//! threads, nine context switches a commit instead of two. Here a sync wakes the threads whose
+//! records it made durable, which need no lock any more, and one of the others, which leads the
+//! next sync.
 //!
 //! # Invariant
-//! Who is in the queue is woken by the next sync that ends, by records given up, or by the poison; so
-//! while the queue is not empty a sync is under way, or one who was told to [`Woken::Look`] has not
-//! looked yet. Whoever looks either leads a sync, or queues behind one, or returns because of
-//! something that woke all.
+//! A queued thread is woken by the next sync that ends, by given-up records, or by a poisoned log.
+//! While the queue is not empty, a sync is therefore under way, or a thread that was woken with
+//! [`Woken::Recheck`] has not checked yet. A thread that checks either leads a sync, queues behind
+//! one, or returns because of an event that woke all.
 
 use frondb_core::Lsn;
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// What a waiter is told.
+/// Why a waiter was woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
     /// Its record is durable.
     Durable,
-    /// Something has changed: it must look at the log's state, and lead if nobody does.
-    Look,
+    /// The state has changed: the thread must check it again, and lead a sync if none is under way.
+    Recheck,
 }
 
-/// A place to be woken at, once.
+/// Wakes one thread, once.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
     woken: Mutex<Option<Woken>>,
@@ -48,43 +49,43 @@ impl Waiter {
     }
 }
 
-/// The queue; under the log's lock.
+/// The queue. Guarded by the log's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<(Lsn, Arc<Waiter>)>);
 
 impl Waiters {
-    /// Queues one who waits for the record that ends at `lsn`.
+    /// Queues a waiter for the record that ends at `lsn`.
     pub(crate) fn join(&mut self, lsn: Lsn) -> Arc<Waiter> {
         let waiter = Arc::new(Waiter::default());
         self.0.push((lsn, Arc::clone(&waiter)));
         waiter
     }
 
-    /// Takes out those whose records are durable, and before them the one who leads next: the first
-    /// of the others.
+    /// Removes the waiters whose records are durable and, before them, the first of the others,
+    /// which leads the next sync.
     pub(crate) fn after_sync(&mut self, durable: Lsn) -> Wakeups {
         let mut wakeups = Vec::with_capacity(self.0.len());
         if let Some(next) = self.0.iter().position(|(lsn, _)| *lsn > durable) {
-            wakeups.push((Woken::Look, self.0.remove(next).1));
+            wakeups.push((Woken::Recheck, self.0.remove(next).1));
         }
         let synced = self.0.extract_if(.., |(lsn, _)| *lsn <= durable);
         wakeups.extend(synced.map(|(_, waiter)| (Woken::Durable, waiter)));
         Wakeups(wakeups)
     }
 
-    /// Takes all out, to look for themselves.
-    pub(crate) fn all(&mut self) -> Wakeups {
-        Wakeups(self.0.drain(..).map(|(_, waiter)| (Woken::Look, waiter)).collect())
+    /// Removes all waiters, to check the state themselves.
+    pub(crate) fn take_all(&mut self) -> Wakeups {
+        Wakeups(self.0.drain(..).map(|(_, waiter)| (Woken::Recheck, waiter)).collect())
     }
 }
 
-/// Those who are to be woken, once the log's lock is free.
+/// Waiters to wake once the log's lock is free.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Wakeups(Vec<(Woken, Arc<Waiter>)>);
 
 impl Wakeups {
-    /// Wakes them, in their order.
+    /// Wakes them in order.
     pub(crate) fn wake(self) {
         for (how, waiter) in self.0 {
             waiter.wake(how);
@@ -96,7 +97,7 @@ impl Wakeups {
 mod tests {
     use super::*;
 
-    fn told(wakeups: &Wakeups) -> Vec<Woken> {
+    fn outcomes(wakeups: &Wakeups) -> Vec<Woken> {
         wakeups.0.iter().map(|(how, _)| *how).collect()
     }
 
@@ -105,20 +106,20 @@ mod tests {
         let mut waiters = Waiters::default();
         let places: Vec<_> = [30, 10, 20, 40].map(|lsn| waiters.join(Lsn(lsn))).to_vec();
         let wakeups = waiters.after_sync(Lsn(20));
-        assert_eq!(told(&wakeups), [Woken::Look, Woken::Durable, Woken::Durable]);
+        assert_eq!(outcomes(&wakeups), [Woken::Recheck, Woken::Durable, Woken::Durable]);
         wakeups.wake();
-        assert_eq!(places[0].wait(), Woken::Look);
+        assert_eq!(places[0].wait(), Woken::Recheck);
         assert_eq!([&places[1], &places[2]].map(|place| place.wait()), [Woken::Durable; 2]);
-        assert_eq!(told(&waiters.after_sync(Lsn(50))), [Woken::Durable]);
-        assert_eq!(told(&waiters.after_sync(Lsn(50))), []);
+        assert_eq!(outcomes(&waiters.after_sync(Lsn(50))), [Woken::Durable]);
+        assert_eq!(outcomes(&waiters.after_sync(Lsn(50))), []);
     }
 
     #[test]
     fn after_a_failure_everyone_looks() {
         let mut waiters = Waiters::default();
         let places = [10, 20].map(|lsn| waiters.join(Lsn(lsn)));
-        waiters.all().wake();
-        assert_eq!(places.map(|place| place.wait()), [Woken::Look; 2]);
-        assert_eq!(told(&waiters.all()), []);
+        waiters.take_all().wake();
+        assert_eq!(places.map(|place| place.wait()), [Woken::Recheck; 2]);
+        assert_eq!(outcomes(&waiters.take_all()), []);
     }
 }

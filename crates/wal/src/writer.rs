@@ -7,15 +7,15 @@ use frondb_device::SharedFile;
 use crate::format::{HEADER_BYTES, SegmentHeader};
 use crate::log::Wal;
 use crate::segment::Segment;
-use crate::state::{Batch, State};
+use crate::state::{Batch, LogState};
 
 impl Wal {
-    /// Writes a batch for all who wait for it; ends the lead that `take_batch` began.
+    /// Writes a batch for all its waiters. Ends the lead that `take_batch` began.
     pub(crate) fn lead_write(&self, batch: Batch, mut segment: Option<Segment>) {
         let result = self.write_pieces(&batch, &mut segment);
         let outcome = result.map_err(|error| match (&mut segment, error.kind()) {
             (_, ErrorKind::Poisoned) | (None, _) => error,
-            // Before anyone hears of the failure, nothing of it may be left in the file.
+            // Before any thread learns of the failure, the file must contain nothing of the batch.
             (Some(segment), _) => match self.cut(segment) {
                 Ok(()) => error,
                 Err(poisoned) => poisoned,
@@ -30,10 +30,10 @@ impl Wal {
                 segment = None;
                 state.give_up(&error);
             }
-            // Who waits for a sync may have been given up.
-            wakeups = Some(state.waiters.all());
+            // The records of threads that wait for a sync may have been given up.
+            wakeups = Some(state.waiters.take_all());
         }
-        // Without a segment the last write failed.
+        // No segment means that the last write failed.
         state.short = segment.as_ref().is_none_or(|segment| segment.short);
         state.end_batch(batch.bytes, segment);
         drop(state);
@@ -43,7 +43,7 @@ impl Wal {
         }
     }
 
-    /// Writes the records of a batch, each into the segment it was encoded for.
+    /// Writes the records of a batch, each into the segment for which it was encoded.
     fn write_pieces(&self, batch: &Batch, segment: &mut Option<Segment>) -> Result<()> {
         let mut at = batch.start;
         let mut from = 0;
@@ -71,7 +71,7 @@ impl Wal {
         Ok(())
     }
 
-    /// Ends a segment, durably, and begins the next.
+    /// Durably ends a segment and begins the next.
     fn roll(&self, segment: &mut Option<Segment>, header: SegmentHeader) -> Result<()> {
         if let Some(old) = segment.take() {
             self.sync_as_leader(self.state.lock(), || old.file.sync())?;
@@ -91,7 +91,7 @@ impl Wal {
         self.sync_mark()
     }
 
-    /// Cuts what a failed write left behind the last record that was written.
+    /// Cuts off what a failed write left after the last written record.
     fn cut(&self, segment: &Segment) -> Result<()> {
         let state = self.state.lock();
         let end = state.written;
@@ -109,7 +109,7 @@ impl Wal {
             match self.directory.reuse(number, &header) {
                 Ok((file, len)) => return Ok((file, header, len)),
                 Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
-                // A spare that cannot be used is no loss; it goes at the next open.
+                // A spare that cannot be used is no loss; the next open removes it.
                 Err(_) => {}
             }
         }
@@ -117,11 +117,11 @@ impl Wal {
         Ok((file, header, reserved_to))
     }
 
-    /// Runs `sync`, which makes all that is written durable, as the only sync under way. The
-    /// operating system tells a failure to one of several concurrent callers only.
+    /// Runs `sync`, which makes everything written durable, as the only sync under way: the
+    /// operating system reports a failure to only one of several concurrent callers.
     pub(crate) fn sync_as_leader<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, LogState>,
         sync: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         while state.syncing {
@@ -133,7 +133,8 @@ impl Wal {
         drop(state);
         let synced = sync();
         if synced.is_ok() {
-            // Before anyone is told. Of the operating system's, not of the disk's: see `mark`.
+            // Before any waiter is notified. The mark is written to the operating system but not
+            // synced: see `mark`.
             self.note_durable(target);
         }
         let now = self.clock.now();
@@ -150,7 +151,7 @@ impl Wal {
         let result = state.check_poison();
         let durable = state.durable;
         let waiters = &mut state.waiters;
-        let wakeups = if result.is_ok() { waiters.after_sync(durable) } else { waiters.all() };
+        let wakeups = if result.is_ok() { waiters.after_sync(durable) } else { waiters.take_all() };
         drop(state);
         self.progress.notify_all();
         wakeups.wake();

@@ -1,4 +1,4 @@
-//! What is appended is replayed, in order, over segments, reopenings and recycled files.
+//! Appended records are replayed in order, across segments, reopenings and recycled files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ fn records_of_all_sizes_come_back() {
         let sizes = [0, 1, 15, 100, 4096, 5000, 300_000, 1];
         let mut expected = Vec::new();
         for (number, size) in sizes.into_iter().enumerate() {
-            // Two parts; half of the records compress.
+            // Two parts; half of the records can be compressed.
             let bytes = if number % 2 == 0 { vec![7; size] } else { payload(number as u64, size) };
             let (head, tail) = bytes.split_at(bytes.len() / 3);
             let appended = wal.append(&[head, tail]).unwrap();
@@ -192,7 +192,8 @@ fn records_go_on_from_the_reserve_when_the_disk_is_full() {
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(logged > 300, "only {logged} records");
     assert!(!wal.has_reserve());
-    // Space comes back, and so do commits, with nothing lost and nothing that failed.
+    // Space is freed and commits succeed again; nothing acknowledged is lost, and nothing that
+    // failed comes back.
     memory.set_capacity(1 << 20);
     commit(1000).unwrap();
     assert!(wal.has_reserve());
@@ -215,7 +216,8 @@ fn another_databases_log_and_bad_options_are_refused() {
     assert_eq!(bad.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
-/// Rule 9: what was read once and cannot be read again is no torn tail, which would lose it in silence.
+/// Rule 9: a record that was read once and cannot be read again is no torn tail, which would lose
+/// it silently.
 #[test]
 fn a_second_reading_that_ends_early_is_damage() {
     let memory = MemoryDevice::new();

@@ -1,6 +1,6 @@
-//! Rule 9: every bit of a small log, flipped: the damage is reported as Corruption with its place, or, where
-//! nothing proves that it had been durable, as a torn tail that was cut off. It is never silent, and
-//! what is replayed is what was appended.
+//! Rule 9: flips every bit of a small log. The damage is reported as Corruption with its place or,
+//! where nothing proves that the record had been durable, as a torn tail that was cut off. Damage
+//! is never silent, and what is replayed is what was appended.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -20,13 +20,14 @@ fn options(compression: bool) -> WalOptions {
     WalOptions { segment_bytes: 4096, reserve_bytes: 256, compression, ..WalOptions::default() }
 }
 
-/// A log of two segments; the records after the last sync are written only.
+/// A log of two segments; the records after the last sync are only written.
 struct Log {
     memory: MemoryDevice,
     records: Vec<Vec<u8>>,
     /// What a manifest might know.
     end: Lsn,
-    /// Where in the first segment's file its records end; nothing behind is part of the log.
+    /// The offset in the first segment's file at which its records end; bytes after it are not part
+    /// of the log.
     first_end: u64,
 }
 
@@ -39,7 +40,7 @@ fn log(compression: bool) -> Log {
     for (number, len) in sizes.into_iter().enumerate() {
         let bytes = if number % 3 == 2 { vec![9; len] } else { payload(number as u64, len) };
         let end = wal.append(&[&bytes]).unwrap().end;
-        // The first ones are durable before the later ones are written.
+        // The first records are durable before the later ones are written.
         if number < 5 { wal.sync_to(end) } else { wal.write_to(end) }.unwrap();
         records.push(bytes);
         if wal.stats().segments == 1 {
@@ -66,15 +67,16 @@ fn flip(device: &dyn Device, name: &str, bit: u64) {
     file.write_at(bit / 8, &byte).unwrap();
 }
 
-/// Flips every bit of every file of the log. `known` is what the manifest knows to be durable; up to
-/// `certain` records must be reported as Corruption and not cut off. One slot of the mark is enough, and what `LOG`
-/// says the segments say too: with one bit of these the log is whole.
+/// Flips every bit of every file of the log. `known` is what the manifest knows to be durable;
+/// damage in the first `certain` records must be reported as Corruption and not cut off. One slot
+/// of the mark suffices, and segments repeat what `LOG` says: a flipped bit in these leaves the log
+/// intact.
 fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
     let (mut corrupt, mut torn_tails) = (0, 0);
     for name in log.memory.list("").unwrap() {
         let len = log.memory.open(&name, OpenOptions::READ).unwrap().len().unwrap();
         let bits = 8 * if name == "000000000001.wal" { log.first_end } else { len };
-        // Nothing is between the slots of the mark.
+        // There is nothing between the slots of the mark.
         let is_used = |bit: &u64| name != MARK_FILE || bit / 8 % 4096 < 64;
         for bit in (0..bits).filter(is_used) {
             let device = flipped(log, &name, bit);
@@ -129,8 +131,8 @@ fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
     assert!(corrupt > 30_000 && torn > 1_000);
 }
 
-/// A bit in each slot is a mark that cannot be read: damage, whichever bits they are, also where `LOG` cannot say
-/// that there must be one.
+/// A flipped bit in each slot makes the mark unreadable: this is damage for any bits, even where
+/// `LOG` cannot say that there must be a mark.
 #[test]
 fn a_mark_without_a_slot_is_corruption() {
     let log = log(false);

@@ -1,7 +1,7 @@
-//! Rules 8, 9 and 11: power loss at every write and sync of a history that appends, writes, syncs, rolls, recycles,
-//! fails to write and reopens: what was acknowledged is there, what is there was appended, in order
-//! and without a gap, and what was reported as failed is not there. Then power is lost again during
-//! recovery.
+//! Rules 8, 9 and 11: power loss at every write and sync of a history that appends, writes, syncs,
+//! rolls over, recycles, fails to write and reopens. Acknowledged records are there; records that
+//! are there were appended, in order and without a gap; records reported as failed are not there.
+//! Then power is lost again during recovery.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -23,9 +23,9 @@ use support::{payload, recover, small, unmark};
 struct Known {
     /// The records that were not reported as failed, by number, with their Lsns.
     records: Vec<(u64, Lsn, Lsn)>,
-    /// How many of them were acknowledged as written.
+    /// Number of records acknowledged as written.
     written: usize,
-    /// How many of them were acknowledged as durable.
+    /// Number of records acknowledged as durable.
     synced: usize,
     /// What a manifest would know.
     start: Lsn,
@@ -40,7 +40,7 @@ const OPTIONS: fn(bool) -> WalOptions =
 struct History {
     prng: Prng,
     memory: Arc<MemoryDevice>,
-    /// The same, with its faults.
+    /// The same device, with its faults.
     device: SharedDevice,
     options: WalOptions,
     known: Known,
@@ -55,7 +55,7 @@ impl History {
             match self.step(wal) {
                 Ok(next) => wal = next,
                 Err(_) if self.memory.is_stopped() => break,
-                // A failed sync: the process starts again, without loss of power.
+                // A failed sync: the process restarts without loss of power.
                 Err(_) => match self.reopen() {
                     Ok(next) => wal = next,
                     Err(_) => break,
@@ -65,7 +65,7 @@ impl History {
         self.known
     }
 
-    /// Opens again until a fault does not come between. What is found is durable from then on.
+    /// Opens again until no fault interferes. What is found is durable from then on.
     fn reopen(&mut self) -> Result<Wal> {
         let (start, durable) = (self.known.start, self.known.durable);
         loop {
@@ -94,7 +94,7 @@ impl History {
             13..=16 => self.sync(&wal)?,
             17 => {
                 // A checkpoint: the log is durable up to there, the manifest says so, then the
-                // segments go.
+                // segments are removed.
                 self.sync(&wal)?;
                 if let Some(&(_, start, _)) = self.known.records.last() {
                     (self.known.start, self.known.durable) = (start, wal.durable_lsn());
@@ -128,14 +128,18 @@ impl History {
         Ok(())
     }
 
-    /// After a write that failed for lack of space the records behind `end` are gone for good.
+    /// After a write that failed for lack of space, the records after `end` are gone for good.
     fn settle(&mut self, wal: &Wal, result: Result<()>) -> Result<()> {
         let end = wal.end_lsn();
         match result {
             Err(error) if error.kind() == ErrorKind::NoSpace => {
                 for &(_, _, lsn) in &self.known.records {
                     let failed = wal.write_to(lsn).is_err();
-                    assert_eq!(failed, lsn > end, "who waits learns exactly what failed");
+                    assert_eq!(
+                        failed,
+                        lsn > end,
+                        "a waiter fails exactly if its record was given up"
+                    );
                 }
                 self.known.records.retain(|&(_, _, lsn)| lsn <= end);
                 Ok(())
@@ -174,7 +178,7 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
 }
 
 fn check(crash: Crash, known: &Known) {
-    // Lose power again at each point of recovery.
+    // Loses power again at each point of recovery.
     let shared: SharedDevice = Arc::clone(&crash.device) as SharedDevice;
     for point in 0..64 {
         let device = crash.device.crash(CrashMode::KeepAll);
@@ -199,7 +203,7 @@ fn history(seed: u64, memory: Arc<MemoryDevice>, compression: bool, faults: &str
     History { prng, memory, device, options, known: Known::default(), number: 0 }.run(80)
 }
 
-/// `faults` gets its seed. Every second history compresses.
+/// Adds the seed to `faults`. Every second history compresses.
 fn power_loss(seeds: std::ops::Range<u64>, faults: &str) {
     for seed in seeds {
         let faults = faults.replace("SEED", &seed.to_string());
@@ -236,8 +240,8 @@ fn power_loss_at_every_point_with_syncs_that_fail_now_and_then() {
     );
 }
 
-/// A new log, and one of a build without a mark: power is lost at every call until the mark is there and `LOG` says
-/// so, and nothing that was synced is lost, nor is a log ever called damaged that is not.
+/// A new log, and one of a build without a mark: power is lost at every call until the mark exists
+/// and `LOG` says so. Nothing that was synced is lost, and no intact log is ever called damaged.
 #[test]
 fn power_loss_at_every_point_until_the_log_has_its_mark() {
     for (upgrade, seed) in [(false, 31), (true, 32), (false, 33), (true, 34)] {

@@ -1,5 +1,6 @@
-//! Rule 9: segments that are cut short, zeroed from some place on, or removed: what was acknowledged as durable is
-//! there, or the log is damaged and says which file. What was only written may be gone.
+//! Rule 9: segments that are truncated, zeroed from some offset on, or removed. Records
+//! acknowledged as durable are there, or the log is damaged and the error names the file. Records
+//! that were only written may be gone.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +18,7 @@ fn options() -> WalOptions {
     WalOptions { segment_bytes: 4096, reserve_bytes: 512, ..WalOptions::default() }
 }
 
-/// A log of `count` synced records of 300 bytes, and two behind that were only written.
+/// A log of `count` synced records of 300 bytes, followed by two that were only written.
 fn log(count: u64, close: bool) -> MemoryDevice {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
@@ -38,7 +39,8 @@ fn segments(memory: &MemoryDevice) -> Vec<String> {
     memory.list("").unwrap().into_iter().filter(|name| name.ends_with(".wal")).collect()
 }
 
-/// Opens what is left of a log; `durable` records must be there, or `file` or one behind it damaged.
+/// Opens what is left of a log. `durable` records must be there, or the error must name `file` or a
+/// later one.
 fn check(memory: MemoryDevice, durable: u64, file: &str, what: &str) {
     let device: SharedDevice = Arc::new(memory);
     match recover(&device, &options(), Lsn(0), Lsn(0)) {
@@ -55,7 +57,7 @@ fn check(memory: MemoryDevice, durable: u64, file: &str, what: &str) {
     }
 }
 
-/// Cuts, zeroes and removes each file of the log.
+/// Truncates, zeroes and removes each file of the log.
 fn sweep(memory: &MemoryDevice, durable: u64) {
     for name in segments(memory) {
         let removed = memory.crash(CrashMode::KeepAll);
@@ -92,7 +94,7 @@ fn after_a_close_nothing_is_lost_in_silence_also_with_one_slot() {
     }
 }
 
-/// After power loss the mark may lack what the newest segment got since it began, and no more.
+/// After power loss the mark may lack what the newest segment got since it began, and nothing else.
 #[test]
 fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     let memory = log(40, false).crash(CrashMode::LoseUnsynced);
@@ -110,7 +112,7 @@ fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     sweep(&memory, 40 - in_newest);
 }
 
-/// A replay does not look at a segment below the start either.
+/// A replay does not read segments below the start either.
 #[test]
 fn a_damaged_segment_below_the_start_costs_a_salvage_nothing() {
     let memory = log(60, true);
@@ -150,18 +152,18 @@ fn damage_mark(memory: &MemoryDevice, how: &str) {
     }
 }
 
-/// Segments that are lost with the mark, with or without `LOG`: while anything says that there was one, the log is
-/// damaged, and a salvage has nothing certain.
+/// Segments that are lost together with the mark, with or without `LOG`: as long as any file says
+/// that there was a mark, the log is damaged, and a salvage finds nothing certain.
 #[test]
 fn a_mark_that_is_lost_with_the_newest_segment_is_missed() {
     for close in [false, true] {
         let memory = log(40, close);
         let names = segments(&memory);
         for how in ["removed", "cut", "zeroed"] {
-            // The newest only, then one more each; at last all of them.
+            // First only the newest segment, then one more each time; at last all of them.
             for from in (0..=names.len()).rev() {
                 for owner_too in [false, true] {
-                    // Without anything no file of the database is left there.
+                    // Otherwise no file of the database is left there.
                     if owner_too && from == 0 {
                         continue;
                     }
@@ -172,7 +174,7 @@ fn a_mark_that_is_lost_with_the_newest_segment_is_missed() {
                     let device: SharedDevice = Arc::new(memory);
                     if owner_too {
                         device.remove(OWNER_FILE).unwrap();
-                        // As the engine does: `LOG` is made again, from a segment.
+                        // As the engine does: `LOG` is restored from a segment.
                         drop(owner::take(&device, DB).unwrap());
                     }
                     let error = recover(&device, &options(), Lsn(0), Lsn(0)).unwrap_err();
@@ -188,7 +190,7 @@ fn a_mark_that_is_lost_with_the_newest_segment_is_missed() {
     }
 }
 
-/// A log of a build without a mark opens, and has one from then on.
+/// A log of a build without a mark can be opened, and has a mark from then on.
 #[test]
 fn a_log_without_a_mark_gets_one() {
     let memory = log(20, true);
@@ -205,7 +207,7 @@ fn a_log_without_a_mark_gets_one() {
     assert_eq!(error.place().unwrap().file, MARK_FILE, "{error}");
 }
 
-/// Where there is no space for a mark, nothing says that there is one.
+/// Where there is no space for a mark, no file says that there is one.
 #[test]
 fn a_log_without_space_for_a_mark_opens_without() {
     for script in [

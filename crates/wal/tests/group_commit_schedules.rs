@@ -1,5 +1,5 @@
-//! Group commit under many schedules: whenever `sync_to` returns, power loss at that moment leaves the
-//! record; whenever the log is poisoned, nobody is told otherwise.
+//! Group commit under many schedules: whenever `sync_to` returns, power loss at that moment leaves
+//! the record; whenever the log is poisoned, no caller gets another answer.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-wal --test group_commit_schedules`
 #![cfg(shuttle)]
@@ -17,7 +17,7 @@ use support::{fresh, payload, recover, small};
 
 const THREADS: u64 = 3;
 
-/// What is found after power loss now.
+/// What a power loss now would leave.
 fn durable_records(memory: &MemoryDevice) -> Vec<Vec<u8>> {
     let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
     recover(&device, &small(), Lsn(0), Lsn(0)).unwrap().0
@@ -79,7 +79,7 @@ fn shuttle_a_sync_that_returns_is_a_sync_that_happened() {
 }
 
 #[test]
-fn shuttle_a_failed_sync_poisons_everyone_who_was_not_done() {
+fn shuttle_a_failed_sync_poisons_every_unfinished_commit() {
     shuttle::check_random(
         || {
             let results = schedule("fail sync wal nth=2");
@@ -131,7 +131,7 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
     );
 }
 
-/// Also in a thread that was between its append and its wait when the mode changed.
+/// This includes a thread that was between its append and its wait when the mode changed.
 #[test]
 fn shuttle_behind_a_change_of_the_mode_everything_acknowledged_is_durable() {
     shuttle::check_random(

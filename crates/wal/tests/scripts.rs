@@ -2,15 +2,16 @@
 //!
 //! | directive | what it does |
 //! |---|---|
-//! | `faults` | from now on the device fails by the script in the input |
-//! | `run` | each line of the input is a command (below); prints what it did and said |
-//! | `trace` | the same with the calls that the device saw |
+//! | `faults` | from now on the device fails as the input's script says |
+//! | `run` | each line of the input is a command (below); prints the result of each |
+//! | `trace` | the same with the calls to the device |
 //!
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (a record a word), `fill N` (a record of N
 //! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `trim`, `kill` (the log is dropped),
-//! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`, `list`,
-//! `positions`, `unmarked` (from now on each open finds a `LOG.mark` that knows nothing, which `list` leaves out, as
-//! it does `LOG`: what the log itself can tell), `old` (no mark, and nothing says that there was one).
+//! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
+//! `list`, `positions`, `unmarked` (from now on each open finds a `LOG.mark` that records nothing,
+//! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no
+//! file says that there was one).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 
@@ -126,7 +127,7 @@ impl Stack {
         Ok(files.join(" "))
     }
 
-    /// Changes files behind the log's back.
+    /// Changes files without the log's knowledge.
     fn damage(&self, words: &[&str]) -> Result<()> {
         let number = |index: usize| words[index].parse::<u64>().unwrap();
         let file = || self.memory.open(words[1], OpenOptions::WRITE);

@@ -1,4 +1,4 @@
-//! What the tests of the log share: opening it on a device, and records that can be told apart.
+//! Shared by the tests of the log: opening it on a device, and records that can be told apart.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ pub(crate) fn open(
     Wal::open(Arc::clone(device), options.clone(), DB, start, durable, clock())
 }
 
-/// Reads all records from `start` on, and opens the log behind them.
+/// Reads all records from `start` on, and opens the log after them.
 pub(crate) fn recover(
     device: &SharedDevice,
     options: &WalOptions,
@@ -55,7 +55,7 @@ pub(crate) fn fresh(device: &SharedDevice, options: &WalOptions) -> Result<Wal> 
     Ok(wal)
 }
 
-/// Makes the mark one that knows nothing, as power loss may leave it.
+/// Replaces the mark by one that records nothing, as power loss may leave it.
 pub(crate) fn forget_mark(device: &dyn Device) {
     let empty: SharedDevice = Arc::new(MemoryDevice::new());
     drop(fresh(&empty, &small()).unwrap());
@@ -65,7 +65,7 @@ pub(crate) fn forget_mark(device: &dyn Device) {
     file.write_at(0, &bytes).unwrap();
 }
 
-/// Makes `LOG` and the segments what a build without a mark made, durably, and takes the mark away.
+/// Durably turns `LOG` and the segments into those of a build without a mark, and removes the mark.
 pub(crate) fn unmark(device: &dyn Device) -> Result<()> {
     for name in device.list("")? {
         if name == OWNER_FILE || name.ends_with(".wal") {
@@ -84,7 +84,7 @@ pub(crate) fn unmark(device: &dyn Device) -> Result<()> {
     device.sync_dir("")
 }
 
-/// The record of that number: no two are alike, and no part of one is another.
+/// The record with this number: no two are alike, and no part of one is another.
 pub(crate) fn payload(number: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len.max(8)];
     Prng::new(number).fill(&mut bytes);

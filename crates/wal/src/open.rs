@@ -1,0 +1,78 @@
+//! From a directory to a log that can be appended to: [`Wal::open`] begins a [`Replay`], and
+//! [`Replay::finish`] turns it into a [`Wal`].
+
+use frondb_core::clock::SharedClock;
+use frondb_core::{Lsn, Result};
+use frondb_device::SharedDevice;
+
+use crate::format::DurableMark;
+use crate::log::Wal;
+use crate::mark::Mark;
+use crate::options::WalOptions;
+use crate::owner;
+use crate::replay::{Replay, TornTail};
+use crate::state::LogState;
+
+impl Wal {
+    /// Reads the log in `device`, a directory of its own or one shared with files of other names.
+    ///
+    /// `start` is the oldest Lsn whose record is still needed: the `start` or `end` of a record,
+    /// and durable when it was recorded. `known_durable` is the highest Lsn that the caller knows
+    /// to have been durable. A directory without segments is an empty log that begins at `start`.
+    ///
+    /// # Errors
+    /// `Corruption` naming file and offset if segments that are needed are missing or damaged;
+    /// `Unsupported` for a newer format; `Invalid` for another database's log or a bad option.
+    pub fn open(
+        device: SharedDevice,
+        options: WalOptions,
+        db_id: u128,
+        start: Lsn,
+        known_durable: Lsn,
+        clock: SharedClock,
+    ) -> Result<Replay> {
+        Replay::open(device, options, db_id, start, known_durable, clock)
+    }
+
+    /// Creates the log after a replay that ended at `end`.
+    fn resume(replay: Replay, end: Lsn) -> Result<Self> {
+        let Replay { directory, options, db_id, clock, segments, obsolete, spares, .. } = replay;
+        let numbers = segments.iter().map(|found| found.header.generation);
+        let last_generation = numbers.chain(spares.iter().copied()).max().unwrap_or(0);
+        let live = segments.iter().map(|found| found.header).collect();
+        let keep = spares.len().min(options.spares_max);
+        directory.remove_spares(&spares[keep..])?;
+        directory.retire(&[], &obsolete)?;
+        let newest = segments.last().map_or(0, |found| found.header.generation);
+        let durable = DurableMark { db_id, newest, durable: end };
+        let mut mark = Mark::open(directory.device(), durable)?;
+        let marked = match &mut mark {
+            Some(mark) if owner::is_marked(directory.device(), db_id)? => {
+                mark.settle(durable)?;
+                true
+            }
+            // `LOG` names the mark only once the mark is durable.
+            Some(mark) => mark.establish(durable)? && owner::note_mark(directory.device(), db_id)?,
+            None => false,
+        };
+        let state = LogState::new(end, last_generation, live, spares[..keep].to_vec(), clock.now());
+        Ok(Self::new(directory, options, db_id, clock, state, mark, marked))
+    }
+}
+
+impl Replay {
+    /// Ends the replay: durably cuts off a torn tail, and opens the log for appending after the
+    /// last valid record.
+    ///
+    /// # Errors
+    /// Like [`Replay::next_record`] if records are left, and errors of the device.
+    pub fn finish(mut self) -> Result<(Wal, Option<TornTail>)> {
+        while self.advance()?.is_some() {}
+        let torn = self.cut_torn_tail()?;
+        let end = self.end();
+        // File names that a killed process left in the kernel only become durable before the files
+        // are written.
+        self.directory.sync()?;
+        Ok((Wal::resume(self, end)?, torn))
+    }
+}
