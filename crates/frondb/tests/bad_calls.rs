@@ -1,6 +1,6 @@
-//! Calls that are wrong, and calls that only look so: keys and values at their limits, empty ones,
-//! ranges that hold nothing or everything, and every handle after its database was closed or its
-//! tree dropped. Each works, or fails with an error of the right kind that says why.
+//! Wrong calls, and calls that only look wrong: keys and values at their limits, empty ones, ranges
+//! that contain nothing or everything, and every handle after its database was closed or its tree
+//! dropped. Each call works, or returns an error of the right kind that says why.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -54,7 +54,7 @@ fn keys_and_values_have_limits() {
     fails(tree.delete(&over), ErrorKind::Invalid, &reason);
     fails(tree.delete_range(&over, None), ErrorKind::Invalid, &reason);
     fails(tree.delete_range(b"", Some(&over)), ErrorKind::Invalid, &reason);
-    // No such key can be there.
+    // No such key can exist.
     assert_eq!(tree.get(&over).unwrap(), None);
     assert!(!tree.exists(&over).unwrap());
     assert!(!tree.cursor().unwrap().seek(&over).unwrap());
@@ -66,7 +66,7 @@ fn keys_and_values_have_limits() {
     fails(tree.put(b"large", &over), ErrorKind::Invalid, &format!("{}", VALUE_BYTES_MAX + 1));
     assert!(tree.get(b"large").unwrap().unwrap() == largest, "the old value stays");
 
-    // One wrong message, and none of the batch is done.
+    // If one message of a batch is wrong, none is written.
     let mut batch = Batch::new();
     batch.put(&tree, b"before", b"");
     batch.put(&tree, &vec![7; KEY_BYTES_MAX + 1], b"");
@@ -205,11 +205,11 @@ fn a_dropped_tree_is_not_found() {
     fails(tree.verify(&mut |_, _| true), ErrorKind::NotFound, dropped);
     fails(db.write(&batch, Durability::Sync), ErrorKind::NotFound, dropped);
     assert_eq!(tree.name(), "t");
-    // An open cursor goes on.
+    // An open cursor still works.
     assert!(cursor.next().unwrap());
     assert_eq!(cursor.key(), b"k");
     assert_eq!(cursor.value().unwrap(), b"v");
-    // A new tree of the same name is another tree.
+    // A new tree of the same name is a different tree.
     let new = db.create_tree("t", TreeOptions::new()).unwrap();
     assert_eq!(new.get(b"k").unwrap(), None);
     fails(tree.get(b"k"), ErrorKind::NotFound, dropped);
@@ -250,7 +250,7 @@ fn a_closed_database_says_so() {
     fails(cursor.first(), ErrorKind::Closed, closed);
     fails(cursor.seek(b"k"), ErrorKind::Closed, closed);
     fails(cursor.next(), ErrorKind::Closed, closed);
-    // Figures and names can still be looked at.
+    // Statistics and names can still be read.
     assert!(!db.stats().to_string().is_empty());
     assert_eq!(tree.name(), "t");
 }

@@ -1,4 +1,4 @@
-//! Estimates are within a factor of two of the truth, wherever the messages are: in memtables, in
+//! Estimates are within a factor of two of the truth wherever the messages are: in memtables, in
 //! flushed runs, or merged.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ fn options() -> Options {
     Options::new().memory_bytes(64 << 20).background_threads(0)
 }
 
-/// Writes `n` messages made by `add` in an order that jumps about.
+/// Writes `n` messages of `add` in an order that jumps between places.
 fn write(db: &Db, n: u64, add: impl Fn(&mut Batch, u64)) {
     let mut batch = Batch::new();
     for i in 0..n {
@@ -23,7 +23,7 @@ fn write(db: &Db, n: u64, add: impl Fn(&mut Batch, u64)) {
     }
 }
 
-/// Keys are even numbers: the odd ones are absent.
+/// Keys are even numbers, so that odd numbers are missing keys.
 fn key(i: u64) -> Vec<u8> {
     format!("key/{:012}", i * 2).into_bytes()
 }
@@ -57,7 +57,7 @@ fn assert_close(tree: &Tree, what: &str) {
     for (lo, hi) in ends {
         let hi = hi.as_deref();
         let (truth, found) = (truth(tree, &lo, hi), tree.estimate(&lo, hi).unwrap().entries);
-        // Ends of ranges are estimated within blocks.
+        // The ends of ranges are estimated within blocks.
         let (least, most) = ((truth / 2).saturating_sub(500), truth * 2 + 500);
         assert!((least..=most).contains(&found), "{what} {hi:?}: {found}, really {truth}");
     }
@@ -74,7 +74,7 @@ fn assert_close(tree: &Tree, what: &str) {
     }
 }
 
-/// Parts of a hundred keys.
+/// Ranges of a hundred keys.
 fn hundreds() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (0..20).map(|i| (key(i * N / 20), key(i * N / 20 + 100)))
 }
@@ -88,7 +88,7 @@ fn assert_counted(tree: &Tree, what: &str) {
     }
 }
 
-/// Runs `work` on a tree with N keys, in every place that the keys and the work may be.
+/// Runs `work` on a tree with N keys, in every combination of the places of keys and work.
 fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     for (flush_keys, flush_work) in [(false, false), (true, false), (false, true), (true, true)] {
         let dir = TempDir::new("estimates");
@@ -139,7 +139,7 @@ fn overwrites_add_nothing() {
 }
 
 #[test]
-fn what_snapshots_keep_is_not_counted() {
+fn old_versions_of_snapshots_are_not_counted() {
     everywhere("overwrites under snapshots", |db, tree| {
         let mut snapshots = Vec::new();
         for _ in 0..2 {
@@ -176,7 +176,7 @@ fn new_keys_are_added() {
 }
 
 #[test]
-fn deletes_take_away_what_they_meet() {
+fn deletes_reduce_the_estimates() {
     everywhere("every other", |db, tree| {
         write(db, N / 2, |batch, i| batch.delete(tree, &key(2 * i)));
     });
@@ -196,10 +196,10 @@ fn a_front_that_was_deleted_stands_for_nothing() {
     });
 }
 
-/// A time series that is cut off at its old end, by an index that has a few values before the time: of each
-/// value a long dead part and a short live one.
+/// A time series whose old end is deleted, in an index that begins with a column of few values:
+/// each value has a long deleted part and a short live one.
 #[test]
-fn what_is_dead_on_the_left_and_live_on_the_right_is_told_apart() {
+fn estimates_tell_a_deleted_left_part_from_a_live_right_part() {
     const VALUES: u64 = 10;
     const LIVE: u64 = 20_000;
     const PART: u64 = 2000;
@@ -247,7 +247,7 @@ fn few_keys_may_be_asked_for() {
             };
             assert!(is_true, "{max_keys} keys: {first:?}");
         }
-        // None is too many to ask for.
+        // No limit is too large.
         for max_keys in [1 << 62, 1 << 63, u64::MAX] {
             let first = tree.count_first(&key(0), Some(&key(100)), max_keys).unwrap();
             assert!(first.is_all && first.count == 100, "{max_keys} keys: {first:?}");
@@ -256,7 +256,7 @@ fn few_keys_may_be_asked_for() {
 }
 
 #[test]
-fn range_deletes_hide_what_is_older() {
+fn range_deletes_hide_older_rows() {
     everywhere("a range", |_, tree| tree.delete_range(&key(N / 4), Some(&key(N * 3 / 4))).unwrap());
     everywhere("all of it", |_, tree| tree.delete_range(b"", None).unwrap());
     everywhere("emptied and filled again", |db, tree| {
@@ -309,7 +309,7 @@ fn messages_are_counted_as_they_are_written() {
     everywhere("written twice", |db, tree| {
         let before = tree.messages(b"", None).unwrap();
         write(db, N, put(tree, 0));
-        // Nothing is merged while it is in memory.
+        // Nothing is merged while all of it is in memory.
         let after = tree.messages(b"", None).unwrap();
         assert!(after.all >= before.all + N, "{before:?} {after:?}");
         assert!(after.base <= N, "{after:?}");

@@ -1,6 +1,6 @@
-//! Who may read the files of a database: its owner, whatever the umask is, or those whom the options
-//! name. Every file and directory that a workload makes is looked at. One test, because the umask is
-//! the process's.
+//! Only the owner may read the files of a database, whatever the umask is, or also the users whom
+//! the options name. The test checks every file and directory that a workload creates. It is a
+//! program of its own, because the umask belongs to the process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Modes of everything below a directory, and how many files there are.
+/// The modes of everything below a directory, and the number of files.
 fn check(dir: &Path, file: u32, directory: u32) -> usize {
     assert_eq!(mode(dir), directory, "{}", dir.display());
     let mut files = 0;
@@ -36,8 +36,8 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).log_segment_bytes(64 << 10).background_threads(1)
 }
 
-/// Makes files of all kinds: segments of the log, data, values of their own, private runs, a bulk
-/// load, several manifests; `look` is called while they are in use.
+/// Creates files of all kinds: log segments, data, large values, private runs, a bulk load, several
+/// manifests. Calls `look` while they are in use.
 fn work(db: &Db, look: &dyn Fn()) {
     let tree = match db.create_tree("t", TreeOptions::new()) {
         Err(error) if error.kind() == ErrorKind::Exists => db.open_tree("t").unwrap(),
@@ -68,7 +68,7 @@ fn work(db: &Db, look: &dyn Fn()) {
 }
 
 #[test]
-fn what_a_database_makes_has_the_mode_of_its_options() {
+fn files_have_the_mode_of_the_options() {
     for bits in [0o000, 0o077] {
         umask(Mode::from_raw_mode(bits));
         let temp = TempDir::new("modes");
@@ -84,7 +84,7 @@ fn what_a_database_makes_has_the_mode_of_its_options() {
             db.close().unwrap();
             look();
         }
-        // The directories above are made on the way, so they are the database's, too.
+        // The directories above are created on the way, so they belong to the database too.
         assert_eq!([mode(&temp.path().join("a")), mode(&temp.path().join("b"))], [0o700; 2]);
 
         let (dir, log) = (temp.path().join("shared/db"), temp.path().join("shared/log"));
@@ -92,7 +92,7 @@ fn what_a_database_makes_has_the_mode_of_its_options() {
         let db = Db::open(&dir, shared.clone().file_mode(0o660)).unwrap();
         work(&db, &|| assert!(check(&dir, 0o660, 0o770) + check(&log, 0o660, 0o770) > 5));
         db.close().unwrap();
-        // What is there keeps its mode; what is new has the one that is asked for now.
+        // Existing files keep their mode; new ones get the mode that the options say now.
         let db = Db::open(&dir, shared).unwrap();
         work(&db, &|| {});
         db.close().unwrap();
@@ -116,7 +116,8 @@ fn what_a_database_makes_has_the_mode_of_its_options() {
     }
 }
 
-/// A directory made by somebody else keeps its mode, and its set-group-id bit goes on to what is in it.
+/// A directory that another program created keeps its mode, and passes its set-group-id bit on to
+/// its content.
 #[test]
 fn a_directory_that_exists_keeps_its_mode() {
     let temp = TempDir::new("modes-there");

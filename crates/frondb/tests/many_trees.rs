@@ -1,8 +1,8 @@
-//! Ten thousand trees in one database, each with a few rows: a table of many partitions, a database
-//! of many tenants. Rule 24's limits, also after an explicit flush of all of them: at most 64 MiB
-//! of resident memory, 80 MB of disk and 64 open files.
+//! Ten thousand trees in one database, each with a few rows: a table of many partitions, or a
+//! database of many tenants. Rule 24's limits hold, also after an explicit flush of all trees: at
+//! most 64 MiB of resident memory, 80 MB of disk and 64 open files.
 //!
-//! The only test of its file: memory and files are those of the process.
+//! The only test of its program: memory and open files are counted for the process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use frondb_testkit::TempDir;
 const TREES: u64 = 10_000;
 const ROWS: u64 = 4;
 
-/// Resident memory, bytes, at its peak.
+/// Peak resident memory, bytes.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

@@ -1,10 +1,10 @@
-//! Losing power at every call of a history.
+//! Loses power at every call of a history.
 //!
-//! A history is any code that works on a device: it opens the store, writes, closes. It is run once
-//! to count its points (calls that change or sync something), then once more for each chosen point
-//! with the device stopping there. What then would be on disk is taken in several [`CrashMode`]s
-//! and handed to a check, which reopens it and compares it with what the history knows was
-//! acknowledged.
+//! A history is any code that works on a device: it opens the store, writes, closes. It runs once
+//! to count its points (calls that change or sync something), then once more for each chosen point,
+//! at which the device stops. The content that the disk would then have is computed for several
+//! [`CrashMode`]s and passed to a check, which reopens it and compares it with what the history
+//! knows was acknowledged.
 //!
 //! ```text
 //! run 0:  ......................      22 points
@@ -13,14 +13,14 @@
 //!               |-> KeepAll -----------> check
 //!               '-> Random(seed) ------> check
 //! ```
-//! Running a history anew for each point takes the square of its length. Where it is too long for
-//! that, [`crash_while_running`] runs it once and crashes copies of the device at each chosen point
-//! while it stands still in that call. Only [`for_each_crash_point`] also tests that the history's
-//! code unwinds well from a device that fails.
+//! The time to run a history again for each point grows with the square of its length. For longer
+//! histories, [`crash_while_running`] runs the history once and crashes copies of the device at
+//! each chosen point while the history waits in that call. Only [`for_each_crash_point`] also tests
+//! that the history's code unwinds well from a device that fails.
 //!
-//! A history should be deterministic: one thread, a manual clock, seeds of its own. One that is not
-//! (background threads) still is a good test, because each run stops at a point of its own
-//! schedule, but a failure may not come back at the same point.
+//! A history should be deterministic: one thread, a manual clock, seeds of its own. A history with
+//! background threads is still a good test, because each run stops at a point of its own schedule,
+//! but a failure may not come back at the same point.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,12 +35,12 @@ use crate::seed;
 /// Which points to try.
 #[derive(Clone, Copy, Debug)]
 pub struct CrashTest {
-    /// Try at most so many points: all, if the history has no more, else a sample by `seed` that
-    /// always has the first and the last. `FRONDB_CRASH_POINTS` overrides it.
+    /// Try at most this many points: all points of a short history, otherwise a sample by `seed`
+    /// that always has the first and the last. `FRONDB_CRASH_POINTS` overrides it.
     pub points_max: u64,
     /// Seed of the sample and of the random crashes. `FRONDB_CRASH_SEED` overrides it.
     pub seed: u64,
-    /// Random crashes a point, beside the two others.
+    /// Random crashes for each point, beside the two other modes.
     pub lotteries: u64,
     /// Try this point only, to replay a failure. `FRONDB_CRASH_POINT` overrides it.
     pub only: Option<u64>,
@@ -63,7 +63,8 @@ impl CrashTest {
         }
     }
 
-    /// The points to try of a history that has `total` (the last means: stopped after all of it).
+    /// The points to try of a history that has `total`; point `total` is a stop after the whole
+    /// history.
     fn choose(&self, total: u64) -> Vec<u64> {
         if let Some(point) = self.only {
             return vec![point];
@@ -72,7 +73,7 @@ impl CrashTest {
         if count <= self.points_max {
             return (0..count).collect();
         }
-        // One point out of each of `points_max` stretches of equal length: a sample without gaps.
+        // One point out of each of `points_max` parts of equal length: a sample without gaps.
         let mut prng = Prng::new(self.seed);
         let stretch = |index: u64| {
             let at = u128::from(index) * u128::from(count) / u128::from(self.points_max.max(1));
@@ -88,18 +89,18 @@ impl CrashTest {
     }
 }
 
-/// A device after power loss, and how it came to be.
+/// A device after power loss, with the point and the mode.
 #[derive(Debug)]
 pub struct Crash {
-    /// What is left. Its points count from zero, so it can be crashed again during recovery.
+    /// The device. Its points count from zero, so it can be crashed again during recovery.
     pub device: Arc<MemoryDevice>,
-    /// How many calls took effect before.
+    /// The number of calls that took effect before the power loss.
     pub point: u64,
-    /// What became of the unsynced.
+    /// How unsynced data was treated.
     pub mode: CrashMode,
 }
 
-/// What was tried.
+/// The number of points and checks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CrashReport {
     /// Points of the whole history.
@@ -119,9 +120,9 @@ impl fmt::Display for CrashReport {
 
 /// Runs `history` once, and `check` on what a crash at each chosen point would leave.
 ///
-/// `history` gets an empty device and keeps `known` up to date: before a call returns, whatever it
-/// makes durable may or may not be found. `check` runs inside the calls of the history, on its
-/// thread.
+/// `history` gets an empty device and updates `known`: until a call returns, the crashed device may
+/// or may not have what the call makes durable. `check` runs inside the calls of the history, on
+/// its thread.
 ///
 /// # Panics
 /// If the history or a check does; the message says the point and the mode, and how to replay them.
@@ -159,7 +160,7 @@ pub fn crash_while_running<Known: Send + Sync + 'static>(
     progress.report
 }
 
-/// How far [`crash_while_running`] has come.
+/// The progress of [`crash_while_running`].
 struct Progress {
     open: BTreeSet<u64>,
     report: CrashReport,
@@ -168,7 +169,7 @@ struct Progress {
     failure: Option<String>,
 }
 
-/// Crashes copies of a device at a point, if it is one of those to try.
+/// Crashes copies of a device at a point, if the point is chosen.
 fn visit(
     test: &CrashTest,
     point: u64,
@@ -200,8 +201,8 @@ fn visit(
 
 /// Runs `history` on a new device for each chosen point, and `check` on what each crash leaves.
 ///
-/// `history` gets an empty device, which at some call starts to fail, and returns what it knows: at
-/// least what was acknowledged. It must return in that case too, so it ends at its first error.
+/// `history` gets an empty device, which fails from some call on, and returns what it knows: at
+/// least what was acknowledged. It must also return after a failure, so it ends at its first error.
 /// `check` gets the crashed device and that knowledge, and panics if they do not agree.
 ///
 /// # Panics
@@ -214,8 +215,8 @@ pub fn for_each_crash_point<Known>(
     for_each_crash_point_from(test, MemoryDevice::new, history, check)
 }
 
-/// As [`for_each_crash_point`], but from the device that `start` gives each time: a crashed one, to
-/// crash again during recovery.
+/// As [`for_each_crash_point`], but from the device that `start` returns each time: a crashed
+/// device, to crash again during recovery.
 ///
 /// # Panics
 /// As [`for_each_crash_point`].
@@ -243,8 +244,8 @@ pub fn for_each_crash_point_from<Known>(
     report
 }
 
-/// The modes of a point. The seed of its lotteries depends on nothing but the test's and the point,
-/// so that a point replayed alone draws the same lots.
+/// The modes of a point. The seed of its random crashes depends only on the seed of the test and on
+/// the point, so that a point replayed alone crashes the same way.
 fn modes(test: &CrashTest, point: u64) -> Vec<CrashMode> {
     let mut prng = Prng::new(test.seed ^ point.rotate_left(32));
     let lotteries = (0..test.lotteries).map(|_| CrashMode::Random(prng.next_u64()));
@@ -255,7 +256,7 @@ fn explained<R>(test: &CrashTest, point: u64, what: &str, run: impl FnOnce() -> 
     attempt(test, point, what, run).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Runs a part of the test; if it panics, says where and how to get there again.
+/// Runs a part of the test; if it panics, the error says where, and how to replay it.
 fn attempt<R>(
     test: &CrashTest,
     point: u64,

@@ -1,23 +1,22 @@
-//! A directory for one test, removed when the test is done with it.
+//! A directory for one test, removed at its end.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fresh, empty directory; dropping it removes it with all that is in it.
+/// A new, empty directory. Dropping it removes it with its content.
 ///
-/// It lies in `FRONDB_TEST_DIR` if that is set (to run on another disk or file system), else in the
-/// system's directory for temporary files.
+/// It is in `FRONDB_TEST_DIR` if that is set (to run on another disk or file system), otherwise in
+/// the system's directory for temporary files.
 #[derive(Debug)]
 pub struct TempDir {
     path: PathBuf,
 }
 
 impl TempDir {
-    /// A directory whose name contains `label`, so that one left by a killed test says whose it
-    /// was.
+    /// A directory whose name contains `label`, so that the leftover of a killed test says which
+    /// test it was.
     ///
-    /// # Panics
-    /// If the directory cannot be made.
+    /// # Panics If the directory cannot be created.
     #[must_use]
     pub fn new(label: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -25,7 +24,7 @@ impl TempDir {
         let base =
             std::env::var_os("FRONDB_TEST_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         let path = base.join(format!("frondb-{label}-{}-{number}", std::process::id()));
-        // A leftover of a killed process that had the same number would not be empty.
+        // A killed process with the same id may have left a directory.
         let _ = std::fs::remove_dir_all(&path);
         if let Err(error) = std::fs::create_dir_all(&path) {
             panic!("cannot make {}: {error}", path.display());
@@ -33,7 +32,7 @@ impl TempDir {
         Self { path }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -48,7 +47,7 @@ impl AsRef<Path> for TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system; a test must not fail for it.
+        // Files that cannot be removed are left to the system; they must not fail a test.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

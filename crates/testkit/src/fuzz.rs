@@ -1,5 +1,5 @@
-//! Fuzzing without a fuzzer: random and mutated bytes from a seed, so that every decoder meets some
-//! bad input in each `cargo test`. The long runs with coverage are in `fuzz/` at the top.
+//! Fuzzing without a fuzzer: random and mutated bytes from a seed, so that every decoder gets bad
+//! input in each `cargo test`. The long runs with coverage are in `fuzz/` at the root.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +7,7 @@ use frondb_core::prng::Prng;
 
 use crate::seed;
 
-/// Longest run of random bytes; a longer input comes from a sample.
+/// Most random bytes of an input; a longer input is a mutated sample.
 const RANDOM_BYTES_MAX: u64 = 2048;
 
 /// Numbers at which decoders break: ends of ranges, signs, lengths around a limit.
@@ -52,8 +52,8 @@ fn mutate_once(prng: &mut Prng, bytes: &mut Vec<u8>) {
 /// Runs `target` on every sample as it is and on `rounds` inputs made from `seed`: mutations of the
 /// samples, and bytes that are random from the start.
 ///
-/// # Panics
-/// If `target` does, with the input as hexadecimal digits so that it can become a regression test.
+/// # Panics If `target` does; the message has the input as hexadecimal digits, for a regression
+/// test.
 pub fn smoke(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8])) {
     for sample in samples {
         run(sample, "a sample", &target);

@@ -1,15 +1,15 @@
-//! What the tests of all crates share: crash points, temporary directories, fuzz smoke.
+//! Helpers for the tests of all crates: crash points, temporary directories, fuzz smoke tests.
 //!
 //! | module | what for |
 //! |---|---|
 //! | [`crash`] | run a history, lose power at every call, check what is found |
-//! | [`dir`](mod@dir) | a directory that goes away |
+//! | [`dir`](mod@dir) | a directory that is removed after the test |
 //! | [`functions`] | update functions |
-//! | [`fuzz`] | random and mutated bytes for decoders, by seed |
+//! | [`fuzz`] | random and mutated bytes for decoders, from a seed |
 //! | `schedules` | shuttle's checkers for tests with deep stacks; only with `--cfg shuttle` |
 //! | [`seed`] | seeds from the environment, so that a failure can be replayed |
 //!
-//! Only `core` and `device` are known here, so every crate above can use it in its tests.
+//! This crate uses only `core` and `device`, so every crate above can use it in its tests.
 
 pub mod crash;
 pub mod dir;

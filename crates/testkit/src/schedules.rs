@@ -1,8 +1,8 @@
-//! Shuttle's checkers with the stacks of real threads.
+//! Shuttle's checkers with stacks as large as those of real threads.
 //!
-//! Shuttle gives a thread 60 KiB. Recovery of a debug build needs more, and a stack that overflows
-//! ends the process with a bare SIGSEGV: no schedule to replay, no name of a test. Stacks are
-//! mapped, so what a test does not touch costs nothing.
+//! Shuttle gives a thread 60 KiB. Recovery in a debug build needs more, and a stack overflow ends
+//! the process with a bare SIGSEGV: no schedule to replay, no name of a test. Stacks are mapped, so
+//! unused parts cost nothing.
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};

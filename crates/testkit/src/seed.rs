@@ -1,11 +1,12 @@
-//! Numbers a test takes from the environment, so that what CI found is replayed with one variable.
+//! Numbers that a test takes from the environment, so that a failure in CI is replayed with one
+//! variable.
 
 use std::str::FromStr;
 
 /// The value of the environment variable `name`, or `default` if it is not set.
 ///
-/// # Panics
-/// If it is set to something else: a test must not silently run with another seed.
+/// # Panics If the variable has another type of value: a test must not silently run with another
+/// seed.
 #[must_use]
 pub fn from_env<T: FromStr>(name: &str, default: T) -> T {
     match std::env::var(name) {
@@ -17,7 +18,7 @@ pub fn from_env<T: FromStr>(name: &str, default: T) -> T {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

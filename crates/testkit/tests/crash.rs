@@ -1,6 +1,6 @@
-//! The crash driver on a store small enough to see through: a file replaced by writing a new one,
-//! syncing it, renaming it over the old one and syncing the directory. Left-out steps must be
-//! found.
+//! The crash driver on a small store: a file that is replaced by writing a new one, syncing it,
+//! renaming it over the old one and syncing the directory. The driver must find each step that is
+//! left out.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use frondb_testkit::{
     for_each_crash_point_from,
 };
 
-/// The steps that make the replacement safe, and each of which can be left out.
+/// The step of the safe replacement that is left out.
 #[derive(Clone, Copy, PartialEq)]
 enum LeftOut {
     Nothing,
@@ -39,7 +39,7 @@ fn replace(device: &dyn Device, version: u8, left_out: LeftOut) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the store until the device stops; knows the last version that was acknowledged.
+/// Replaces the store until the device stops; returns the last version that was acknowledged.
 fn history(device: Arc<MemoryDevice>, left_out: LeftOut) -> u8 {
     (1..=10).take_while(|&version| replace(device.as_ref(), version, left_out).is_ok()).count()
         as u8

@@ -1,5 +1,5 @@
-//! A cursor after an error, and after the database was closed: it never takes what it could not
-//! read for the end, never goes on behind it, and shows nothing that is not its own any more.
+//! A cursor after an error, and after the database was closed: it never mistakes an unreadable
+//! entry for the end, never skips it, and shows only its own entries.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).update_fn(Append)
 }
 
-/// A tree with the keys a to z in which m cannot be shown.
+/// A tree with the keys a to z, of which m cannot be read.
 fn with_a_bad_key(db: &Db) -> Tree {
     let tree = db.create_tree("t", TreeOptions::new().update_fn("append", 1)).unwrap();
     for key in b'a'..=b'z' {
@@ -82,7 +82,7 @@ fn an_error_stays_until_the_next_seek() {
         assert!(moved.as_ref().unwrap_err().to_string().contains("\"m\""), "{moved:?}");
         assert_fails(&mut cursor, moved, ErrorKind::Invalid);
         assert_stuck(&mut cursor, ErrorKind::Invalid);
-        // A seek makes it good again, and only that.
+        // Only a seek clears the error.
         assert!(cursor.seek(b"n").unwrap());
         assert_eq!(cursor.key(), b"n");
         let moved = cursor.prev();
@@ -120,7 +120,7 @@ fn a_first_move_that_fails_does_not_start_again() {
     assert_eq!(cursor.key(), b"z");
 }
 
-/// The file of the database that holds most bytes: data.
+/// The largest file of the database, which has the data.
 fn data_file(dir: &TempDir) -> PathBuf {
     let files = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -241,7 +241,7 @@ fn a_cursor_that_outlives_its_database_reads_nothing_of_the_next_owner() {
     assert_fails(&mut cursor, moved, ErrorKind::Closed);
 }
 
-/// A cursor of a transaction that has ended: plain or locking, it is at no entry after any move.
+/// A cursor of a transaction that has ended, plain or locking, is at no entry after any move.
 #[test]
 fn after_the_transaction_every_move_fails_and_shows_nothing() {
     let dir = TempDir::new("cursor_errors");

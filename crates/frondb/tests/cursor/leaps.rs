@@ -1,5 +1,5 @@
-//! Seeks that go on from where a cursor is: near and far, in both directions, over memtables, runs and
-//! base, with versions, range deletes, updates and a transaction's own writes, against a map.
+//! Seeks from the current place of a cursor: near and far, in both directions, over memtables, runs
+//! and base, with versions, range deletes, updates and a transaction's own writes, against a map.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -38,7 +38,7 @@ impl UpdateFn for AppendEach {
 }
 
 fn key(n: u64) -> Vec<u8> {
-    // Of two lengths, one the beginning of the other.
+    // Keys have two lengths, and one may be a prefix of another.
     let mut key = (n / 2).to_be_bytes()[4..].to_vec();
     if n % 2 == 1 {
         key.push(0);
@@ -72,7 +72,7 @@ fn write(db: &Db, tree: &Tree, model: &mut Model, count: u64, prng: &mut Prng) {
             0 => {
                 let end = self::key(prng.below(KEYS));
                 let (lo, hi) = (key.clone().min(end.clone()), key.max(end));
-                // Rarely many.
+                // Seldom many.
                 let hi = if prng.chance(1, 4) { hi } else { [&lo[..], &[0, 1]].concat() };
                 batch.delete_range(tree, &lo, Some(&hi));
                 let range = (Bound::Included(lo), Bound::Excluded(hi));
@@ -101,7 +101,7 @@ trait Moves {
     fn seek(&mut self, key: &[u8]) -> bool;
     fn seek_for_prev(&mut self, key: &[u8]) -> bool;
     fn step(&mut self, forward: bool) -> bool;
-    /// How many entries `next_entries` went over.
+    /// The number of entries that `next_entries` has passed.
     fn step_many(&mut self, max: usize) -> usize;
     fn entry(&self) -> (Vec<u8>, Vec<u8>);
 }
@@ -132,7 +132,7 @@ macro_rules! moves {
 moves!(frondb::Cursor);
 moves!(frondb::TransactionCursor);
 
-/// Moves a cursor over `[lo, hi)`: mostly onward by a few keys or many, with steps between.
+/// Moves a cursor over `[lo, hi)`: mostly forward by few or many keys, with steps in between.
 fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prng) {
     let range = || (Bound::Included(key(lo)), Bound::Excluded(key(hi)));
     let shown: Vec<_> = model.range(range()).collect();
@@ -140,7 +140,7 @@ fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prn
     for _ in 0..60 {
         let far = *prng.pick(&[2, 20, 200, 1500]).unwrap();
         let forward = prng.chance(1, 2);
-        // Several in one direction, so that most go on from where the cursor is.
+        // Several seeks in one direction, so that most start where the cursor is.
         for _ in 0..1 + prng.below(6) {
             let moved = 1 + prng.below(far);
             at = if forward { at + moved } else { at.saturating_sub(moved) } % (KEYS + 2);
@@ -185,7 +185,7 @@ fn walk(cursor: &mut impl Moves, model: &Model, lo: u64, hi: u64, prng: &mut Prn
     }
 }
 
-/// All of the tree, or a part.
+/// The whole tree, or a part of it.
 fn bounds(prng: &mut Prng) -> (u64, u64) {
     let (a, b) = (prng.below(KEYS), prng.below(KEYS));
     if prng.chance(1, 2) { (0, KEYS + 10) } else { (a.min(b), a.max(b) + 1) }
@@ -227,7 +227,8 @@ fn seeks_onward_agree_with_a_map() {
             let options = CursorOptions::new().range(&*lower..&*upper).at(&at);
             let mut cursor = tree.cursor_with(options).unwrap();
             walk(&mut cursor, &model, lo, hi, &mut prng);
-            // What is written and done later does not show, also where it takes a newer version.
+            // Later writes and background work do not show, even where the cursor takes a newer
+            // version.
             let then = model.clone();
             write(&db, &tree, &mut model, 300, &mut prng);
             walk(&mut cursor, &then, lo, hi, &mut prng);
@@ -240,7 +241,7 @@ fn seeks_onward_agree_with_a_map() {
 }
 
 #[test]
-fn seeks_onward_show_what_the_transaction_has_written_by_then() {
+fn seeks_onward_show_the_writes_of_the_transaction_so_far() {
     for seed in 0..4 {
         println!("seed {seed}");
         let mut prng = Prng::new(100 + seed);
@@ -264,7 +265,7 @@ fn seeks_onward_show_what_the_transaction_has_written_by_then() {
             txn.roll_back_to(savepoint).unwrap();
             model = before;
         }
-        // Deletes of its own may be all that is in a leaf.
+        // A leaf may contain nothing but deletes of the transaction.
         for n in 500..1500 {
             txn.delete(&tree, &key(n)).unwrap();
             model.remove(&key(n));

@@ -1,5 +1,5 @@
-//! Rule 12: a cursor that is held and not moved pins no memtable. A flush takes its version away, and
-//! its next move goes on from its key at its snapshot: it shows what it would have shown.
+//! Rule 12: a cursor that is kept and not moved pins no memtable. A flush takes its version away,
+//! and its next move continues from its key at its snapshot: it shows what it would have shown.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn open() -> Db {
         .background_threads(0)
         .reserve_bytes(0)
         .update_fn(functions::Append);
-    // It stands still: no version grows old by itself.
+    // The clock stands still, so no version expires by age.
     let device = Arc::new(MemoryDevice::new());
     support::open_still(device, options)
 }
@@ -47,7 +47,7 @@ fn put(db: &Db, tree: &Tree, rows: std::ops::Range<u64>, value: &[u8]) {
     }
 }
 
-/// The measure: memtables take what they may, however many cursors were opened on the way.
+/// Memtables take no more than their share, however many cursors were opened meanwhile.
 #[test]
 fn cursors_that_stand_still_pin_no_memtable() {
     let db = open();
@@ -64,7 +64,7 @@ fn cursors_that_stand_still_pin_no_memtable() {
         cursors.push([at_first, in_the_middle, unmoved]);
         largest = largest.max(db.stats().memtable_bytes);
     }
-    // Rule 4: a quarter of memory, up to half under load.
+    // Rule 4: a quarter of the memory, up to half under load.
     assert!(largest <= MEMORY / 2, "{largest} bytes of memtables");
     db.flush().unwrap();
     let left = db.stats().memtable_bytes;
@@ -78,16 +78,16 @@ fn cursors_that_stand_still_pin_no_memtable() {
         assert!(in_the_middle.prev().unwrap());
         assert_eq!(of(in_the_middle), round * 5000 + 1233);
         assert_eq!(in_the_middle.value().unwrap(), [round as u8; 100]);
-        // Its snapshot ends with its round.
+        // The snapshot ends with its round.
         assert!(unmoved.last().unwrap());
         assert_eq!(of(unmoved), round * 5000 + 4999);
         assert!(!unmoved.next().unwrap());
     }
 }
 
-/// What was lent before the flush is there after it.
+/// A key and a value that the cursor lent before the flush are valid after it.
 #[test]
-fn what_a_cursor_has_lent_stays_where_it_is() {
+fn keys_and_values_that_a_cursor_lent_stay_valid() {
     let db = open();
     let tree = create(&db, "t");
     put(&db, &tree, 0..1000, b"first");
@@ -102,7 +102,7 @@ fn what_a_cursor_has_lent_stays_where_it_is() {
     assert_eq!((cursor.key(), cursor.value().unwrap()), (&501u64.to_be_bytes()[..], &b"first"[..]));
 }
 
-/// A large value is read when it is asked for: its extents stay while a snapshot sees it.
+/// A large value is read when the caller asks for it: its extents stay while a snapshot sees it.
 #[test]
 fn a_large_value_is_read_after_the_version_went() {
     let db = open();
@@ -129,8 +129,8 @@ fn a_large_value_is_read_after_the_version_went() {
     assert!(!cursor.next().unwrap());
 }
 
-/// A cursor on a tree that was dropped goes on, also if its version was taken away before, and also if it
-/// had none yet.
+/// A cursor on a dropped tree works, even if its version was taken away before, or if it had none
+/// yet.
 #[test]
 fn a_cursor_on_a_dropped_tree_goes_on() {
     let db = open();
@@ -158,7 +158,8 @@ fn a_cursor_on_a_dropped_tree_goes_on() {
     assert_eq!(tree.cursor().unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// The cursor of a transaction shows its own writes above what is committed, before and after.
+/// The cursor of a transaction shows its own writes above the committed rows, before and after the
+/// flush.
 #[test]
 fn a_cursor_of_a_transaction_goes_on_with_its_own_writes() {
     let db = open();
@@ -189,7 +190,7 @@ fn a_cursor_of_a_transaction_goes_on_with_its_own_writes() {
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A cursor, the state it shows, and the key it is at.
+/// A cursor, its state in the model, and its key.
 struct Reader {
     cursor: Cursor,
     model: Model,
@@ -266,7 +267,8 @@ fn write(db: &Db, tree: &Tree, model: &mut Model, prng: &mut Prng) {
     db.write(&batch, Durability::NoSync).unwrap();
 }
 
-/// Cursors that are moved at random while all that they read is flushed and merged show their snapshots.
+/// Cursors that move at random while everything they read is flushed and merged show their
+/// snapshots.
 #[test]
 fn random_moves_between_flushes_show_the_snapshot() {
     let seed = from_env("FRONDB_SEED", 1);
@@ -276,7 +278,7 @@ fn random_moves_between_flushes_show_the_snapshot() {
         let db = open();
         let tree = create(&db, "t");
         let (mut model, mut readers) = (Model::new(), Vec::new());
-        // Beside so many others a walk has small chunks, and beside more still none at all.
+        // Beside 20 other cursors a scan reads small chunks, beside 200 none at all.
         let others = [0, 20, 200][round as usize % 3];
         let _others: Vec<Cursor> = (0..others).map(|_| tree.cursor().unwrap()).collect();
         for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! Cursors by text scripts: what is written, where it lies (memtable, runs, base), and what each
-//! step shows. Rewritten with `REWRITE=1`.
+//! Script tests of cursors: what is written, where it is (memtable, runs, base), and what each step
+//! shows. `REWRITE=1` rewrites the outputs.
 //!
 //! Commands: `put`, `delete`, `delete-range`, `update` (lines `key value`, `key`, `lo hi`);
 //! `flush`; `settle` (background work, idle work included); `snapshot name`;

@@ -1,7 +1,7 @@
-//! Rule 12: only cursors pin versions, and not for long. From a cursor that stands still installs take its
-//! version away, and one that moves takes the newest version at its next leaf once it is older than a
-//! second: what was replaced meanwhile gives its space back although the cursor goes on, and the cursor
-//! goes on to show its snapshot. A snapshot pins no version at all.
+//! Rule 12: only cursors pin versions, and not for long. An install takes the version of a cursor
+//! that does not move away; a cursor that moves takes the newest version at its next leaf once its
+//! own is older than a second. So replaced data frees its space although the cursor is still in
+//! use, and the cursor still shows its snapshot. A snapshot pins no version.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support;
 
 const ROWS: u32 = 20_000;
 const VALUE_BYTES: usize = 200;
-/// What all rows take, about.
+/// Approximate size of all rows.
 const DATA_BYTES: u64 = ROWS as u64 * VALUE_BYTES as u64;
 
 fn open(clock: &Arc<ManualClock>) -> Db {
@@ -33,7 +33,7 @@ fn create(db: &Db) -> Tree {
     db.create_tree("t", options).unwrap()
 }
 
-/// Writes every row and makes it base; returns the bytes in use then.
+/// Writes every row and merges it into the base; returns the bytes in use then.
 fn write_all(db: &Db, tree: &Tree, value: u8) -> u64 {
     let mut batch = Batch::new();
     for row in 0..ROWS {
@@ -49,7 +49,7 @@ fn write_all(db: &Db, tree: &Tree, value: u8) -> u64 {
 }
 
 #[test]
-fn a_cursor_lets_go_of_what_was_replaced() {
+fn a_cursor_releases_replaced_data() {
     let clock = Arc::new(ManualClock::stepping());
     let db = open(&clock);
     let tree = create(&db);
@@ -57,8 +57,8 @@ fn a_cursor_lets_go_of_what_was_replaced() {
     assert!(tree.stats().unwrap().leaves >= 8);
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.next().unwrap());
-    // What the cursor's snapshot sees is kept beside the new rows, in runs of now: those that were
-    // replaced went although nobody has moved the cursor.
+    // New runs keep the rows of the cursor's snapshot beside the new rows; the replaced runs are
+    // gone although the cursor was not moved.
     let used = write_all(&db, &tree, 2);
     assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
 
@@ -87,8 +87,8 @@ fn a_snapshot_pins_no_version() {
     assert_eq!(old, [1; VALUE_BYTES]);
 }
 
-/// Every hot row keeps a version for each snapshot that still reads it, and none between: one long
-/// dump does not keep all that is written meanwhile.
+/// Every hot row keeps one version for each snapshot that still reads it, and none between: one
+/// long dump does not keep everything that is written meanwhile.
 #[test]
 fn a_long_snapshot_keeps_one_version_of_a_hot_row() {
     let db = open(&Arc::new(ManualClock::stepping()));

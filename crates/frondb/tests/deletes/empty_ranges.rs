@@ -1,5 +1,6 @@
-//! What cursors go around because rows were deleted there: the first and the last key are one seek away
-//! right after deletes in key order, and every reader sees exactly what it should, whatever comes back.
+//! Known-empty ranges, which cursors skip because all their rows were deleted: right after deletes
+//! in key order the first and the last key are one seek away, and every reader sees exactly its
+//! rows, whatever is written again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,7 @@ fn delete(db: &Db, tree: &Tree, ids: impl Iterator<Item = u64>, batch_rows: usiz
     }
 }
 
-/// Deletes stepped over by finding the first key and the last one, which must be these.
+/// Counts the deletes stepped over to find the first key and the last key, which must be these.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
@@ -62,12 +63,13 @@ fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     db.stats().tombstones_skipped - before
 }
 
-/// From either side, in large and in small commits, with and without threads that flush meanwhile.
+/// Deletes from either side, in large and in small commits, with and without threads that flush
+/// meanwhile.
 #[test]
 fn the_ends_are_near_right_after_deletes() {
     const ROWS: u64 = 120_000;
     for (batch_rows, threads) in [(5_000, 0), (10, 2)] {
-        let dir = TempDir::new("voids");
+        let dir = TempDir::new("empty-ranges");
         let db = open(&dir, threads);
         let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
         fill(&db, &tree, ROWS);
@@ -77,15 +79,16 @@ fn the_ends_are_near_right_after_deletes() {
             delete(&db, &tree, first..first + 10_000, batch_rows);
             first += 10_000;
             let left = stepped(&db, &tree, first, last);
-            assert!(left <= 3000, "{left} deletes in the way of the first key");
+            assert!(left <= 3000, "{left} deletes before the first key");
             delete(&db, &tree, (last - 9_999..=last).rev(), batch_rows);
             last -= 10_000;
-            // In turns with the other end, so that each stretch ends the other's count.
+            // Alternates with the other end, so that each tombstone run ends the count of the
+            // other.
             let right = stepped(&db, &tree, first, last);
-            assert!(right <= 3000, "{right} deletes in the way of the last key");
+            assert!(right <= 3000, "{right} deletes after the last key");
         }
         assert_eq!(scan(&tree, None, 0, u64::MAX).len() as u64, last - first + 1);
-        // To the last row, and what comes then.
+        // Up to the last row, and what happens then.
         delete(&db, &tree, first..=last, batch_rows);
         assert!(!tree.cursor().unwrap().first().unwrap());
         assert!(!tree.cursor().unwrap().last().unwrap());
@@ -98,11 +101,11 @@ fn the_ends_are_near_right_after_deletes() {
     }
 }
 
-/// A transaction's own writes in a void are its own to see, and gone when it is rolled back; a snapshot
-/// and a transaction from before the deletes see what was there.
+/// A transaction sees its own writes in a known-empty range, and they are gone when it is rolled
+/// back; a snapshot and a transaction from before the deletes see the deleted rows.
 #[test]
 fn own_writes_and_old_readers_see_theirs() {
-    let dir = TempDir::new("voids");
+    let dir = TempDir::new("empty-ranges");
     let db = open(&dir, 0);
     let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
     fill(&db, &tree, 20_000);
@@ -110,7 +113,7 @@ fn own_writes_and_old_readers_see_theirs() {
     let old = db.begin(TransactionOptions::new()).unwrap();
     assert_eq!(ends(&old, &tree), (0, 19_999));
 
-    // Rolled back: nothing was deleted.
+    // After the rollback nothing is deleted.
     let undone = db.begin(TransactionOptions::new()).unwrap();
     for n in 0..9_000 {
         undone.delete(&tree, &key(n)).unwrap();
@@ -181,7 +184,8 @@ fn all(
     ids
 }
 
-/// Stretches go and rows come back by every way there is, against a model of each state.
+/// Ranges of rows are deleted and rows come back in every possible way, against a model of each
+/// state.
 #[test]
 fn whatever_comes_back_is_seen() {
     const IDS: u64 = 8_000;
@@ -190,7 +194,7 @@ fn whatever_comes_back_is_seen() {
     for seed in first_seed..first_seed + seeds {
         println!("VOIDS_SEED={seed}");
         let mut prng = Prng::new(seed);
-        let dir = TempDir::new("voids");
+        let dir = TempDir::new("empty-ranges");
         let db = open(&dir, if seed % 2 == 0 { 0 } else { 2 });
         let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
         fill(&db, &tree, IDS);
@@ -227,7 +231,7 @@ fn check(tree: &Tree, at: Option<&Snapshot>, rows: &Rows, lo: u64, hi: u64) {
     assert_eq!(found, rows.range(..=lo).next_back().map(|(&id, _)| id));
 }
 
-/// One commit or a stretch of them.
+/// One commit, or a range of commits.
 fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     const IDS: u64 = 8_000;
     let at = prng.below(IDS);
@@ -280,12 +284,13 @@ fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     }
 }
 
-/// One thread deletes from the left and puts back, another does so with ids of its own in between; both
-/// say with each commit what their first row is. Readers must find just that at any moment.
+/// One thread deletes from the left and puts rows back, another does the same with ids of its own
+/// in between; both record their first row with each commit. Readers must find exactly this row at
+/// any moment.
 #[test]
 fn readers_beside_two_writers_find_the_first_row() {
     const IDS: u64 = 40_000;
-    let dir = TempDir::new("voids");
+    let dir = TempDir::new("empty-ranges");
     let db = open(&dir, 2);
     let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
     let said = db.create_tree("said", TreeOptions::new()).unwrap();

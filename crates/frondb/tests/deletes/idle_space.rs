@@ -1,10 +1,10 @@
-//! Space comes back after deletes with no command given, also when nothing is written any more:
-//! the deletes are in a memtable that is far from full, and an engine that falls idle flushes it.
+//! Deletes free their space without any command, also when nothing is written any more: the deletes
+//! are in a memtable that is far from full, and an idle engine flushes it.
 
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// A third of them is no long stretch (rule 15): such deletes are flushed at once.
+/// A third of them is no long tombstone run (rule 15), whose deletes would be flushed at once.
 const ROWS: u64 = 50_000;
 
 fn loaded(dir: &TempDir) -> (Db, Tree) {
@@ -21,7 +21,7 @@ fn loaded(dir: &TempDir) -> (Db, Tree) {
     (db, tree)
 }
 
-/// Lets the engine fall idle. Returns the bytes in use before and after.
+/// Lets the engine become idle. Returns the bytes in use before and after.
 fn fall_idle(db: &Db) -> (u64, u64) {
     let before = db.stats().data_used_bytes;
     while db.run_one(true) {}
@@ -51,7 +51,7 @@ fn deletes_of_a_good_part_give_their_space_back() {
     assert!(after < before * 8 / 10, "{before} bytes, then {after}");
 }
 
-/// Nothing of them was written anew when they went: they were cut off.
+/// The leaves were not rewritten for the deletes: their prefixes were truncated.
 #[test]
 fn deletes_from_the_left_give_their_space_back() {
     let dir = TempDir::new("idle-left");
@@ -69,7 +69,7 @@ fn deletes_from_the_left_give_their_space_back() {
 
 const LARGE: usize = 200 << 10;
 
-/// A database with large values, all messages still in memory or all of them on disk.
+/// A database with large values, with all messages still in memory or all on disk.
 fn with_large_values(dir: &TempDir, flushed: bool) -> (Db, Tree) {
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
@@ -115,7 +115,7 @@ fn overwritten_large_values_give_their_space_back() {
     }
 }
 
-/// Their messages are tiny: the write buffer would not be full of them for a long time.
+/// The messages are so small that they would not fill the write buffer for a long time.
 #[test]
 fn overwritten_large_values_give_their_space_back_under_load() {
     const VALUE_BYTES: u64 = 1 << 20;
@@ -134,7 +134,7 @@ fn overwritten_large_values_give_their_space_back_under_load() {
     assert!(most < 150 * VALUE_BYTES, "{most} bytes for 4 values");
 }
 
-/// A row now and then is no reason to write anything.
+/// An occasional row is no reason for a flush.
 #[test]
 fn a_few_deletes_are_not_flushed() {
     let dir = TempDir::new("idle-few");

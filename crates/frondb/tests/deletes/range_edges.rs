@@ -1,18 +1,19 @@
 //! A range delete that was just committed is in a memtable, above the runs whose rows it hides. A
-//! reader steps over those rows at once and not one by one: the first key after the lower half of
-//! a tree was deleted is found as fast as before it.
+//! reader skips these rows at once and not one by one: after the lower half of a tree is deleted,
+//! the first key is found as fast as before.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 const ROWS: u64 = 60_000;
-/// What is not whole blocks, and rows of runs that also hold something newer.
+/// Most entries that a reader may step over: partly hidden blocks, and rows of runs that also hold
+/// newer entries.
 const STEPS_MAX: u64 = 64;
 
 fn loaded(dir: &TempDir) -> (Db, frondb::Tree) {
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
-    // Small leaves, so that there are some that are hidden in part and some that are wholly.
+    // Small leaves, so that some are partly hidden and some wholly.
     let shape = TreeOptions::new().codec(Codec::None).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
         shape.slice_bytes_min = 16 << 10;
@@ -33,9 +34,9 @@ fn at(cursor: &Cursor) -> Option<u64> {
     cursor.is_valid().then(|| u64::from_be_bytes(cursor.key().try_into().unwrap()))
 }
 
-/// Rule 15: rows that are hidden where they are, in a memtable, are a stretch like deletes are.
+/// Rule 15: rows that a memtable hides where they are form a tombstone run, as deletes do.
 #[test]
-fn a_memtable_that_hides_a_long_stretch_of_itself_is_flushed() {
+fn a_memtable_that_hides_many_of_its_own_rows_is_flushed() {
     let dir = TempDir::new("range-own");
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
@@ -46,7 +47,7 @@ fn a_memtable_that_hides_a_long_stretch_of_itself_is_flushed() {
     }
     db.write(&batch, Durability::NoSync).unwrap();
     tree.delete_range(b"", Some(&1000u64.to_be_bytes())).unwrap();
-    assert_eq!(db.stats().flushes, 0, "a thousand hidden rows are no long stretch");
+    assert_eq!(db.stats().flushes, 0, "a thousand hidden rows are no long tombstone run");
     tree.delete_range(b"", Some(&(ROWS - 1).to_be_bytes())).unwrap();
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.first().unwrap());
@@ -57,7 +58,7 @@ fn a_memtable_that_hides_a_long_stretch_of_itself_is_flushed() {
 }
 
 #[test]
-fn what_an_unflushed_range_delete_hides_is_not_stepped_over() {
+fn rows_hidden_by_an_unflushed_range_delete_are_skipped() {
     let dir = TempDir::new("range-edges");
     let (db, tree) = loaded(&dir);
     assert!(tree.stats().unwrap().leaves > 4);
@@ -65,7 +66,7 @@ fn what_an_unflushed_range_delete_hides_is_not_stepped_over() {
     let (from, to) = (ROWS / 10, ROWS * 6 / 10);
     tree.delete_range(b"", Some(&from.to_be_bytes())).unwrap();
     tree.delete_range(&from.to_be_bytes(), Some(&to.to_be_bytes())).unwrap();
-    // Above the deletes, and inside of them.
+    // Above the deletes, and inside them.
     tree.put(&from.to_be_bytes(), b"new").unwrap();
     let flushes = db.stats().flushes;
 
@@ -86,7 +87,7 @@ fn what_an_unflushed_range_delete_hides_is_not_stepped_over() {
     assert_eq!(stats.flushes, flushes, "the deletes are in memory, or the test tests nothing");
     assert!(stats.tombstones_skipped <= STEPS_MAX, "{}", stats.tombstones_skipped);
 
-    // Who reads at an older state sees all of it.
+    // A reader at an older snapshot sees all rows.
     let mut old = tree.cursor_with(frondb::CursorOptions::new().at(&before)).unwrap();
     let mut rows = 0;
     while old.next().unwrap() {

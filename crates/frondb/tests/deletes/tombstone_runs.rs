@@ -1,6 +1,6 @@
-//! Rule 15: deleting from the left leaves no long stretch of deletes in the way of the first and
-//! the last key, with no command given; and it does not pay for that by writing other trees again
-//! and again, in which the same deletes are spread out.
+//! Rule 15: deletes from the left leave no long tombstone run before the first or the last key,
+//! without any command; and the engine does not achieve this by writing other trees, in which the
+//! same deletes are spread out, again and again.
 
 use frondb::{Batch, Codec, Cursor, CursorOptions, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
@@ -8,22 +8,23 @@ use frondb_testkit::TempDir;
 const ROWS: u64 = 400_000;
 const BATCH_ROWS: u64 = 1_000;
 const LOOK_EVERY: u64 = 100_000;
-/// Deletes that a reader may step over, where each hides a put: 128 Ki messages.
+/// Deletes that a reader may step over if each hides a put: 128 Ki messages.
 const DELETES_MAX: u64 = 64 << 10;
-/// The same where they begin the tree: two stretches that are worth trimming, and a batch.
+/// The same at the beginning of a tree: two tombstone runs that are worth a truncation, and a
+/// batch.
 const BEGINNING_MAX: u64 = (16 << 10) + BATCH_ROWS;
 
 fn row(id: u64) -> [u8; 8] {
     id.to_be_bytes()
 }
 
-/// The row's key in the index: anywhere.
+/// The key of the row in the index, at a random place.
 fn entry(id: u64) -> [u8; 16] {
     let scattered = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (u128::from(scattered) << 64 | u128::from(id)).to_be_bytes()
 }
 
-/// Deletes stepped over by finding the first key and the last one, which must be these.
+/// Counts the deletes stepped over to find the first key and the last key, which must be these.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
@@ -36,9 +37,9 @@ fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
 }
 
 fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     options = options.codec(Codec::None);
-    // The same write buffer with threads and without.
+    // The same write buffer with and without threads.
     let memory = Options::new().memory_bytes(32 << 20).write_buffer_bytes(8 << 20);
     let db = Db::open(dir.path(), memory.background_threads(threads)).unwrap();
     let rows = db.create_tree("rows", options.clone()).unwrap();
@@ -62,15 +63,15 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
             db.write(&batch, Durability::NoSync).unwrap();
             batch.clear();
         }
-        // Seldom, for readers who meet a long stretch ask for cleaning too.
+        // Seldom, since a reader that meets a long tombstone run asks for its compaction too.
         if (id + 1) % LOOK_EVERY == 0 {
             worst = worst.max(stepped(&db, &rows, id + 1, ROWS - 1));
         }
     }
-    assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
-    // A thread may be at something else in that leaf, and be late.
+    assert!(worst > 0, "no delete was stepped over: the test tests nothing");
+    // A worker may be busy elsewhere in that leaf and compact late.
     let allowed = if threads == 0 { BEGINNING_MAX } else { 2 * BEGINNING_MAX };
-    assert!(worst <= allowed, "{worst} deletes in the way");
+    assert!(worst <= allowed, "{worst} deletes stepped over");
     let merged = db.stats().merged_entries - merged_before;
     assert!(merged <= merged_max, "{merged} messages were merged to delete {} rows", ROWS / 2);
     assert!(db.stats().prefix_truncations > 0);
@@ -93,7 +94,7 @@ fn count(cursor: &mut Cursor) -> u64 {
     rows
 }
 
-/// Leaves so small that a stretch spans several, below inner nodes.
+/// Leaves so small that a tombstone run spans several, below inner nodes.
 fn many_leaves() -> TreeOptions {
     TreeOptions::new().fanout(4).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (256 << 10, 256 << 10);
@@ -103,13 +104,13 @@ fn many_leaves() -> TreeOptions {
 
 #[test]
 fn the_first_key_stays_near_in_a_tree_of_one_level() {
-    // Both trees are one leaf, which is written again for each stretch, getting smaller.
+    // Each tree is one leaf, which is rewritten for each tombstone run and gets smaller.
     delete_left(TreeOptions::new(), 0, 8 * ROWS);
 }
 
 #[test]
 fn the_first_key_stays_near_below_inner_nodes() {
-    // The rows' leaves are written again, those of the index by and by.
+    // The leaves of the rows are rewritten, those of the index over time.
     delete_left(many_leaves(), 0, 7 * ROWS / 2);
 }
 
@@ -118,12 +119,12 @@ fn the_first_key_stays_near_with_threads_that_clean() {
     delete_left(many_leaves(), 2, 8 * ROWS);
 }
 
-/// What is cut off a leaf is still there for a snapshot that sees it, and for a cursor that began
-/// before; what they keep goes after them.
+/// A truncated prefix of a leaf stays for snapshots that see it and for cursors that began before;
+/// its space is freed after them.
 #[test]
-fn a_snapshot_sees_what_was_deleted_from_the_left() {
+fn a_snapshot_sees_rows_deleted_from_the_left() {
     const ROWS: u64 = 60_000;
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
@@ -165,12 +166,11 @@ fn a_snapshot_sees_what_was_deleted_from_the_left() {
     assert!(db.stats().data_used_bytes < 1 << 20, "{}", db.stats());
 }
 
-/// The last key, with rows that go from the right: those are no beginning, and the leaf is written
-/// again.
+/// The last key, with deletes from the right: these are no prefix, so the leaf is rewritten.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_the_right() {
     const ROWS: u64 = 100_000;
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", many_leaves()).unwrap();
@@ -189,17 +189,17 @@ fn the_last_key_stays_near_where_rows_go_from_the_right() {
             worst = worst.max(stepped(&db, &tree, 0, ROWS - n * 1_000 - 1));
         }
     }
-    assert!(worst > 0, "nothing was ever in the way: the test tests nothing");
-    assert!(worst <= DELETES_MAX, "{worst} deletes in the way");
+    assert!(worst > 0, "no delete was stepped over: the test tests nothing");
+    assert!(worst <= DELETES_MAX, "{worst} deletes stepped over");
 }
 
-/// Rows come at one end and go at the other: those that come are not flushed a few at a time for the
-/// sake of those that go.
+/// Rows are added at one end and deleted at the other: the new rows are not flushed a few at a time
+/// for the sake of the deletes.
 #[test]
 fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() {
     const KEPT: u64 = 50_000;
     const STEPS: u64 = 300;
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
@@ -224,10 +224,10 @@ fn inserts_at_the_right_are_flushed_in_large_runs_while_rows_go_from_the_left() 
     assert_eq!(count(&mut tree.cursor().unwrap()), KEPT);
 }
 
-/// A stretch that goes on into a leaf whose base is several small appends.
+/// A tombstone run that continues into a leaf whose base is several small appends.
 #[test]
-fn a_stretch_ends_in_a_leaf_of_several_appends() {
-    let dir = TempDir::new("delete-stretches");
+fn a_tombstone_run_ends_in_a_leaf_of_several_appends() {
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(32 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", many_leaves().codec(Codec::None)).unwrap();
@@ -244,15 +244,15 @@ fn a_stretch_ends_in_a_leaf_of_several_appends() {
     assert!(stepped(&db, &tree, 8_290, 12_299) < 1_000);
 }
 
-/// Trimming the beginning of a leaf does not make up for the long stretch at its end.
+/// Truncating the prefix of a leaf does not excuse a long tombstone run at its end.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_both_ends_at_once() {
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(256 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
     let mut batch = Batch::new();
-    // One leaf, of which what goes is no more than a tenth.
+    // One leaf, of which at most a tenth is deleted.
     (0..ROWS * 2).for_each(|id| batch.put(&tree, &row(id), b""));
     db.write(&batch, Durability::NoSync).unwrap();
     db.flush().unwrap();
@@ -262,14 +262,14 @@ fn the_last_key_stays_near_where_rows_go_from_both_ends_at_once() {
     (0..kept.start).chain(kept.end..ROWS * 2).for_each(|id| batch.delete(&tree, &row(id)));
     db.write(&batch, Durability::NoSync).unwrap();
     let worst = stepped(&db, &tree, kept.start, kept.end - 1);
-    assert!(worst <= DELETES_MAX, "{worst} deletes in the way");
+    assert!(worst <= DELETES_MAX, "{worst} deletes stepped over");
 }
 
-/// Rows that are written again at the beginning of a leaf are no stretch, whatever is deleted
-/// elsewhere.
+/// Rows that are written again at the beginning of a leaf form no tombstone run, whatever is
+/// deleted elsewhere.
 #[test]
 fn puts_that_begin_a_leaf_do_not_freeze_a_memtable() {
-    let dir = TempDir::new("delete-stretches");
+    let dir = TempDir::new("tombstone-runs");
     let options = Options::new().memory_bytes(64 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("rows", TreeOptions::new().codec(Codec::None)).unwrap();
@@ -289,13 +289,13 @@ fn puts_that_begin_a_leaf_do_not_freeze_a_memtable() {
     assert_eq!(db.stats().flushes, flushes);
 }
 
-/// Trimming at the left flushes what goes at the right a few rows at a time; together they are a long
-/// stretch all the same.
+/// Truncations at the left flush the deletes at the right a few at a time; together these still
+/// form a long tombstone run.
 #[test]
 fn both_ends_stay_near_where_rows_go_from_both_in_turn() {
-    // One leaf so large that what goes is no good part of it, and many.
+    // One leaf so large that the deletes are a small part of it, and many.
     for (rows, options) in [(1_200_000, TreeOptions::new()), (400_000, many_leaves())] {
-        let dir = TempDir::new("delete-stretches");
+        let dir = TempDir::new("tombstone-runs");
         let db_options = Options::new().memory_bytes(64 << 20).background_threads(0);
         let db = Db::open(dir.path(), db_options).unwrap();
         let tree = db.create_tree("rows", options.codec(Codec::None)).unwrap();
@@ -317,6 +317,6 @@ fn both_ends_stay_near_where_rows_go_from_both_in_turn() {
         }
         let gone = 200 * half;
         let worst = stepped(&db, &tree, gone, rows - 1 - gone);
-        assert!(worst <= DELETES_MAX + BEGINNING_MAX, "{worst} deletes in the way");
+        assert!(worst <= DELETES_MAX + BEGINNING_MAX, "{worst} deletes stepped over");
     }
 }

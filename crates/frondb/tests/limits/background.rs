@@ -1,5 +1,5 @@
-//! Limits of background work that are set while a database is open: bytes a second, the period of
-//! checkpoints; and the files that it owns.
+//! Limits of background work that are changed while a database is open: bytes a second, the period
+//! of checkpoints, and the files that it keeps.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ use crate::support;
 
 const LIMIT: u64 = 1 << 20;
 
-/// With threads, so much that what [`fill`] writes just fills the write buffer and waits for no room.
+/// With threads: so large that the rows of [`fill`] just fill the write buffer and wait for no
+/// space.
 const MEMORY: u64 = 24 << 20;
 
-/// Writes what does not compress: about 4 MiB.
+/// Writes about 4 MiB that do not compress.
 fn fill(db: &Db, seed: u64) {
     println!("seed {seed}");
     let tree = db.create_tree(&format!("t{seed}"), TreeOptions::new()).unwrap();
@@ -52,7 +53,7 @@ fn flushes_and_merges_keep_to_the_limit() {
     };
     let (written, took) = run(1);
     assert!(written > 4 << 20, "{written}");
-    // A quarter of a second is free, and what the last step wrote is paid by the next one.
+    // A quarter of a second is free, and the next step pays for the bytes of the last one.
     let least = Duration::from_secs_f64((written - (1 << 20)) as f64 / LIMIT as f64);
     assert!(took >= least, "{written} bytes in {took:?}");
     assert!(db.stats().rate_limit_nanos > 0);
@@ -64,7 +65,7 @@ fn flushes_and_merges_keep_to_the_limit() {
     db.close().unwrap();
 }
 
-/// At a byte a second the flush would take weeks.
+/// At one byte a second the flush would take weeks.
 #[test]
 fn a_limit_does_not_hold_up_the_close() {
     let dir = TempDir::new("limit-close");
@@ -82,9 +83,9 @@ fn a_limit_does_not_hold_up_the_close() {
     db.close().unwrap();
 }
 
-/// The limit is lifted while a flush waits for it.
+/// The test lifts the limit while a flush waits for it.
 #[test]
-fn a_limit_that_is_lifted_frees_what_waits() {
+fn lifting_a_limit_wakes_the_work_that_waits() {
     let dir = TempDir::new("limit-lifted");
     let options = Options::new().memory_bytes(MEMORY).background_threads(1);
     let db = Db::open(dir.path(), options.background_bytes_per_second(1)).unwrap();
@@ -104,7 +105,7 @@ fn a_limit_that_is_lifted_frees_what_waits() {
 fn the_files_of_a_database_are_listed() {
     let (dir, log) = (TempDir::new("files"), TempDir::new("files-log"));
     std::fs::remove_dir(log.path()).unwrap();
-    // Without threads nothing changes between the two looks.
+    // Without threads nothing changes between the two calls.
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let options = options.log_dir(log.path());
     let db = Db::open(dir.path(), options).unwrap();

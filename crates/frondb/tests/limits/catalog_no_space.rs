@@ -1,5 +1,5 @@
-//! A change of the catalog that fails for want of space has changed nothing: not now, not after a
-//! snapshot of the manifest, not after a restart. It may be repeated.
+//! A change of the catalog that fails because the disk is full has changed nothing, neither at once
+//! nor after a snapshot of the manifest nor after a restart. The caller may repeat it.
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;
@@ -13,7 +13,7 @@ fn open(device: SharedDevice) -> Db {
     support::open(device, options).unwrap()
 }
 
-/// The trees that [`check`] expects, with what they hold in memory and in the log only.
+/// The trees that [`check`] expects. Their rows are in memory and in the log only.
 fn made(device: &Arc<FaultDevice>) -> Db {
     let db = open(Arc::clone(device) as _);
     for name in ["a", "b"] {
@@ -45,7 +45,8 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
         }
         device.set_script(&Script::default());
         if rotate {
-            // A snapshot of what is in memory, and the log let go as far as nothing needs it.
+            // Writes a snapshot of the catalog in memory and discards the log that is no longer
+            // needed.
             db.checkpoint().unwrap();
             check(&db);
         }
@@ -55,7 +56,7 @@ fn fails_and_changes_nothing(change: fn(&Db) -> frondb::Result<()>) {
         let db = open(Arc::clone(&device) as _);
         check(&db);
         assert_eq!(db.open_tree("a").unwrap().get(b"later").unwrap(), Some(b"value".to_vec()));
-        // Nothing stands in its way.
+        // With free space again the change succeeds.
         change(&db).unwrap();
         let after = db.list_trees();
         drop(db);

@@ -1,5 +1,5 @@
-//! Any thread may ask for a checkpoint at any time, and a worker may want to replace the manifest
-//! at the same moment: one snapshot of the manifest is written at a time and nobody is refused.
+//! Any thread may ask for a checkpoint at any time, while a worker replaces the manifest: one
+//! snapshot of the manifest is written at a time, and no caller is refused.
 
 use frondb::{Options, TreeOptions};
 use frondb_core::sync::Arc;
@@ -15,7 +15,7 @@ fn checkpoints_of_many_threads_do_not_meet() {
         support::open(Arc::clone(&device) as _, options)
     };
     let db = open().unwrap();
-    // Enough trees for a snapshot to take a while.
+    // So many trees that a snapshot takes a while.
     for i in 0..100 {
         db.create_tree(&format!("tree {i}"), TreeOptions::new()).unwrap();
     }

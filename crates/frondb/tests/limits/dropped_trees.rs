@@ -1,5 +1,5 @@
-//! The memtables of a dropped tree that a cursor still reads take memory, but no flush will ever
-//! give it back: they must not count as what writers are waiting to see flushed.
+//! The memtables of a dropped tree that a cursor still reads take memory that no flush will free.
+//! They must not count as memory whose flush writers wait for.
 
 use frondb::{Batch, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::sync::Arc;
@@ -19,7 +19,8 @@ fn open(threads: usize) -> Db {
     support::open(device, options).unwrap()
 }
 
-/// Writes about `bytes` of rows. Their keys do not ascend: a sequential tree is flushed early.
+/// Writes about `bytes` of rows. Their keys do not ascend: the engine flushes a sequential tree
+/// early.
 fn fill(db: &Db, tree: &Tree, bytes: u64) {
     for i in (0..bytes / 4096).rev() {
         let mut batch = Batch::new();
@@ -28,7 +29,8 @@ fn fill(db: &Db, tree: &Tree, bytes: u64) {
     }
 }
 
-/// A tree with half a write buffer of rows in memory, dropped under a cursor, which goes on.
+/// A tree with half a write buffer of rows in memory, dropped while a cursor reads it; the cursor
+/// goes on.
 fn drop_under_a_cursor(db: &Db, name: &str) -> Cursor {
     let tree = db.create_tree(name, TreeOptions::new()).unwrap();
     fill(db, &tree, WRITE_BUFFER / 2);
@@ -49,7 +51,7 @@ fn a_dropped_tree_does_not_fill_the_write_buffer() {
 }
 
 #[test]
-fn writers_do_not_wait_for_what_cursors_hold_of_dropped_trees() {
+fn writers_do_not_wait_for_memtables_of_dropped_trees() {
     let db = open(1);
     let cursors: Vec<Cursor> =
         (0..4).map(|i| drop_under_a_cursor(&db, &format!("dropped {i}"))).collect();

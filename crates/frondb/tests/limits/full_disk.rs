@@ -1,6 +1,6 @@
-//! A disk that fills up under writers, rule 25: they get `NoSpace`, readers do not notice, deletes
-//! and drops go on, and once those have freed space writing goes on with no reopening. Nothing that
-//! was acknowledged is lost, nothing that was refused is there.
+//! Rule 25: on a full disk writers get `NoSpace`, readers are not affected, and deletes and drops
+//! still work. Once they have freed space, writes work again without reopening. No acknowledged row
+//! is lost, and no refused row is there.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn open(device: &MemoryDevice) -> Db {
     support::open(Arc::new(device.clone()), options).unwrap()
 }
 
-/// Puts a row that does not compress, and notes it if that was acknowledged.
+/// Puts a row that does not compress, and records it if it was acknowledged.
 fn put(tree: &Tree, rows: &mut Rows, prng: &mut Prng) -> Result<()> {
     let key = prng.next_u64().to_be_bytes().to_vec();
     let mut value = vec![0; 4000];
@@ -51,7 +51,7 @@ fn check(tree: &Tree, rows: &Rows) {
     assert!(!cursor.next().unwrap());
 }
 
-/// There is space again: the second try is let in at the latest.
+/// With free space again, the second try succeeds at the latest.
 fn resume(tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     if let Err(error) = put(tree, rows, prng) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -60,7 +60,7 @@ fn resume(tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
 }
 
 #[test]
-fn a_full_disk_refuses_what_takes_space_and_no_more() {
+fn a_full_disk_refuses_only_calls_that_take_space() {
     let device = MemoryDevice::new();
     let db = open(&device);
     let (mut prng, mut rows, mut others) = (Prng::new(1), Rows::new(), Rows::new());
@@ -75,7 +75,7 @@ fn a_full_disk_refuses_what_takes_space_and_no_more() {
     check(&tree, &rows);
     check(&other, &others);
 
-    // What takes the place of a tree that is dropped is let in: a new tree, and its name somewhere.
+    // A new tree in the place of a dropped one still fits, and its name in the manifest.
     let mut names = Batch::new();
     names.put(&tree, b"name of the tree", b"1");
     assert_eq!(db.write(&names, Durability::Sync).unwrap_err().kind(), ErrorKind::NoSpace);
@@ -89,7 +89,7 @@ fn a_full_disk_refuses_what_takes_space_and_no_more() {
     tree.delete(b"name of the tree").unwrap();
     db.drop_tree("in its place").unwrap();
 
-    // A drop gives room.
+    // A drop frees space.
     db.drop_tree("goes").unwrap();
     for _ in 0..500 {
         resume(&tree, &mut rows, &mut prng);
@@ -97,7 +97,7 @@ fn a_full_disk_refuses_what_takes_space_and_no_more() {
     fill(&tree, &mut rows, &mut prng);
     check(&tree, &rows);
 
-    // So do deletes, one by one and of a range.
+    // Deletes free space too, single ones and those of a range.
     let gone: Vec<Vec<u8>> = rows.keys().step_by(2).cloned().collect();
     for keys in gone.chunks(100) {
         let mut batch = Batch::new();

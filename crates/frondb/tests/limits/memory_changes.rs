@@ -1,4 +1,5 @@
-//! The memory of an open database is changed: what it holds falls at once and rises again, and no write is lost.
+//! The memory option of an open database changes: memory in use falls at once and rises again, and
+//! no write is lost.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
@@ -8,7 +9,7 @@ const MIB: u64 = 1 << 20;
 const KEYS: u64 = 24 << 10;
 const VALUE_BYTES: usize = 1024;
 
-/// What does not compress: 24 MiB of values.
+/// Rows that do not compress: 24 MiB of values.
 fn fill(db: &Db, tree: &Tree, seed: u64) {
     println!("seed {seed}");
     let mut batch = Batch::new();
@@ -56,7 +57,7 @@ fn the_cache_falls_at_once_and_rises_again() {
     read_all(&tree, 1);
     let large = db.stats();
     assert!(large.cache_bytes > 20 * MIB, "{large:?}");
-    // All of it is there now: nothing more is read.
+    // Now all of it is cached: nothing more is read.
     read_all(&tree, 1);
     assert_eq!(db.stats().cache_misses, large.cache_misses);
     db.close().unwrap();
@@ -77,14 +78,14 @@ fn writes_that_are_too_many_now_are_flushed() {
     assert!(after.memtable_bytes < 4 * MIB && after.flushes > 0, "{after:?}");
     assert!(after.memory_used <= 16 * MIB, "{after:?}");
     assert_eq!(db.batch_bytes_max(), 4 * MIB);
-    // The write buffer stays that small.
+    // The write buffer stays at its small size.
     fill(&db, &tree, 3);
     assert!(db.stats().memtable_bytes <= 4 * MIB + MIB, "{:?}", db.stats());
     read_all(&tree, 3);
     db.close().unwrap();
 }
 
-/// A transaction that was begun with much memory ends with little: what it has written goes to disk.
+/// A transaction that began with much memory ends with little: its writes spill to disk.
 #[test]
 fn a_transaction_under_way_spills_then() {
     let dir = TempDir::new("memory-transaction");
@@ -107,7 +108,7 @@ fn a_transaction_under_way_spills_then() {
     db.close().unwrap();
 }
 
-/// Writers, readers and background work go on while the memory changes all the time.
+/// Writers, readers and background work go on while the memory option changes all the time.
 #[test]
 fn it_changes_under_load() {
     let dir = TempDir::new("memory-load");
@@ -130,7 +131,7 @@ fn it_changes_under_load() {
     db.close().unwrap();
 }
 
-/// What the whole process could not keep to is refused, with what it could.
+/// A memory option that the process could not keep to is refused; the error names the smallest.
 #[test]
 fn less_than_the_process_takes_is_refused() {
     let dir = TempDir::new("memory-least");
@@ -144,7 +145,7 @@ fn less_than_the_process_takes_is_refused() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn a_memory_change_that_does_not_fit_is_refused() {
     let dir = TempDir::new("memory-refused");
     let options = Options::new().memory_bytes(32 * MIB).write_buffer_bytes(8 * MIB);
     let db = Db::open(dir.path(), options.background_threads(0)).unwrap();

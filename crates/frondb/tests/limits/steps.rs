@@ -1,20 +1,20 @@
-//! Rule 3: background jobs go in steps of at most 256 KiB of output, so that the scheduler can
-//! choose anew before a long one is done.
+//! Rule 3: background jobs run in steps of at most 256 KiB of output, so that the scheduler can
+//! choose another job before a long one is done.
 
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// Most output of a step, bytes.
+/// Largest output of a step, bytes.
 const STEP_BYTES: u64 = 256 << 10;
-/// A step ends after a whole number of these entries, so that it looks at the clock seldom.
+/// A step ends after a whole number of these entries, so that it reads the clock seldom.
 const STEP_ENTRIES: u64 = 4096;
 const VALUE_BYTES: u64 = 100;
 
 #[test]
 fn a_long_rewrite_is_many_steps() {
     let dir = TempDir::new("steps");
-    // No threads: everything is done in order, inside the calls below. No compression: bytes
-    // written are bytes of entries, give or take what blocks and indexes add.
+    // Without threads, all work happens in order inside the calls below. Without compression, the
+    // bytes written are the bytes of the entries, plus those of blocks and indexes.
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = db.create_tree("t", TreeOptions::new().codec(Codec::None)).unwrap();

@@ -1,5 +1,5 @@
-//! Opening what is not a database of ours, or not one any more: an error of the right kind that
-//! says why, and nothing is touched.
+//! Opening a directory that is not a database, or no longer one, returns an error of the right kind
+//! that says why, and changes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0)
 }
 
-/// Makes a database with something in every file: runs, and a last commit in the log only.
+/// Creates a database with data in every file: runs, and a last commit in the log only.
 fn make(path: &Path) {
     let db = Db::open(path, options()).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
@@ -34,7 +34,7 @@ fn refused(path: &Path, options: Options, kind: ErrorKind, words: &[&str]) -> Er
     error
 }
 
-/// The file whose name begins so; in the directory of the log if it is not in the directory.
+/// The file whose name begins like this; from the log's directory if it is not in the directory.
 fn file(dir: &Path, prefix: &str) -> PathBuf {
     let list = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = list(dir).chain(list(&dir.join("wal"))).collect();
@@ -84,13 +84,13 @@ fn a_database_that_is_open() {
     let db = Db::open(dir.path(), options()).unwrap();
     let pid = format!("in use by pid {}", std::process::id());
     refused(dir.path(), options(), ErrorKind::Busy, &[&pid]);
-    // Closing is enough; the handle may live on.
+    // Closing is enough; the handle may stay.
     db.close().unwrap();
     drop(db);
     Db::open(dir.path(), options()).unwrap();
 }
 
-/// Says in a header of `len` bytes that a newer version wrote it, and makes its checksum right.
+/// Marks a header of `len` bytes as written by a newer version, with a valid checksum.
 fn make_newer(bytes: &mut [u8], len: usize) {
     bytes[8..12].copy_from_slice(&77_u32.to_le_bytes());
     let checksum = xxh3(&bytes[..len - 8]).to_le_bytes();
@@ -122,7 +122,7 @@ fn a_foreign_file_in_place_of_ours() {
         let path = file(dir.path(), name);
         fs::write(&path, "#!/bin/sh\n".repeat(1000)).unwrap();
         if name == "SUPER" {
-            // Whatever this directory is, it is not ours to call damaged.
+            // The directory is not ours, so it must not be called damaged.
             refused(dir.path(), options(), ErrorKind::Invalid, &["SUPER", "something else"]);
             continue;
         }
@@ -134,7 +134,7 @@ fn a_foreign_file_in_place_of_ours() {
 }
 
 #[test]
-fn a_data_file_of_something_else_is_found_by_who_reads_it() {
+fn a_reader_finds_a_data_file_of_another_database() {
     let dir = TempDir::new("bad_databases");
     make(dir.path());
     let path = file(dir.path(), "data");
@@ -146,7 +146,7 @@ fn a_data_file_of_something_else_is_found_by_who_reads_it() {
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.place().unwrap().file.starts_with("data"), "{error}");
     assert!(!db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
-    // What is new goes on.
+    // A new database still works.
     let other = db.create_tree("other", TreeOptions::new()).unwrap();
     other.put(b"k", b"v").unwrap();
     assert_eq!(other.get(b"k").unwrap(), Some(b"v".to_vec()));
@@ -168,14 +168,15 @@ fn a_file_that_is_missing_or_another_databases() {
             assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::NotFound), "{name}: {error}");
         }
         if name == "data" {
-            // Its blocks do not say whose they are; it is found if they are not alike.
+            // Blocks do not say which database they belong to; the mix is detected if their content
+            // differs.
             continue;
         }
         fs::write(&path, fs::read(file(other.path(), name)).unwrap()).unwrap();
         let error = Db::open(dir.path(), options()).map(|_| ()).unwrap_err();
         let kind = error.kind();
         assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Invalid), "{name}: {error}");
-        // Put back, it is whole again: nothing was changed meanwhile.
+        // With the file put back the database is whole again: nothing was changed meanwhile.
         fs::write(&path, ours).unwrap();
         let db = Db::open(dir.path(), options()).unwrap();
         assert_eq!(db.open_tree("t").unwrap().get(b"\0\0\0\x07").unwrap(), Some(vec![5; 100]));

@@ -1,5 +1,5 @@
-//! A database that was closed can be opened again at once, whatever handles of it are still around;
-//! none of them writes any more.
+//! A closed database can be opened again at once, whatever handles of it still exist; none of these
+//! handles can write.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +30,8 @@ fn the_directory_is_free_while_handles_live() {
         let again = Db::open(dir.path(), options(threads)).unwrap();
         let same = again.open_tree("t").unwrap();
         assert_eq!(same.get(b"k").unwrap(), Some(b"v".to_vec()));
-        // The old handles are closed, and closing or dropping them again frees nothing of the new.
+        // The old handles are closed; closing or dropping them again frees nothing of the new
+        // database.
         assert_eq!(tree.put(b"k", b"w").unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(db.sync().unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(db.checkpoint().unwrap_err().kind(), ErrorKind::Closed);
@@ -46,8 +47,8 @@ fn the_directory_is_free_while_handles_live() {
     }
 }
 
-/// Commits are under way on other threads when the database is closed: what they were told was
-/// committed is there, and nothing that they were told was refused.
+/// Other threads commit while the database is closed: every commit that was acknowledged is there,
+/// and none that was refused.
 #[test]
 fn calls_under_way_end_before_the_directory_is_free() {
     const WRITERS: u64 = 3;
@@ -98,9 +99,9 @@ fn calls_under_way_end_before_the_directory_is_free() {
     }
 }
 
-/// Who closes once more, to be sure, is not told that all was well.
+/// A second close returns the error of the first.
 #[test]
-fn closing_again_tells_how_closing_ended() {
+fn closing_again_returns_the_error_of_the_first_close() {
     let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &Script::default()));
     let shared = Arc::clone(&device) as _;
     let db = support::open(shared, options(0)).unwrap();

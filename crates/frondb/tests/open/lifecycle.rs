@@ -1,11 +1,10 @@
-//! A database from its first open to its last: what was committed is there after every way of
-//! ending.
+//! A database from its first open to its last: after every way of ending, all commits are there.
 
 use frondb::{Batch, CursorOptions, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
 fn key(i: u64) -> Vec<u8> {
-    // Spread over the key space, so that flushes touch every leaf.
+    // Spread over the key space, so that flushes reach every leaf.
     let mut key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec();
     key.extend_from_slice(&i.to_be_bytes());
     key
@@ -71,7 +70,7 @@ fn run(threads: usize) {
         assert_eq!(tree.get(b"x").unwrap_err().kind(), frondb::ErrorKind::Closed);
     }
     {
-        // Dropped without close: the log has what was not flushed.
+        // Dropped without close: the log has the rows that were not flushed.
         let db = Db::open(dir.path(), options()).unwrap();
         let tree = db.open_tree("t").unwrap();
         check(&tree, n / 2);
@@ -88,11 +87,11 @@ fn run(threads: usize) {
 }
 
 #[test]
-fn what_was_committed_is_there_with_threads() {
+fn commits_are_there_with_threads() {
     run(2);
 }
 
 #[test]
-fn what_was_committed_is_there_without_threads() {
+fn commits_are_there_without_threads() {
     run(0);
 }

@@ -1,5 +1,5 @@
 //! A database whose log has a directory of its own opens with that directory and with no other:
-//! without it, what was durable would be missing without a word.
+//! without it, durable commits would be missing silently.
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
@@ -10,7 +10,7 @@ fn options() -> Options {
     Options::new().memory_bytes(8 << 20).background_threads(0).reserve_bytes(0)
 }
 
-/// A database in `dir` with its log in `log`; one commit is in the log only, unless `close`.
+/// A database in `dir` with its log in `log`. One commit is in the log only, unless `close` is set.
 fn make(dir: &TempDir, log: &TempDir, close: bool) {
     let db = Db::open(dir.path(), options().log_dir(log.path())).unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
@@ -63,7 +63,7 @@ fn a_database_with_its_log_inside_takes_no_other() {
     db.create_tree("t", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
     drop(db);
     refused(Db::open(dir.path(), options().log_dir(empty.path())), "log of this database");
-    // The same directory by its name is the same directory.
+    // The same directory under another name is the same directory.
     let db = Db::open(dir.path(), options().log_dir(dir.path().join("wal"))).unwrap();
     assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
@@ -86,7 +86,7 @@ fn one_log_directory_serves_one_database() {
     }
 }
 
-/// What a database without the file `LOG` has, as one made by an earlier build: its segments tell.
+/// A database without the file `LOG`, as earlier versions made it: the log segments identify it.
 #[test]
 fn a_segment_proves_as_much_as_the_marker() {
     let (dir, log) = (TempDir::new("log_dir"), TempDir::new("log_dir_log"));

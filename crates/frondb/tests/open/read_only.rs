@@ -1,5 +1,5 @@
-//! A database opened read-only: every answer as after a recovery, not a byte changed below, and every call that
-//! would write refused.
+//! A database opened read-only gives every answer as after a recovery, changes no byte on disk, and
+//! refuses every call that would write.
 
 use frondb::{
     Batch, BulkOptions, Db, Durability, Error, ErrorKind, Options, TransactionOptions, TreeOptions,
@@ -28,7 +28,7 @@ fn rows(db: &Db) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// A database with runs, a log to replay, and a torn tail of it, killed.
+/// A killed database with runs, a log to replay, and a torn tail of the log.
 fn killed() -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open(Arc::new(device.clone()), options());
@@ -80,7 +80,7 @@ fn nothing_below_changes_and_all_is_read() {
         assert!(!db.run_one(true), "there is no background work");
         db.close().unwrap();
     }
-    // Asking for the log's directory, which is there, counts as making it.
+    // The open asks for the log's directory, which exists; the device traces that as a creation.
     let calls = traced.take();
     let changes: Vec<&str> = calls.lines().filter(|line| *line != "create_dir wal").collect();
     assert_eq!(changes, [""; 0], "the files are as they were");

@@ -1,4 +1,4 @@
-//! An open that is refused has made nothing: no lock, no log, no directory.
+//! A refused open creates nothing: no lock, no log, no directory.
 
 use frondb::{Db, ErrorKind, Options, SyncMode};
 use frondb_testkit::TempDir;
@@ -25,7 +25,7 @@ fn a_directory_of_something_else_is_left_alone() {
 }
 
 #[test]
-fn what_is_not_to_be_made_is_not_made() {
+fn create_false_and_create_new_are_obeyed() {
     let dir = TempDir::new("refused");
     let error = Db::open(dir.path(), options().create(false)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

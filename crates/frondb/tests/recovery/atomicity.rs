@@ -1,6 +1,6 @@
-//! Rule 6: a batch over two trees stays whole through power loss although it was not synced and
-//! although only one of the trees was flushed, because data and log are synced before the edit
-//! that makes a flush count.
+//! Rule 6: a batch over two trees stays atomic through power loss although it was not synced and
+//! although only one of the trees was flushed, because data and log are synced before the edit that
+//! makes a flush count.
 
 use frondb::{Batch, Db, Durability, Options, Result, SyncMode, TreeOptions};
 use frondb_core::sync::Arc;
@@ -21,7 +21,7 @@ fn open(device: Arc<MemoryDevice>) -> Result<Db> {
     support::open(device, options)
 }
 
-/// The two trees: the large one fills the write buffer and is flushed again and again, the small
+/// The two trees: the large one fills the write buffer and is flushed again and again; the small
 /// one stays in memory and in the log.
 const TREES: [(&str, usize); 2] = [("large", 400), ("small", 1)];
 
@@ -44,7 +44,7 @@ fn history(device: Arc<MemoryDevice>, synced: &AtomicU64) {
     assert!(db.stats().flushes >= 5, "the large tree is flushed: {}", db.stats());
 }
 
-/// The numbers of the batches whose part of a tree is there; a tree may not be made yet.
+/// The numbers of the batches whose row is in this tree, which may not exist yet.
 fn found(db: &Db, tree: &str) -> Vec<u64> {
     let Ok(tree) = db.open_tree(tree) else { return Vec::new() };
     let mut cursor = tree.cursor().unwrap();
@@ -56,7 +56,7 @@ fn found(db: &Db, tree: &str) -> Vec<u64> {
 }
 
 #[test]
-fn unsynced_batches_over_two_trees_are_lost_from_the_end_and_whole() {
+fn unsynced_batches_over_two_trees_are_lost_from_the_end_and_atomically() {
     let report = crash_while_running(
         CrashTest::new(150, 6),
         || AtomicU64::new(0),

@@ -1,6 +1,7 @@
-//! Rule 9: files that were cut short, zeroed at their end, or removed. A manifest that was cut short or zeroed at its end, after a clean close or a kill, is damaged. It never
-//! loses a tree, brings back one that was dropped, or blames another file. A log loses no
-//! commit that was synced before a kill.
+//! Rule 9: files that were cut short, zeroed at their end, or removed. A manifest that was cut
+//! short or zeroed at its end, after a clean close or a kill, is damaged: it never loses a tree,
+//! brings back one that was dropped, or blames another file. A log loses no commit that was synced
+//! before a kill.
 
 use frondb::{Db, Durability, ErrorKind, Options, Result, TreeOptions};
 use frondb_core::sync::Arc;
@@ -9,7 +10,7 @@ use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use crate::support;
 
 const MANIFEST: &str = "MANIFEST-000001";
-/// Of a superblock.
+/// Size of a slot for a superblock.
 const SLOT_BYTES: u64 = 4096;
 
 fn open(device: &MemoryDevice) -> Result<Db> {
@@ -33,7 +34,7 @@ const STEPS: [Step; 7] = [
     |db| db.create_tree("t3", TreeOptions::default()).map(drop),
 ];
 
-/// Every tree, each with what it holds.
+/// All trees with their values.
 fn contents(db: &Db) -> Vec<(String, Option<Vec<u8>>)> {
     let value = |name: &String| db.open_tree(name).unwrap().get(b"k").unwrap();
     let trees = db.list_trees();
@@ -52,7 +53,7 @@ fn used(device: &MemoryDevice) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
-/// Cuts the manifest off, or zeroes it from there.
+/// Cuts the manifest off at `at`, or zeroes it from there.
 fn shorten(device: &MemoryDevice, at: u64, zeros: bool) {
     let file = device.open(MANIFEST, OpenOptions::WRITE).unwrap();
     let len = file.len().unwrap();
@@ -62,7 +63,8 @@ fn shorten(device: &MemoryDevice, at: u64, zeros: bool) {
     }
 }
 
-/// Cuts and zeroes everywhere; returns how often the database opened, with all it had.
+/// Cuts and zeroes the manifest everywhere; returns how often the database opened, with all its
+/// rows.
 fn sweep(device: &MemoryDevice) -> u64 {
     let mut whole = 0;
     for zeros in [false, true] {
@@ -97,13 +99,13 @@ fn after_a_clean_close_no_cut_is_silent() {
 }
 
 #[test]
-fn after_a_kill_only_what_the_log_has_too_may_be_cut() {
+fn after_a_kill_only_edits_that_the_log_has_too_may_be_cut() {
     let device = MemoryDevice::new();
     let db = open_or_create(&device);
     STEPS.iter().for_each(|step| step(&db).unwrap());
     let killed = device.crash(CrashMode::KeepAll);
     sweep(&killed);
-    // A flush, whose messages the log still has.
+    // After a flush, whose messages the log still has.
     db.with_commit_sync(Durability::Sync).flush().unwrap();
     sweep(&device.crash(CrashMode::KeepAll));
 }
@@ -113,8 +115,9 @@ fn open_or_create(device: &MemoryDevice) -> Db {
     support::open(Arc::new(device.clone()), options).unwrap()
 }
 
-/// Two damages at once: where the newer superblock is gone, too, the older one does not know how far the manifest was
-/// durable. The log does know which trees there were: a tree whose rows are in it is never lost without a word.
+/// Two damages at once: without the newer superblock, the older one does not know how far the
+/// manifest was durable. The log knows which trees there were, so a tree whose rows are in it is
+/// never lost silently.
 #[test]
 fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest() {
     let device = MemoryDevice::new();
@@ -198,7 +201,8 @@ fn no_synced_commit_goes_with_a_segment() {
     }
 }
 
-/// The mark that knows how far the log was durable goes with what it knows of: the newest segment, or all of them.
+/// The mark that records how far the log was durable is lost together with segments: the newest
+/// one, or all of them.
 #[test]
 fn no_synced_commit_goes_with_segments_and_the_mark() {
     for close in [false, true] {

@@ -1,6 +1,6 @@
-//! Power is lost at every call while a database with a log directory of its own is made, written
-//! and opened again: it opens with that directory, with all that was committed, or it was never
-//! made and can be.
+//! Power is lost at every call while a database with a log directory of its own is created, written
+//! and opened again: it opens with that directory and has all commits, or it was never created and
+//! can be.
 
 use frondb::{Db, Options, TreeOptions};
 use frondb_core::Result;
@@ -18,7 +18,7 @@ fn open(memory: &MemoryDevice) -> Result<Db> {
     Db::open_on(device, Some(log), options, clock, &ThreadExecutor::shared())
 }
 
-/// Commits two keys, each by an open of its own; counts those that were acknowledged.
+/// Commits two keys, each in a new open; returns how many were acknowledged.
 fn history(memory: &MemoryDevice) -> u8 {
     let mut committed = 0;
     let mut run = || -> Result<()> {

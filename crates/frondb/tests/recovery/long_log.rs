@@ -1,5 +1,6 @@
-//! A log that is longer than the memory option allows memtables to be: it was written with more memory, or
-//! could not be flushed. Recovery takes it in steps, whoever opens it and whatever stops it on the way.
+//! A log that is longer than memtables may be: it was written with more memory, or could not be
+//! flushed. Recovery replays it in steps, whichever caller opens it and whatever stops it on the
+//! way.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +25,8 @@ fn open(device: SharedDevice, options: Options) -> Result<Db> {
     support::open(device, options)
 }
 
-/// Commits of every kind into a few trees, none of them flushed; what there is afterwards. The write buffer
-/// has room for all of it.
+/// Makes commits of every kind in a few trees, none of them flushed, and returns the expected
+/// content. The write buffer has space for all of them.
 fn write(device: SharedDevice, seed: u64, steps: u64) -> Result<(Db, Found)> {
     let db = open(device, options(4 << 20))?;
     let names = ["a", "b", "c"];
@@ -87,13 +88,13 @@ fn write(device: SharedDevice, seed: u64, steps: u64) -> Result<(Db, Found)> {
     Ok((db, found))
 }
 
-/// The most that memtables ever had.
+/// The peak size of memtables.
 fn memtable_peak(db: &Db) -> u64 {
     db.memory_parts().into_iter().find(|part| part.0 == "memtable").unwrap().2
 }
 
 const BUFFER: u64 = 64 << 10;
-/// A record more than the buffer, and what memtables round up to.
+/// The buffer, one record more, and the rounding of memtables.
 const PEAK_MAX: u64 = BUFFER * 2;
 
 #[test]
@@ -113,7 +114,7 @@ fn memtables_of_a_recovery_stay_within_the_write_buffer() {
         assert!(report.faults.is_empty(), "{:?}", report.faults);
         db.close().unwrap();
     }
-    // What was flushed is not replayed again.
+    // Flushed commits are not replayed again.
     let db = open(killed, options(BUFFER)).unwrap();
     assert!(contents(&db) == found);
     db.checkpoint().unwrap();
@@ -121,7 +122,7 @@ fn memtables_of_a_recovery_stay_within_the_write_buffer() {
     db.close().unwrap();
 }
 
-/// An overlay's writes go to a temporary file, not to the database.
+/// The writes of an overlay go to a temporary file, not to the database.
 #[test]
 fn a_long_log_is_read_without_a_change() {
     let seed = frondb_testkit::seed::from_env("FRONDB_SEED", 2);
@@ -151,7 +152,7 @@ fn a_recovery_is_interrupted_anywhere() {
     println!("FRONDB_SEED={seed}");
     let steps = 60;
     let whole = write(Arc::new(MemoryDevice::new()), seed, steps).unwrap().1;
-    // With a buffer of the least size the second open flushes several times.
+    // With the smallest buffer the second open flushes several times.
     let history = |memory: Arc<MemoryDevice>| {
         let written = write(Arc::clone(&memory) as _, seed, steps);
         let is_whole = written.is_ok();

@@ -1,4 +1,4 @@
-//! Trees that come with a bulk load: there with all their rows, or not at all, whatever stops the load
+//! A tree that a bulk load creates exists with all its rows or not at all, whatever stops the load
 //! and wherever power is lost (rules 8 and 19).
 
 use std::collections::BTreeMap;
@@ -24,13 +24,14 @@ fn rows_of(tree: &Tree) -> u64 {
     rows
 }
 
-/// Names and rows.
+/// The names of all trees, with the number of their rows.
 fn contents(db: &Db) -> BTreeMap<String, u64> {
     let names = db.list_trees().into_iter();
     names.map(|name| (name.clone(), rows_of(&db.open_tree(&name).unwrap()))).collect()
 }
 
-/// Loads rows into a new tree and into an old one, makes a new tree without rows, and gives up another load.
+/// Loads rows into a new tree and into an existing one, creates a new tree without rows, and gives
+/// up another load.
 fn load(db: &Db) -> Result<()> {
     let old = db.open_tree("old")?;
     let load = db.bulk_load(BulkOptions::default())?;
@@ -70,7 +71,7 @@ fn they_are_there_from_the_commit_on() {
     assert_eq!(gone.get(b"k").unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(gone.put(b"k", b"v").unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(gone.cursor().map(drop).unwrap_err().kind(), ErrorKind::NotFound);
-    // Another load's writer does not take it either.
+    // A writer of another load refuses the tree too.
     let other = db.bulk_load(BulkOptions::default()).unwrap();
     let refused = other.writer().put(&gone, b"k", b"v");
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
@@ -80,7 +81,7 @@ fn they_are_there_from_the_commit_on() {
     load(&db).unwrap();
     assert_eq!(contents(&db), after());
     drop(db);
-    // From the log, from the manifest's edits, and from its snapshot.
+    // Recovered from the log, from the edits of the manifest, and from its snapshot.
     let db = open(&device).unwrap();
     assert_eq!(contents(&db), after());
     db.checkpoint().unwrap();
@@ -91,7 +92,7 @@ fn they_are_there_from_the_commit_on() {
     db.close().unwrap();
 }
 
-/// Who takes the name first has it.
+/// The first to use the name has it.
 #[test]
 fn a_name_that_is_taken_meanwhile_fails_the_load() {
     let db = open(&Arc::new(MemoryDevice::new())).unwrap();
@@ -107,7 +108,7 @@ fn a_name_that_is_taken_meanwhile_fails_the_load() {
     db.close().unwrap();
 }
 
-/// How far the history came.
+/// The progress of the history.
 #[derive(Default)]
 struct Known {
     made: bool,
@@ -140,7 +141,7 @@ fn all_or_nothing_wherever_power_is_lost() {
         let found = contents(&db);
         assert!(found == after() || (found == before() && !known.loaded), "{found:?}");
         if found == before() {
-            // The name is free, and what recovery dropped does not come back.
+            // The name is free, and trees that recovery dropped do not come back.
             load(&db).unwrap();
         }
         drop(db);

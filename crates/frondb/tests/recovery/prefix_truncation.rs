@@ -1,6 +1,6 @@
-//! Power is lost at every call while rows are deleted from the left and leaves are trimmed, which
-//! cuts rows off with nothing written for them: what was acknowledged as durable is gone, and no
-//! other row is.
+//! Power is lost at every call while rows are deleted from the left and the prefixes of leaves are
+//! truncated, which removes rows without writing anything for them: the rows whose deletes were
+//! acknowledged as durable are gone, and no other row is.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
@@ -18,13 +18,13 @@ const BATCH_ROWS: u64 = 3_000;
 /// What the history knows at the moment of the crash.
 #[derive(Default)]
 struct Known {
-    /// The rows are there.
+    /// Whether the rows are loaded.
     loaded: AtomicBool,
     /// Rows deleted by a commit that may have happened.
     asked: AtomicU64,
     /// Rows deleted by a commit that was acknowledged as durable.
     durable: AtomicU64,
-    /// Leaves trimmed.
+    /// Prefix truncations so far.
     truncations: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ fn open(device: &MemoryDevice) -> Result<Db> {
     support::open(device, options)
 }
 
-/// Several leaves below inner nodes, so that stretches span and end in leaves.
+/// Several leaves below inner nodes, so that tombstone runs span leaves and end inside one.
 fn tree_options() -> TreeOptions {
     TreeOptions::new().codec(Codec::None).fanout(4).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (128 << 10, 128 << 10);
@@ -61,7 +61,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
         let mut batch = Batch::new();
         (from..to).for_each(|row| batch.delete(&tree, &row.to_be_bytes()));
         known.asked.store(to, Ordering::SeqCst);
-        // Every third is durable, and all before it with it.
+        // Every third commit is durable, and with it all before it.
         let is_durable = from / BATCH_ROWS % 3 == 2;
         db.write(&batch, if is_durable { Durability::Sync } else { Durability::NoSync })?;
         if is_durable {
@@ -73,7 +73,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The rows that are there, which must be the last ones without a gap.
+/// The rows of the tree, which must be the last ones without a gap.
 fn first_row(tree: &Tree) -> u64 {
     let mut cursor: Cursor = tree.cursor().unwrap();
     let mut there = cursor.first().unwrap();
@@ -89,7 +89,7 @@ fn first_row(tree: &Tree) -> u64 {
 }
 
 #[test]
-fn trimmed_rows_are_those_whose_deletes_are_durable() {
+fn truncated_rows_are_those_whose_deletes_are_durable() {
     let truncations = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&truncations);
     let check = move |crash: Crash, known: &Known| {

@@ -1,5 +1,5 @@
-//! Salvage as a call on directories: what it refuses, and what it leaves where the new database shall be. What it saves
-//! is tested by the simulator and the command line.
+//! Salvage as a call on directories: what it refuses, and what it leaves in the place of the new
+//! database. The simulator and the command line test what it saves.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn options() -> Options {
     Options::new().memory_bytes(4 << 20).background_threads(0)
 }
 
-/// A database with trees of these names, each with as many rows as make `progress` be asked.
+/// A database with trees of these names, each with so many rows that `progress` is called.
 fn make(dir: &Path, options: Options, trees: &[&str]) {
     let db = Db::open(dir, options).unwrap();
     for name in trees {
@@ -44,7 +44,7 @@ fn listing(dir: &Path) -> Vec<String> {
     PosixDevice::open(dir).unwrap().list("").unwrap()
 }
 
-/// Two bytes of the last record of the manifest, which nothing puts right: no row is certain.
+/// Damages two bytes of the last record of the manifest beyond repair: no row is certain.
 fn cut(device: &dyn Device) {
     let file = device.open("MANIFEST-000001", OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -54,8 +54,8 @@ fn cut(device: &dyn Device) {
     file.write_at(end as u64 - 30, &two).unwrap();
 }
 
-/// A killed database whose newer superblock and whose manifest's end are gone: the tree that the manifest lost is told, and
-/// the others keep all that the log has of them.
+/// A killed database without its newer superblock and the end of its manifest: the report names the
+/// tree that the manifest lost, and the others keep all rows that the log has.
 #[test]
 fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
     let temp = TempDir::new("salvage-lost-tree");
@@ -66,7 +66,7 @@ fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
     first.put(b"0", b"v").unwrap();
     db.create_tree("last", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
     (1..100_u32).for_each(|row| first.put(&row.to_be_bytes(), b"v").unwrap());
-    // As it is on disk, open.
+    // As it is on disk while open.
     assert!(Command::new("cp").arg("-r").args([&from, &copy]).status().unwrap().success());
     let device = PosixDevice::open(&copy).unwrap();
     let manifest = device.open("MANIFEST-000001", OpenOptions::WRITE).unwrap();
@@ -101,11 +101,11 @@ fn a_tree_that_the_manifest_lost_takes_no_rows_of_others_along() {
 }
 
 #[test]
-fn what_is_not_finished_is_no_database() {
+fn an_unfinished_salvage_is_no_database() {
     let temp = TempDir::new("salvage-unfinished");
     let (from, to) = (temp.path().join("from"), temp.path().join("to"));
     make(&from, options(), &["a", "b"]);
-    // Looked at while the second tree is written: what a kill would leave there.
+    // Inspects the directory while the second tree is written: what a kill would leave there.
     let mut seen = 0;
     let mut look = |name: &str, done, _| {
         if name == "b" && done > 0 {
@@ -139,7 +139,7 @@ fn a_salvage_that_fails_leaves_nothing() {
     };
     assert_eq!(kind(stop(&to)).0, ErrorKind::Cancelled);
     assert!(!to.exists());
-    // A directory that was there stays.
+    // A directory that existed before stays.
     let there = temp.path().join("there");
     PosixDevice::create(&there).unwrap();
     assert_eq!(kind(stop(&there)).0, ErrorKind::Cancelled);
@@ -160,7 +160,7 @@ fn where_nothing_is_saved_nothing_is_made() {
     let report = salvage(&from, &to, true).unwrap();
     assert!(report.is_saved());
     assert_eq!(Db::open(&to, options()).unwrap().list_trees(), ["a.uncertain"]);
-    // Of a database without trees nothing is lost.
+    // A database without trees has nothing to lose.
     let (from, to) = (temp.path().join("empty"), temp.path().join("of-empty"));
     make(&from, options(), &[]);
     assert!(salvage(&from, &to, false).unwrap().is_saved());
@@ -222,7 +222,7 @@ fn uncertain_trees_get_names_that_fit() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     make(&from, options(), &names);
     let device = PosixDevice::open(&from).unwrap();
-    // What is cut off the manifest is one tree, made last.
+    // The cut removes one tree from the manifest, the last one created.
     Db::open(&from, options()).unwrap().create_tree("last", TreeOptions::new()).unwrap();
     cut(&device);
     let report = salvage(&from, &to, true).unwrap();
@@ -254,14 +254,14 @@ fn a_database_in_use_is_busy_and_not_damaged() {
     assert_ne!(kind(salvage()).0, ErrorKind::Busy);
 }
 
-/// Whoever holds the log's directory is told of before anything is said of what is in it.
+/// If the log's directory is in use, salvage says so before it says anything about its content.
 #[test]
 fn the_lock_of_the_log_comes_before_its_damage() {
     let (temp, to) = (TempDir::new("salvage-lock"), TempDir::new("salvage-lock-to"));
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     Db::open(temp.path(), options.clone()).unwrap().close().unwrap();
     let wal = temp.path().join("wal");
-    // As of another database, which is an error of its own.
+    // As if it belonged to another database, which is a different error.
     let mut owner = std::fs::read(wal.join("LOG")).unwrap();
     let other = TempDir::new("salvage-lock-other");
     Db::open(other.path(), options.clone()).unwrap().close().unwrap();
@@ -274,7 +274,8 @@ fn the_lock_of_the_log_comes_before_its_damage() {
     drop(lock);
 }
 
-/// Without its log's directory a database says where that was looked for, and what else can be done.
+/// Without its log's directory, the error says where the log was looked for and what the user can
+/// do.
 #[test]
 fn a_log_directory_that_is_missing_is_named() {
     let temp = TempDir::new("salvage-no-wal");
@@ -286,13 +287,14 @@ fn a_log_directory_that_is_missing_is_named() {
     assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
 }
 
-/// When a data file ends early, salvage saves the rows before the end, also of the run that is cut.
+/// When a data file ends early, salvage saves the rows before the end, also those of the run that
+/// is cut.
 #[test]
 fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
     const ROWS: u32 = 60_000;
     let temp = TempDir::new("salvage-cut-data");
     let from = temp.path().join("from");
-    // Nothing compresses it, so that rows and bytes are the same part.
+    // The rows do not compress, so that lost rows and lost bytes are the same part.
     let value = |row: u32| {
         let mut value = [0; 64];
         Prng::new(row.into()).fill(&mut value);
@@ -318,7 +320,8 @@ fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
         let report = salvage(&from, &to, false).unwrap();
         let saved = report.trees[0].rows;
         assert!(!report.is_complete() && report.cut.is_empty());
-        // The missing bytes hold no more rows than that; a few blocks are cut or lie beside the cut.
+        // The missing bytes hold no more rows than that; a few blocks are cut or lie beside the
+        // cut.
         let most = missing / 64 + 2000;
         let lost = u64::from(ROWS) - saved;
         assert!(lost <= most, "{lost} rows are lost with {missing} bytes");

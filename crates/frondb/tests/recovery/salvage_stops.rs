@@ -1,5 +1,5 @@
-//! A salvage that is stopped at any write of the new database: what it saves from is as it was, and the next
-//! one saves everything. One that was told of as done is durable.
+//! A salvage that stops at any write of the new database leaves its source unchanged, and the next
+//! one saves everything. A salvage that was reported as done is durable.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ fn open(memory: Arc<MemoryDevice>) -> Result<Db> {
     support::open(memory, options())
 }
 
-/// Two trees with rows and large values, in runs and in a log that has large records too; a byte of the log is
-/// damaged.
+/// Two trees with rows and large values, in runs and in a log that also has large records; one byte
+/// of the log is damaged.
 fn database() -> (MemoryDevice, Found) {
     let device = Arc::new(MemoryDevice::new());
     let db = open(Arc::clone(&device)).unwrap();
@@ -58,7 +58,7 @@ fn database() -> (MemoryDevice, Found) {
     let file = device.open(&format!("wal/{newest}"), OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
-    // In the last record, which is short.
+    // A byte of the last record, which is short.
     let at = bytes.iter().rposition(|&byte| byte != 0).unwrap() - 20;
     file.write_at(at as u64, &[bytes[at] ^ 0x10]).unwrap();
     (device, found)

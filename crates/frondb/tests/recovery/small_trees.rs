@@ -1,6 +1,6 @@
 //! Memtables of many small trees are flushed together, with one sync of each kind. Power is lost at
-//! every call of that: what was acknowledged as durable is there in every tree, and a batch over all
-//! trees is there in all of them or in none (rule 6).
+//! every call of that flush: every tree has the rows that were acknowledged as durable, and a batch
+//! over all trees is in all of them or in none (rule 6).
 
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
@@ -15,7 +15,7 @@ use crate::support;
 const TREES: u64 = 12;
 const ROUNDS: u64 = 4;
 
-/// Rounds that the history has asked for, and that it knows to be durable.
+/// Rounds that the history has begun, and rounds that it knows to be durable.
 #[derive(Default)]
 struct Known {
     asked: AtomicU64,
@@ -31,7 +31,8 @@ fn name(tree: u64) -> String {
     format!("t{tree}")
 }
 
-/// One batch: a row of the round in every tree, the row before goes, and a large value in one.
+/// Writes one batch: in every tree the row of the round replaces the row before, and one tree gets
+/// a large value.
 fn write(db: &Db, trees: &[Tree], round: u64, durability: Durability) -> Result<()> {
     let mut batch = Batch::new();
     for tree in trees {
@@ -40,7 +41,7 @@ fn write(db: &Db, trees: &[Tree], round: u64, durability: Durability) -> Result<
             batch.delete(tree, &(round - 1).to_be_bytes());
         }
     }
-    // Not small: it is flushed before the others, with an edit and a sync of its own.
+    // This tree is not small: it is flushed before the others, with an edit and a sync of its own.
     batch.put(&trees[0], b"middling", &[round as u8; 30_000]);
     let large = &trees[round as usize % trees.len()];
     batch.put(large, b"large", &vec![round as u8; 70_000]);
@@ -58,7 +59,7 @@ fn history(device: &Arc<dyn Device>, known: &Known) -> Result<()> {
         if is_durable {
             known.durable.store(round + 1, Ordering::SeqCst);
         }
-        // Some find many trees' memtables, others find two batches in each.
+        // Some flushes find memtables of many trees, others find two batches in each.
         if round != 1 {
             db.flush()?;
             known.durable.store(round + 1, Ordering::SeqCst);
@@ -67,7 +68,7 @@ fn history(device: &Arc<dyn Device>, known: &Known) -> Result<()> {
     db.close()
 }
 
-/// The rounds of a tree, as its rows tell: the last row is there alone.
+/// The round of a tree by its rows: the last row is the only one.
 fn rounds(db: &Db, tree: u64) -> u64 {
     let tree = db.open_tree(&name(tree)).unwrap();
     let there: Vec<u64> = (0..ROUNDS)
@@ -108,7 +109,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
                 assert!(report.faults.is_empty(), "{:?}", report.faults);
             }
             if !again {
-                // What recovery read is flushed in its turn.
+                // The rows that recovery has replayed are flushed too.
                 db.flush().unwrap();
                 db.close().unwrap();
             }
@@ -123,7 +124,7 @@ fn a_crash_in_a_flush_of_many_trees_loses_nothing_and_tears_no_batch() {
     assert!(report.tried > 100, "{report}");
 }
 
-/// The point of it: a flush of many small trees costs few syncs.
+/// A flush of many small trees takes few syncs.
 #[test]
 fn a_flush_of_many_trees_costs_a_few_syncs() {
     const MANY: u64 = 500;

@@ -1,5 +1,5 @@
 //! What power loss takes, and what it does not, for every choice of durability: of a write, of a
-//! handle, and of the database, also while it is changed.
+//! handle and of the database, also while the choice changes.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn open(memory: &MemoryDevice, options: Options) -> Db {
     open_at(memory, options, Arc::new(ManualClock::stepping()))
 }
 
-/// Which of the keys are there after power loss now.
+/// Which of the keys exist after power loss now.
 fn survivors(memory: &MemoryDevice, keys: &[String]) -> Vec<bool> {
     let device = memory.crash(CrashMode::LoseUnsynced);
     let db = open(&device, options());
@@ -45,7 +45,7 @@ fn put(tree: &Tree, key: &str) {
 }
 
 #[test]
-fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
+fn commits_older_than_the_interval_survive() {
     const MILLIS: u64 = 100;
     let memory = MemoryDevice::new();
     let clock = Arc::new(ManualClock::new());
@@ -57,7 +57,7 @@ fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
     let (mut keys, mut times) = (Vec::new(), Vec::new());
     let (mut old, mut lost) = (0, 0);
     for round in 0..60 {
-        // Long silences, too: then nothing but the clock asks for the sync.
+        // After long pauses, too, when only the clock triggers the sync.
         for i in 0..prng.below(4) {
             let key = format!("{round} {i}");
             put(if prng.chance(1, 2) { &tree } else { &unsynced }, &key);
@@ -78,7 +78,7 @@ fn what_was_acknowledged_longer_ago_than_the_interval_survives() {
     assert!(old > 100 && lost > 10, "{old} were old, {lost} lost: too few to tell");
 }
 
-/// Here a worker that sleeps, with nothing else ever due, must wake up for it.
+/// A sleeping worker with no other work must wake up for the sync.
 #[test]
 fn a_worker_syncs_although_nothing_more_is_written() {
     let memory = MemoryDevice::new();
@@ -93,16 +93,16 @@ fn a_worker_syncs_although_nothing_more_is_written() {
         put(&tree, &key);
         let since = clock.now();
         while db.stats().wal_syncs == before {
-            // Only so that a failure is no endless wait.
+            // Only so that a failure is not an endless wait.
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
             std::thread::yield_now();
         }
-        // The sync that was seen may be one that began before the put.
+        // The sync that was seen may have begun before the put.
         while !survives(&memory, &key) {
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
         }
     }
-    // A worker that waits for the end of a long interval hears of a shorter one.
+    // A worker that waits for the end of a long interval learns of a shorter one.
     db.set_sync_mode(SyncMode::EveryMillis(SyncMode::MILLIS_MAX)).unwrap();
     put(&tree, "long");
     assert!(!survives(&memory, "long"));
@@ -142,7 +142,7 @@ fn a_change_of_the_mode_leaves_no_promise_open() {
 }
 
 #[test]
-fn a_bad_interval_changes_nothing_and_a_failed_sync_is_told() {
+fn a_bad_interval_changes_nothing_and_a_failed_sync_is_reported() {
     let memory = MemoryDevice::new();
     let faults = Arc::new(FaultDevice::new(Arc::new(memory), &Script::default()));
     let device = Arc::clone(&faults) as SharedDevice;
@@ -162,7 +162,7 @@ fn a_bad_interval_changes_nothing_and_a_failed_sync_is_told() {
     assert_eq!(tree.put(b"key", b"value").unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
-/// Syncs of the log for one of each kind of single write.
+/// Counts the syncs of the log for one single write of each kind.
 fn syncs_of_writes(db: &Db, tree: &Tree) -> u64 {
     let before = db.stats().wal_syncs;
     tree.put(b"a", b"value").unwrap();
@@ -194,12 +194,12 @@ fn a_handle_says_how_durable_its_writes_are() {
 
     put(&made, "fast");
     assert!(!survives(&memory, "fast"));
-    // The end of the process takes nothing of it.
+    // The end of the process loses none of it.
     drop((db, bulk, made, safe));
     assert!(open(&memory, options()).open_tree("t").unwrap().exists(b"fast").unwrap());
 }
 
-/// Syncs of the log for a transaction of one write.
+/// Counts the syncs of the log for a transaction of one write.
 fn syncs_of_a_transaction(db: &Db, tree: &Tree, options: TransactionOptions) -> u64 {
     let before = db.stats().wal_syncs;
     let transaction = db.begin(options).unwrap();
@@ -221,7 +221,7 @@ fn a_transaction_is_as_durable_as_its_handle_unless_it_says_more() {
     assert_eq!(syncs_of_a_transaction(&db, &tree, new().durability(Durability::NoSync)), 0);
 }
 
-/// One commit's record carries all before it: log is never lost from the middle.
+/// A commit's record carries all commits before it: the log never loses a part in the middle.
 #[test]
 fn a_synced_commit_makes_those_before_it_durable_too() {
     let memory = MemoryDevice::new();
@@ -233,7 +233,7 @@ fn a_synced_commit_makes_those_before_it_durable_too() {
     assert!(survives(&memory, "fast") && survives(&memory, "safe"));
 }
 
-/// Files of the log after 400 kB of it.
+/// The files of the log after 400 kB of it.
 fn log_files(segment_bytes: u64) -> usize {
     let memory = MemoryDevice::new();
     let db = open(&memory, options().log_segment_bytes(segment_bytes));
@@ -274,7 +274,7 @@ fn a_compressed_log_is_smaller_and_holds_the_same() {
     assert!(raw > 50 * 400 && compressed < raw / 4, "{raw} bytes, then {compressed}");
 }
 
-/// A full file of the log is synced before the next begins.
+/// A full file of the log is synced before the next one begins.
 #[test]
 fn without_syncs_power_loss_takes_the_end_and_at_most_a_file_of_the_log() {
     let memory = MemoryDevice::new();

@@ -1,5 +1,5 @@
-//! What the test programs of this crate share: opening a database on a device in memory, reading all
-//! of it, and listing a directory.
+//! What the test programs of this crate share: opening a database on a device in memory, reading
+//! all of it, and listing a directory.
 #![allow(dead_code, reason = "each program uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

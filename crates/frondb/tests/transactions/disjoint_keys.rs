@@ -1,6 +1,6 @@
-//! Transactions and batches whose keys have nothing in common: none waits for another, none is the
-//! victim of a deadlock, however many locks they have and however their keys lie to each other. The
-//! exceptions of docs/design/transactions.md have a test each.
+//! Transactions and batches without common keys: none waits for another, and none is the victim of
+//! a deadlock, however many locks they hold and however their keys are interleaved. Each exception
+//! in docs/design/transactions.md has a test.
 
 use frondb::{
     Batch, Db, Durability, ErrorKind, Isolation, Options, Result, Transaction,
@@ -14,30 +14,30 @@ const KEYS: u64 = 200;
 const OWNERS: u64 = 4;
 const ROUNDS: u64 = 80;
 
-/// How the keys of the owners lie.
+/// How the keys of the owners are interleaved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lie {
-    /// Each owner has a stretch of keys; ranges are anywhere in it.
+enum Layout {
+    /// Each owner has a contiguous range of keys; range locks are anywhere in it.
     Apart,
-    /// In turn: ranges have one key.
+    /// The keys belong to the owners in turn; range locks contain one key.
     InTurn,
 }
 
-/// Does what it likes with its own keys.
+/// Random operations of an owner on its own keys.
 struct Owner<'a> {
     db: &'a Db,
     trees: &'a [Tree],
     me: u64,
-    lie: Lie,
+    layout: Layout,
     calls: u64,
     scans: bool,
 }
 
 impl Owner<'_> {
     fn key(&self, n: u64) -> Vec<u8> {
-        let n = match self.lie {
-            Lie::Apart => self.me * KEYS + n,
-            Lie::InTurn => n * OWNERS + self.me,
+        let n = match self.layout {
+            Layout::Apart => self.me * KEYS + n,
+            Layout::InTurn => n * OWNERS + self.me,
         };
         n.to_be_bytes().to_vec()
     }
@@ -48,9 +48,9 @@ impl Owner<'_> {
 
     fn range(&self, random: &mut Prng) -> (Vec<u8>, Vec<u8>) {
         let first = random.below(KEYS);
-        let last = match self.lie {
-            Lie::Apart => first + random.below(KEYS - first),
-            Lie::InTurn => first,
+        let last = match self.layout {
+            Layout::Apart => first + random.below(KEYS - first),
+            Layout::InTurn => first,
         };
         (self.key(first), [&self.key(last)[..], &[0]].concat())
     }
@@ -133,7 +133,7 @@ impl Owner<'_> {
 }
 
 fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
-    // A transaction has a share of 32 KiB for its locks, 178 rows that are not packed.
+    // A transaction's share for its locks is 32 KiB, which is 178 rows that are not packed.
     let db =
         Db::open(dir.path(), Options::new().memory_bytes(4 << 20).background_threads(0)).unwrap();
     let make = |name: &str| db.create_tree(name, TreeOptions::new()).unwrap();
@@ -145,29 +145,31 @@ fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
 fn owners_of_different_keys_do_not_meet() {
     let seed = seed::from_env("FRONDB_SEED", 1);
     println!("FRONDB_SEED={seed}");
-    // Gaps and ranges are not packed, so there are few where there are many rows.
-    let cases = [(Lie::Apart, 30, true), (Lie::InTurn, 30, true), (Lie::InTurn, 1000, false)];
-    for (lie, calls, scans) in cases {
+    // Gaps and ranges are not packed, so there are few of them where there are many rows.
+    let cases =
+        [(Layout::Apart, 30, true), (Layout::InTurn, 30, true), (Layout::InTurn, 1000, false)];
+    for (layout, calls, scans) in cases {
         let dir = TempDir::new("disjoint");
         let (db, trees) = open(&dir);
         let mut random = Prng::new(seed);
         std::thread::scope(|scope| {
             for me in 0..OWNERS {
-                let owner = Owner { db: &db, trees: &trees, me, lie, calls, scans };
+                let owner = Owner { db: &db, trees: &trees, me, layout, calls, scans };
                 let random = random.fork();
                 scope.spawn(move || owner.run(random));
             }
         });
         let stats = db.stats();
         let met = (stats.lock_waits, stats.deadlocks, stats.lock_escalations);
-        assert_eq!(met, (0, 0, 0), "{lie:?}, {calls} calls");
+        assert_eq!(met, (0, 0, 0), "{layout:?}, {calls} calls");
         db.close().unwrap();
     }
 }
 
-/// An exception: both have seen that a gap has no row, and then each puts one there.
+/// First exception: both transactions have read that a gap has no row, and then each puts a row
+/// there.
 #[test]
-fn rows_put_into_a_gap_that_both_have_looked_at_are_a_deadlock() {
+fn rows_put_into_a_gap_that_both_have_read_are_a_deadlock() {
     let dir = TempDir::new("disjoint-gap");
     let (db, trees) = open(&dir);
     let look = || {
@@ -189,7 +191,8 @@ fn rows_put_into_a_gap_that_both_have_looked_at_are_a_deadlock() {
     assert!(ends.contains(&Some(ErrorKind::Deadlock)) && ends.contains(&None), "{ends:?}");
 }
 
-/// The other one: a transaction has more rows than memory to name them, and locks keys between.
+/// Second exception: a transaction has too many rows to name each in its lock memory, so it also
+/// locks keys between them.
 #[test]
 fn more_rows_than_memory_lock_keys_between() {
     let dir = TempDir::new("disjoint-memory");

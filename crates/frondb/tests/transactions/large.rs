@@ -1,5 +1,5 @@
-//! Transactions larger than their share of the memory: they spill to private runs, and everything a
-//! small transaction promises holds (rules 18 to 20).
+//! Transactions larger than their share of the memory spill to private runs, and keep every promise
+//! of a small transaction (rules 18 to 20).
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn check(trees: &[Tree; 2], models: &[Rows; 2], when: &str) {
     }
 }
 
-/// One transaction's history, and what it makes of the models.
+/// The history of one transaction, and its effect on the models.
 struct History {
     rng: Prng,
     models: [Rows; 2],
@@ -156,7 +156,7 @@ fn histories_that_spill_agree_with_a_model() {
         for round in 0..4 {
             let trees = trees(&db);
             let when = format!("seed {seed} round {round}");
-            // Something older, in memtables or in runs.
+            // Older data, in memtables or in runs.
             let mut batch = Batch::new();
             for _ in 0..rng.below(400) {
                 let (key, at) = ((rng.below(20_000) as u32 * 7919).to_be_bytes(), rng.index(2));
@@ -224,7 +224,7 @@ fn one(
     if matches!(end, End::Commit | End::Prepared(true)) { history.models } else { before }
 }
 
-/// What was given up leaves no space behind.
+/// Writes that were rolled back leave no used space behind.
 #[test]
 fn a_rollback_gives_all_space_back() {
     let device = Arc::new(MemoryDevice::new());
@@ -243,14 +243,15 @@ fn a_rollback_gives_all_space_back() {
     assert!(db.locks().is_empty());
 }
 
-/// Memory of what a savepoint gave up holds no message to spill: looking for room must end all the same.
+/// The memory of writes that were rolled back to a savepoint holds no message to spill; the search
+/// for space must still end.
 #[test]
 fn room_that_a_savepoint_gave_up_is_found() {
     let db = open(&Arc::new(MemoryDevice::new()));
     let trees = trees(&db);
     let transaction = db.begin(TransactionOptions::new()).unwrap();
     let savepoint = transaction.set_savepoint().unwrap();
-    // A little below a sixteenth of the memory, in a buffer that is a little above.
+    // A little less than a sixteenth of the memory, in a buffer that is a little larger than that.
     for i in 0..9_u32 {
         transaction.put(&trees[0], &i.to_be_bytes(), &[1; 20_000]).unwrap();
     }
@@ -264,8 +265,8 @@ fn room_that_a_savepoint_gave_up_is_found() {
     check(&trees, &models, "after the commit");
 }
 
-/// A commit that fails changes nothing: savepoints are set as before, and a rollback to one takes away
-/// what the commit failed for.
+/// A commit that fails changes nothing: savepoints are set as before, and a rollback to one removes
+/// the cause of the failure.
 #[test]
 fn a_commit_that_fails_keeps_savepoints() {
     let db = open(&Arc::new(MemoryDevice::new()));

@@ -1,4 +1,5 @@
-//! [`Db::transactions`]: what it says of active, waiting and prepared transactions, and when they are gone.
+//! [`Db::transactions`]: its entries for active, waiting and prepared transactions, and when they
+//! disappear.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ fn a_transaction_is_listed_from_its_begin_to_its_end() {
     assert_eq!(world.db.transactions().len(), 1, "the handle is there, the transaction is not");
     drop(second);
     assert_eq!(world.db.transactions(), []);
-    // What they have left is used again, and says nothing of them.
+    // The entries are reused for other transactions and show nothing of the old ones.
     let third = world.begin(Isolation::ReadUncommitted);
     let of_third = expected(&third, Isolation::ReadUncommitted, Duration::ZERO);
     assert_eq!(world.db.transactions(), [of_third]);
@@ -101,7 +102,7 @@ fn messages_and_locks_are_those_that_it_has() {
     let other = world.db.create_tree("other", TreeOptions::new()).unwrap();
     transaction.insert(&other, b"a", b"").unwrap();
     assert_eq!(world.messages_and_locks(&transaction), (4, 3));
-    // Locks stay, what was undone does not count.
+    // Locks stay after a rollback to a savepoint; undone writes do not count.
     transaction.roll_back_to(savepoint).unwrap();
     assert_eq!(world.messages_and_locks(&transaction), (2, 3));
     transaction.get_for_update(&world.tree, b"z", Wait::Timeout).unwrap();
@@ -117,7 +118,8 @@ fn messages_and_locks_are_those_that_it_has() {
     assert_eq!(world.db.locks().len(), 7);
 }
 
-/// Beyond its share of the memory they become ranges, and writes go to disk.
+/// Beyond its share of the memory, a transaction's row locks become ranges and its writes go to
+/// disk.
 #[test]
 fn a_large_one_counts_all_its_messages_and_few_locks() {
     const ROWS: u32 = 50_000;
@@ -134,7 +136,7 @@ fn a_large_one_counts_all_its_messages_and_few_locks() {
 }
 
 #[test]
-fn who_waits_is_said_to_wait_and_a_victim_is_gone() {
+fn the_list_shows_waiting_transactions_and_no_victims() {
     let world = world();
     let (one, two) = (world.begin(Isolation::default()), world.begin(Isolation::default()));
     one.put(&world.tree, b"a", b"").unwrap();
@@ -198,10 +200,10 @@ fn a_prepared_one_is_listed_until_it_is_decided() {
     }
 }
 
-/// Lists are made while threads begin and end transactions: each entry is of one transaction, and those
-/// that were there all the time are on every list.
+/// Lists are taken while threads begin and end transactions: each entry belongs to one transaction,
+/// and transactions that are open all the time are on every list.
 #[test]
-fn lists_agree_with_who_comes_and_goes() {
+fn lists_agree_with_transactions_that_begin_and_end() {
     let world = world();
     let stay: Vec<Transaction> = (0..200).map(|_| world.begin(Isolation::default())).collect();
     let ids: BTreeSet<u64> = stay.iter().map(Transaction::id).collect();
@@ -211,7 +213,7 @@ fn lists_agree_with_who_comes_and_goes() {
             let (world, done) = (&world, &done);
             threads.spawn(move || {
                 for i in 0..2000_u32 {
-                    // Its number of messages tells its level.
+                    // The number of its messages follows from its level.
                     let odd = i % 2 == 1;
                     let level =
                         if odd { Isolation::ReadCommitted } else { Isolation::RepeatableRead };

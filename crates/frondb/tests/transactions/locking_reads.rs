@@ -1,5 +1,5 @@
-//! What a locking read leaves behind, and what becomes of who meets locks and is no transaction: a batch,
-//! an index build.
+//! What a locking read leaves behind, and how batches and index builds, which are not transactions,
+//! meet locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ fn database() -> Db {
     support::open_still(device, options)
 }
 
-/// It reads the newest data, so it keeps no version of anything alive to its end (rule 12).
+/// A locking read reads the newest data, so it keeps no version alive until the transaction ends
+/// (rule 12).
 #[test]
 fn a_serializable_transaction_that_gets_has_no_snapshot() {
     let db = database();
@@ -57,8 +58,8 @@ fn a_batch_that_loses_names_the_tree() {
     assert!(lost.message().contains("tree \"accounts\""), "{lost}");
 }
 
-/// Rule 23: a writer that an index build waits for may lock more. The build lets it go first, and is no
-/// victim.
+/// Rule 23: a writer that an index build waits for may take more locks. The build lets it go first
+/// and is not chosen as a victim.
 #[test]
 fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
     let db = database();
@@ -84,8 +85,8 @@ fn a_snapshot_behind_writers_waits_for_one_that_locks_more() {
     }
 }
 
-/// Rule 23: with two-phase commit every transaction is prepared for a moment, and the snapshot waits for it too; one
-/// that is not decided in time is named.
+/// Rule 23: with two-phase commit every transaction is prepared for a moment, and the snapshot
+/// waits for it too. The error names a transaction that is not resolved in time.
 #[test]
 fn a_snapshot_behind_writers_waits_for_a_prepared_one() {
     let db = database();
@@ -112,13 +113,13 @@ fn at(isolation: Isolation) -> TransactionOptions {
     TransactionOptions::new().isolation(isolation)
 }
 
-/// Whether nobody has a lock on `key`.
+/// Whether no transaction holds a lock on `key`.
 fn is_free(db: &Db, tree: &Tree, key: &[u8]) -> bool {
     let asks = db.begin(TransactionOptions::new()).unwrap();
     asks.get_for_update(tree, key, Wait::NoWait).is_ok()
 }
 
-/// A row that a read committed get looked at and did not want is free for others.
+/// At read committed, a row that a get has read and released is free for others.
 #[test]
 fn the_lock_of_a_get_can_be_given_up() {
     let db = database();
@@ -132,8 +133,8 @@ fn the_lock_of_a_get_can_be_given_up() {
     assert!(is_free(&db, &tree, b"a"));
 }
 
-/// What somebody may rely on stays locked: what was locked before, or written or locked since, and all
-/// locks of a level that repeats its reads.
+/// A row stays locked if a caller may rely on it: if it was locked before, or written or locked
+/// since, or if the isolation level repeats its reads.
 #[test]
 fn the_lock_of_a_get_that_is_needed_stays() {
     let db = database();
@@ -157,7 +158,7 @@ fn the_lock_of_a_get_that_is_needed_stays() {
     assert!(!is_free(&db, &tree, b"repeated"));
 }
 
-/// A transaction at read committed that does nothing keeps no version of anything alive (rule 12).
+/// An idle transaction at read committed keeps no version alive (rule 12).
 #[test]
 fn a_statement_that_has_ended_has_no_snapshot() {
     let db = database();
@@ -172,9 +173,9 @@ fn a_statement_that_has_ended_has_no_snapshot() {
     assert_eq!(reads.get(&tree, b"a").unwrap().as_deref(), Some(&b"later"[..]));
 }
 
-/// The database passes the hook on, and a hook that panics costs the wait nothing.
+/// The database passes the hook on, and a hook that panics does not affect the wait.
 #[test]
-fn a_wait_is_told_and_a_panic_of_the_hook_goes_no_further() {
+fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
     let db = database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let holder = db.begin(TransactionOptions::new()).unwrap();

@@ -1,6 +1,6 @@
-//! Rows and an index over them, kept by transactions whose rows others change behind their snapshot: what a plain
-//! read finds by the index is what it finds among the rows, whatever was written, undone or spilled; and what is
-//! committed is the index of the newest rows (decision 0036, rules 20 to 22).
+//! Rows and an index over them, in transactions whose rows others change behind their snapshot: a
+//! plain read by the index finds exactly what it finds among the rows, whatever was written, undone
+//! or spilled; and the committed index is that of the newest rows (decision 0036, rules 20 to 22).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use frondb_device::MemoryDevice;
 
 use crate::support;
 
-/// Rows have a key of one byte. An entry of the index is the row's first byte, then its key, with all of the row.
+/// Rows have a key of one byte. The key of an index entry is the row's first byte and its key; the
+/// entry contains the whole row.
 struct Table {
     db: Db,
     rows: Tree,
@@ -36,7 +37,7 @@ impl Table {
         Self { rows: tree("rows"), index: tree("index"), db }
     }
 
-    /// Another transaction's commit: the newest row becomes this one, or none.
+    /// A commit of another transaction: replaces the newest row, or removes it.
     fn commit(&self, key: &[u8], value: Option<&[u8]>) {
         let mut batch = Batch::new();
         if let Some(old) = self.rows.get(key).unwrap() {
@@ -56,7 +57,7 @@ impl Table {
         self.db.begin(TransactionOptions::new().isolation(isolation)).unwrap()
     }
 
-    /// As a handler of tables writes a row, with what it tells the overlay.
+    /// Writes a row as a table handler does, and tells the overlay.
     fn write(&self, txn: &Transaction, key: &[u8], value: Option<&[u8]>) {
         let newest = txn.get_for_update(&self.rows, key, Wait::NoWait).unwrap();
         if let Some(seen) = txn.outdated(&self.rows, key).unwrap() {
@@ -73,7 +74,7 @@ impl Table {
             None => txn.delete(&self.rows, key).unwrap(),
             Some(value) => txn.put(&self.rows, key, value).unwrap(),
         }
-        // An entry that stays as it is is not written, so the overlay must have it.
+        // An index entry that does not change is not written, so it must come from the overlay.
         if newest.as_deref() == value {
             return;
         }
@@ -146,8 +147,8 @@ fn an_overlay_is_seen_by_plain_reads_alone() {
     table.check_committed("nothing of it was committed");
 }
 
-/// At read committed it ends with the statement, at serializable there is none, and under snapshot isolation a
-/// write of such a row is a conflict.
+/// At read committed the overlay ends with the statement, at serializable there is none, and under
+/// snapshot isolation a write of such a row is a conflict.
 #[test]
 fn an_overlay_ends_with_its_snapshot() {
     let table = Table::new();
@@ -177,8 +178,8 @@ fn an_overlay_ends_with_its_snapshot() {
     assert_eq!(isolated.put(&table.rows, b"a", b"5").unwrap_err().kind(), ErrorKind::Conflict);
 }
 
-/// Random histories from a seed. `filler` makes write sets and overlays large: they spill.
-/// Returns how often was spilled.
+/// Random histories from a seed. `filler` makes write sets and overlays so large that they spill.
+/// Returns the number of spills.
 fn history(seed: u64, filler: usize, steps: u64) -> u64 {
     let table = Table::new();
     let mut random = Prng::new(seed);
@@ -193,7 +194,7 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
         let txn = table.begin(isolation);
         txn.begin_statement().unwrap();
         let mut savepoints: Vec<Savepoint> = Vec::new();
-        // Rows that the transaction has locked: others would wait.
+        // Not the rows that the transaction has locked: other transactions would wait.
         let mut locked = Vec::new();
         for step in 0..steps {
             let key = [b'A' + random.below(24) as u8];
@@ -204,7 +205,7 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
                 }
                 0..8 => {
                     let new = random.chance(3, 4).then(|| value(&mut random));
-                    // Sometimes the row stays as another one has made it.
+                    // Sometimes the row keeps the content that another transaction gave it.
                     let newest = table.rows.get(&key).unwrap();
                     let new = if random.chance(1, 4) { newest } else { new };
                     table.write(&txn, &key, new.as_deref());
@@ -241,7 +242,7 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
 }
 
 #[test]
-fn an_index_shows_what_the_rows_are() {
+fn an_index_agrees_with_the_rows() {
     for seed in 0..24 {
         history(seed, 0, 120);
     }

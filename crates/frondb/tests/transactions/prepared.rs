@@ -1,5 +1,5 @@
-//! Prepared transactions: what is theirs and what is another's, among handles that stay, names that are
-//! used again and trees that somebody wants to drop (rule 19).
+//! Prepared transactions with handles that stay, names that are used again, and trees that another
+//! caller wants to drop (rule 19).
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn a_handle_does_not_decide_the_next_transaction_of_its_name() {
     assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
-/// Whoever comes next with a name has its locks, however close behind it comes.
+/// The next transaction with the same name gets its own locks, however soon it follows.
 #[test]
 fn the_locks_of_a_name_that_is_used_again_stay() {
     let (db, tree) = database();
@@ -66,8 +66,9 @@ fn the_locks_of_a_name_that_is_used_again_stay() {
     }
 }
 
-/// Its writes are the log's, so its handle's end, however it comes, leaves nothing in the budget of
-/// write sets: others would spill for nothing.
+/// The writes of a prepared transaction are in the log, so the end of its handle, in whichever way,
+/// leaves nothing in the budget of write sets; otherwise other transactions would spill for
+/// nothing.
 #[test]
 fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     let (db, tree) = database();
@@ -90,9 +91,10 @@ fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     }
 }
 
-/// What it keeps in memory for its coordinator counts (rule 24), until a checkpoint has it on disk.
+/// The memory that a prepared transaction keeps for its coordinator counts (rule 24) until a
+/// checkpoint has written it to disk.
 #[test]
-fn the_memory_of_what_is_prepared_is_counted() {
+fn the_memory_of_prepared_transactions_is_counted() {
     let (db, tree) = database();
     let bytes = MEMORY_BYTES / 32;
     let used = db.stats().memory_used;

@@ -1,15 +1,15 @@
-//! Transactions by text scripts: several at a time, each in a thread of its own. What a script
-//! shows does not depend on time: a call has an answer, or it is found waiting for a lock.
-//! Rewritten with `REWRITE=1`.
+//! Script tests of transactions, several at a time, each in a thread of its own. The output of a
+//! script does not depend on time: a call returns an answer, or it is found waiting for a lock.
+//! `REWRITE=1` rewrites the outputs.
 //!
 //! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
 //! `append` (the update function), `scan [from to] [update|share] [nowait|skip] [backward]
-//! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`, `commit`, `rollback`, `cancel`.
-//! `batch: put|delete|delete-range ...` writes a plain batch; `build: snapshot` shows what an index build
-//! would read.
+//! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`,
+//! `commit`, `rollback`, `cancel`. `batch: put|delete|delete-range ...` writes a plain batch;
+//! `build: snapshot` shows what an index build would read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use frondb_testkit::functions;
 
 use crate::support;
 
-/// A thread with one transaction after another.
+/// A thread that runs one transaction after another.
 struct Session {
     commands: Sender<String>,
     answers: Receiver<String>,
-    /// A command is under way.
+    /// Whether a command is running.
     waits: bool,
 }
 
@@ -39,7 +39,7 @@ struct World {
     db: Db,
     tree: Tree,
     sessions: BTreeMap<String, Session>,
-    /// Of the transaction that each session has.
+    /// The transaction ids of the sessions.
     handles: Arc<frondb_core::sync::Mutex<BTreeMap<String, (u64, Canceller)>>>,
 }
 
@@ -137,8 +137,8 @@ impl World {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let id = self.handles.lock().get(name).map(|(id, _)| *id);
-            // A plain batch, or an index build, waits as a transaction that nobody has. One that
-            // waited before the command is not this one, however long this one takes to answer.
+            // A plain batch or an index build waits as a transaction that no session has. One that
+            // waited before the command is a different one, however long this one takes to answer.
             let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
             let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
             let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);
@@ -312,7 +312,7 @@ impl Actor {
         Ok(if shown.is_empty() { "empty".into() } else { shown.join(" ") })
     }
 
-    /// An index build: what its snapshot sees. `now`: it waits for no writer.
+    /// An index build: what its snapshot sees. With `now` it waits for no writer.
     fn build(&self, words: &[&str]) -> Result<String> {
         let timeout = match words {
             ["snapshot"] => Duration::from_secs(60),

@@ -1,5 +1,5 @@
-//! What a transaction is told at its begin and after it: the lock timeout, what its commit waits for, and
-//! options that do not go together.
+//! Settings of a transaction, at its begin and later: the lock timeout, what its commit waits for,
+//! and options that exclude each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn the_lock_timeout_may_be_changed_between_calls() {
     let other = db.begin(TransactionOptions::new().lock_timeout(HOUR)).unwrap();
     other.set_lock_timeout(Duration::ZERO).unwrap();
     assert_eq!(kind(other.put(&tree, b"a", b"2")), Some(ErrorKind::LockTimeout));
-    // And up again: it waits until the row is free.
+    // With the timeout raised again, it waits until the row is free.
     other.set_lock_timeout(HOUR).unwrap();
     std::thread::scope(|threads| {
         let put = threads.spawn(|| other.put(&tree, b"a", b"2"));
@@ -47,7 +47,7 @@ fn the_lock_timeout_may_be_changed_between_calls() {
     assert_eq!(kind(other.set_lock_timeout(HOUR)), Some(ErrorKind::Invalid));
 }
 
-/// How many syncs of the log an end of a transaction takes.
+/// Counts the syncs of the log that the end of a transaction takes.
 fn syncs(db: &Db, transaction: &Transaction, end: impl FnOnce(&Transaction)) -> u64 {
     let before = db.stats().wal_syncs;
     end(transaction);
@@ -55,7 +55,7 @@ fn syncs(db: &Db, transaction: &Transaction, end: impl FnOnce(&Transaction)) -> 
 }
 
 #[test]
-fn what_a_commit_waits_for_may_be_changed_until_it_is_called() {
+fn durability_may_be_changed_until_the_commit() {
     let db = database();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let begin = |durability| {
@@ -76,7 +76,8 @@ fn what_a_commit_waits_for_may_be_changed_until_it_is_called() {
     assert_eq!(syncs(&db, &more, in_order), 1);
     assert_eq!(kind(more.set_durability(Durability::Sync)), Some(ErrorKind::Invalid));
 
-    // A prepare that is durable, and a commit that need not be: the coordinator has it in its log.
+    // A durable prepare and a commit that need not be durable, since the coordinator has it in its
+    // log.
     let both = begin(Durability::Sync);
     assert_eq!(syncs(&db, &both, |both| both.prepare(b"x").unwrap()), 1);
     assert_eq!(kind(both.set_lock_timeout(HOUR)), Some(ErrorKind::Invalid));
@@ -85,7 +86,7 @@ fn what_a_commit_waits_for_may_be_changed_until_it_is_called() {
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"1");
 }
 
-/// It would be ignored, and whoever asked for it would lose updates.
+/// The option would be ignored, and its caller would lose updates.
 #[test]
 fn snapshot_isolation_at_another_level_is_refused() {
     let db = database();

@@ -1,9 +1,9 @@
-//! A batch takes a quarter of the memory at most; the longest value is always let in.
+//! A batch takes at most a quarter of the memory; the longest possible value is always accepted.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// The smallest there is.
+/// The smallest memory option.
 const MEMORY_BYTES: u64 = 4 << 20;
 
 fn options() -> Options {
@@ -28,7 +28,7 @@ fn a_batch_that_is_too_large_changes_nothing() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("at most 1048576 bytes"), "{error}");
     assert!(!tree.cursor().unwrap().first().unwrap(), "nothing changed");
-    // One entry less fits, and so do as many as one likes one after another.
+    // One entry less fits, and so does any number of such batches one after the other.
     for _ in 0..8 {
         db.write(&before, Durability::NoSync).unwrap();
     }

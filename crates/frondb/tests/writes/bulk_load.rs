@@ -1,4 +1,4 @@
-//! Bulk loads: sorted outside of the trees, attached at once, nothing left of one that fails.
+//! Bulk loads are sorted outside the trees and attached at once; a load that fails leaves nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ fn open(device: &Arc<MemoryDevice>) -> Db {
 }
 
 fn small() -> BulkOptions {
-    // The smallest buffers there are.
+    // The smallest buffers that are possible.
     BulkOptions { memory_bytes: 1, durability: Durability::NoSync, ..BulkOptions::default() }
 }
 
-/// Unsorted entries from several threads into two trees, one empty and one not; runs on disk and
-/// buffers in memory, large values, keys given twice by one writer.
+/// Unsorted entries from several threads into two trees, one empty and one not: runs on disk and
+/// buffers in memory, large values, keys that one writer gives twice.
 #[test]
-fn what_was_given_is_there_and_nothing_else() {
+fn a_load_has_its_entries_and_no_others() {
     for seed in 0..6 {
         let device = Arc::new(MemoryDevice::new());
         let db = open(&device);
@@ -104,9 +104,9 @@ fn what_was_given_is_there_and_nothing_else() {
     }
 }
 
-/// Whether the two are met in memory, when runs are merged in passes, or at the end.
+/// Whether the two equal keys meet in memory, when runs are merged in passes, or at the end.
 #[test]
-fn a_key_that_was_given_twice_is_told() {
+fn a_key_that_is_given_twice_is_reported() {
     for (entries, distance) in [(100, 1), (20_000, 19_999), (400_000, 300_000)] {
         let db = open(&Arc::new(MemoryDevice::new()));
         let names = ["other", "twice"];
@@ -131,9 +131,9 @@ fn a_key_that_was_given_twice_is_told() {
     }
 }
 
-/// Of many keys in two trees, however they are sorted.
+/// Many keys in two trees, however they are sorted.
 #[test]
-fn the_least_key_that_was_given_twice_is_told() {
+fn the_smallest_key_that_is_given_twice_is_reported() {
     for memory_bytes in [1, 64 << 20] {
         let db = open(&Arc::new(MemoryDevice::new()));
         let [first, second] =
@@ -158,7 +158,7 @@ fn the_least_key_that_was_given_twice_is_told() {
     }
 }
 
-/// Base is written once: as many leaves as a tree of that size has, and nothing left to merge.
+/// The base is written once: as many leaves as a tree of that size has, and nothing left to merge.
 #[test]
 fn an_empty_tree_gets_its_base_at_once() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -244,7 +244,7 @@ fn a_load_that_fails_leaves_nothing() {
     assert_eq!(kind(load.finish(&mut |_| true)), ErrorKind::NotFound);
     assert_eq!(rows(&tree), before);
 
-    // One with nothing in it is no error.
+    // An empty load is no error.
     let load = db.bulk_load(small()).unwrap();
     load.writer().finish().unwrap();
     assert_eq!(load.finish(&mut |_| true).unwrap().entries, 0);
@@ -252,7 +252,7 @@ fn a_load_that_fails_leaves_nothing() {
     assert_eq!(rows(&open(&device).open_tree("t").unwrap()), before);
 }
 
-/// A snapshot from before does not see the load, and a transaction's locks keep it out.
+/// An older snapshot does not see the load, and the locks of a transaction delay it.
 #[test]
 fn a_load_is_one_commit() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -283,7 +283,7 @@ fn a_load_is_one_commit() {
     assert!(db.locks().is_empty());
 }
 
-/// A load of one entry, ready to be finished, and a transaction that has locks in its tree.
+/// A load of one entry, ready to finish, and a transaction that holds locks in its tree.
 fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Transaction) {
     let load = db.bulk_load(options).unwrap();
     let mut writer = load.writer();
@@ -294,7 +294,8 @@ fn load_and_writer(db: &Db, tree: &Tree, options: BulkOptions) -> (BulkLoad, Tra
     (load, transaction)
 }
 
-/// A load that waits for a transaction does not die of its next lock, nor does the transaction.
+/// A load that waits for a transaction does not fail when the transaction takes its next lock, nor
+/// does the transaction.
 #[test]
 fn a_load_loses_nothing_to_a_deadlock() {
     let db = open(&Arc::new(MemoryDevice::new()));
@@ -314,9 +315,9 @@ fn a_load_loses_nothing_to_a_deadlock() {
     assert_eq!(rows(&tree).len(), 22);
 }
 
-/// Whoever wants another row while a load waits for an idle transaction gets it.
+/// While a load waits for an idle transaction, other writers get the other rows.
 #[test]
-fn a_load_that_waits_keeps_nobody_out() {
+fn a_load_that_waits_blocks_no_other_row() {
     let db = open(&Arc::new(MemoryDevice::new()));
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let (load, transaction) = load_and_writer(&db, &tree, small());
@@ -339,7 +340,7 @@ fn a_load_that_waits_can_be_stopped() {
     let db = open(&Arc::new(MemoryDevice::new()));
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     let stops: [fn(&Db, &BulkLoad) -> ErrorKind; 3] = [
-        // From another thread.
+        // Cancelled by another thread.
         |db, load| {
             std::thread::scope(|scope| {
                 let loading = scope.spawn(|| load.finish(&mut |_| true));
@@ -350,7 +351,7 @@ fn a_load_that_waits_can_be_stopped() {
                 loading.join().unwrap().unwrap_err().kind()
             })
         },
-        // By who is told of its progress.
+        // Cancelled by the progress callback.
         |_, load| {
             let mut calls = 0;
             let finished = load.finish(&mut |_| {
@@ -359,7 +360,7 @@ fn a_load_that_waits_can_be_stopped() {
             });
             finished.unwrap_err().kind()
         },
-        // By its own patience; the load is given up with it.
+        // Ended by its own lock timeout, which gives up the load.
         |_, load| {
             let error = load.finish(&mut |_| true).unwrap_err();
             assert!(error.message().contains("tree \"t\""), "{error}");

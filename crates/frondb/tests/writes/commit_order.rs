@@ -1,4 +1,4 @@
-//! The order of commits, who is told of it, and how many of them share a sync.
+//! The order of commits, the notifications about them, and how many of them share a sync.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ fn world() -> (Db, Tree) {
     (db, tree)
 }
 
-/// Whoever commits, plain or in one phase or two: the hook learns of each commit once, in the order
-/// in which snapshots see them, when it can be seen.
+/// The hook is called once for each commit, plain or in one phase or two, in the order in which
+/// snapshots see the commits, once the commit is visible.
 #[test]
-fn the_hook_is_told_of_commits_in_their_order() {
+fn the_hook_is_called_for_commits_in_their_order() {
     let (db, tree) = world();
     let told: Arc<Mutex<Vec<CommitInfo>>> = Arc::default();
     let hook = Arc::clone(&told);
@@ -59,7 +59,7 @@ fn the_hook_is_told_of_commits_in_their_order() {
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    // One that has written nothing is no commit.
+    // A transaction without writes makes no commit.
     db.begin(TransactionOptions::new()).unwrap().commit().unwrap();
     db.set_commit_hook(None);
     tree.put(b"after", b"").unwrap();
@@ -74,11 +74,11 @@ fn the_hook_is_told_of_commits_in_their_order() {
     assert_eq!(told.iter().filter(|info| info.transaction == 0).count(), 4 * 10);
 }
 
-/// Rule 21: whoever commits among transactions has its locks until its rows can be seen.
+/// Rule 21: a writer that commits among transactions keeps its locks until its rows are visible.
 #[test]
 fn rows_are_locked_until_they_are_visible() {
     let (db, tree) = world();
-    // A batch takes locks only where somebody has some.
+    // A batch takes locks only where other transactions hold some.
     let other = db.begin(TransactionOptions::new()).unwrap();
     other.get_for_update(&tree, b"another", Wait::NoWait).unwrap();
     let found: Arc<Mutex<Vec<Option<ErrorKind>>>> = Arc::default();
@@ -103,9 +103,10 @@ fn rows_are_locked_until_they_are_visible() {
     assert_eq!(*found.lock(), [Some(ErrorKind::Busy); 3]);
 }
 
-/// A hundred commits, and a hundred prepares with their commits, that wait together share a sync.
+/// Group commit: a hundred commits, and a hundred prepares with their commits, that wait together
+/// share a sync.
 #[test]
-fn those_who_wait_together_share_a_sync() {
+fn commits_that_wait_together_share_a_sync() {
     let (db, tree) = world();
     for prepares in [false, true] {
         let options = TransactionOptions::new().durability(Durability::Sync);
@@ -132,9 +133,9 @@ fn those_who_wait_together_share_a_sync() {
     }
 }
 
-/// The order of the calls is the order of the commits, and locks are free before the wait.
+/// Commits happen in the order of the calls, and locks are released before the wait for the sync.
 #[test]
-fn who_commits_first_is_first() {
+fn commits_happen_in_the_order_of_the_calls() {
     let (db, tree) = world();
     let options = TransactionOptions::new().durability(Durability::Sync);
     let mut waits = Vec::new();
@@ -146,12 +147,12 @@ fn who_commits_first_is_first() {
     }
     assert!(db.locks().is_empty());
     db.close().unwrap();
-    // Closing made them durable.
+    // Closing the database made them durable.
     waits.into_iter().for_each(|wait| wait.wait().unwrap());
 }
 
-/// A hook that panics is its own trouble: the commit has happened, and what it wrote to disk itself, private
-/// runs and large values, stays the trees'.
+/// A hook that panics does not undo the commit, and the private runs and large values that the
+/// commit wrote to disk stay in the trees.
 #[test]
 fn a_hook_that_panics_changes_nothing_about_the_commit() {
     let (db, tree) = world();

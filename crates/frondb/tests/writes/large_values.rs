@@ -1,5 +1,5 @@
-//! Large values live in extents of their own (rule 17). Those extents must outlive everyone who may still
-//! read a reference to them: cursors on versions from before a drop or a merge.
+//! Large values are in extents of their own (rule 17), which must outlive every reader of a
+//! reference to them: cursors on versions from before a drop or a merge.
 
 use frondb::{
     Batch, Cursor, Db, Durability, ErrorKind, Options, TransactionOptions, Tree, TreeOptions,
@@ -17,14 +17,14 @@ fn value(of: u64, round: u64) -> Vec<u8> {
 }
 
 fn open(dir: &TempDir) -> (Db, Tree) {
-    // No threads: merges happen inside the calls below, in the same order every time.
+    // Without threads, merges happen inside the calls below, in the same order every time.
     let db = Db::open(dir.path(), Options::new().memory_bytes(16 << 20).background_threads(0));
     let db = db.unwrap();
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     (db, tree)
 }
 
-/// The same, of leaves of one MiB.
+/// As [`open`], with leaves of one MiB.
 fn open_with_small_leaves(dir: &TempDir) -> (Db, Tree) {
     let options = Options::new().memory_bytes(16 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
@@ -45,7 +45,8 @@ fn put_all(db: &Db, tree: &Tree, round: u64) {
     db.wait_settled().unwrap();
 }
 
-/// Deletes of large values are owed: who flushed them and waits has the space back, idle or not.
+/// A caller that flushes deletes of large values and waits until the database is settled has the
+/// space back, idle or not.
 #[test]
 fn deleted_values_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-deleted");
@@ -62,7 +63,7 @@ fn deleted_values_are_given_back_when_it_has_settled() {
     assert!(after < before / 10, "{before} bytes in use, then {after}");
 }
 
-/// The same among many small rows, which the rewrite of a leaf reads and writes beside.
+/// The same among many small rows, which the rewrite of a leaf must read and write too.
 #[test]
 fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-among-small");
@@ -92,14 +93,14 @@ fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
     assert!(after < before / 2, "{before} bytes in use, then {after}");
 }
 
-/// Bytes that no codec makes smaller.
+/// Bytes that no codec compresses.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut prng = frondb_core::prng::Prng::new(seed);
     (0..len.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).take(len).collect()
 }
 
-/// Between the small rows of a tree of several leaves: the deletes are few and small, so that nothing else would bring
-/// them down to the leaves.
+/// Between the small rows of a tree of several leaves: the deletes are so few and small that
+/// nothing else would move them down to the leaves.
 #[test]
 fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     const ROWS: u64 = 400;
@@ -134,8 +135,8 @@ fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     }
 }
 
-/// Deletes of small rows, of which a few in a hundred thousand are large: what they might hide is not worth the leaves,
-/// nor is it waited for or looked for when nothing is written.
+/// Deletes of small rows where a few in a hundred thousand are large: what the deletes might hide
+/// is not worth rewriting the leaves, is not waited for, and is not searched for in an idle engine.
 #[test]
 fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     let dir = TempDir::new("large-few");
@@ -167,9 +168,10 @@ fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     }
 }
 
-/// Who flushed deletes under a snapshot, or a cursor, and waits after its end has the space back.
+/// A caller that flushes deletes while a snapshot or a cursor is open, and waits after its end, has
+/// the space back.
 #[test]
-fn what_a_snapshot_held_is_given_back_when_it_has_settled_after_its_end() {
+fn space_of_a_snapshot_is_freed_when_settled_after_its_end() {
     for with_cursor in [false, true] {
         let dir = TempDir::new("large-held");
         let (db, tree) = open(&dir);
@@ -193,7 +195,7 @@ fn what_a_snapshot_held_is_given_back_when_it_has_settled_after_its_end() {
     }
 }
 
-/// What was put above large values hides them as a delete does; and nobody has to flush for it.
+/// A put over a large value hides it as a delete does, and the space comes back without a flush.
 #[test]
 fn overwritten_values_are_given_back_when_it_has_settled() {
     for (what, flushed) in [("put", true), ("put", false), ("delete", false)] {
@@ -218,7 +220,7 @@ fn overwritten_values_are_given_back_when_it_has_settled() {
     }
 }
 
-/// What the cursor sees begins with the values of `round`.
+/// The entry of the cursor, which must begin with the values of `round`.
 fn assert_sees(cursor: &mut Cursor, round: u64) {
     for i in 0..VALUES {
         assert!(cursor.next().unwrap(), "entry {i}");
@@ -227,7 +229,7 @@ fn assert_sees(cursor: &mut Cursor, round: u64) {
     }
 }
 
-/// Writes new values into whatever space was released.
+/// Writes new values into any space that was released.
 fn reuse_space(db: &Db) {
     let other = db.create_tree("other", TreeOptions::new()).unwrap();
     put_all(db, &other, 99);
@@ -245,7 +247,7 @@ fn a_cursor_reads_on_in_a_tree_that_was_dropped() {
     for i in 0..20_000u64 {
         batch.put(&tree, &(VALUES + i).to_be_bytes(), &[1; 100]);
     }
-    // And a value goes in between that nobody can see.
+    // In between, a large value is overwritten before any reader can see it.
     batch.put(&tree, b"z", &value(0, 3));
     batch.put(&tree, b"z", &value(0, 4));
     db.write(&batch, Durability::NoSync).unwrap();
@@ -263,7 +265,7 @@ fn a_cursor_reads_on_after_two_merges() {
     put_all(&db, &tree, 1);
     let before = db.stats().data_used_bytes;
     let mut cursor = tree.cursor().unwrap();
-    // The first merge moves the references to another run, a later one drops them.
+    // The first merge moves the references to another run; a later merge drops them.
     let mut batch = Batch::new();
     for i in 0..VALUES {
         batch.put(&tree, &[&i.to_be_bytes()[..], b"x"].concat(), b"small");
@@ -280,7 +282,7 @@ fn a_cursor_reads_on_after_two_merges() {
     reuse_space(&db);
     assert_sees(&mut cursor, 1);
 
-    // And no longer than that.
+    // The values are freed after the cursor has ended.
     drop(cursor);
     db.drop_tree("other").unwrap();
     db.drop_tree("t").unwrap();
@@ -289,7 +291,7 @@ fn a_cursor_reads_on_after_two_merges() {
     assert!(after < before / 10, "{before} bytes with a set of values, {after} with none");
 }
 
-/// Rule 17: a value is written before its commit, and goes with a commit that is refused.
+/// Rule 17: a value is written before its commit, and is freed if the commit is refused.
 #[test]
 fn a_refused_commit_gives_its_values_back() {
     let dir = TempDir::new("large-refused");
@@ -305,8 +307,8 @@ fn a_refused_commit_gives_its_values_back() {
     assert_eq!(db.stats().data_used_bytes, before);
 }
 
-/// A cursor of a transaction shows what it found, also when the transaction has overwritten or undone a
-/// large value since and its space would do for others.
+/// A cursor of a transaction shows the value that it found, even if the transaction has overwritten
+/// or undone this large value since and other values could use its space.
 #[test]
 fn own_values_stay_for_the_cursors_that_found_them() {
     let dir = TempDir::new("large_values");
@@ -353,7 +355,8 @@ fn open_in_memory(device: &MemoryDevice) -> Db {
     support::open(Arc::new(device.clone()), options).unwrap()
 }
 
-/// Rules 6 and 17: no record that is durable names a value that is not, whoever logs it.
+/// Rules 6 and 17: no durable log record refers to a value that is not durable, whichever writer
+/// logged it.
 #[test]
 fn a_value_is_durable_before_a_record_names_it() {
     let writes: [fn(&Db, &Tree); 3] = [

@@ -1,11 +1,12 @@
-//! A key that updates make too long for a value: its readers are told so, and nobody else notices.
+//! A key that updates make too long for a value: its readers get an error, and no other reader
+//! does.
 
 use frondb::{Db, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
 
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
-/// Makes a value of as many bytes as the operand says more than there were.
+/// Makes the value longer by as many bytes as the operand says.
 struct Grow;
 
 impl UpdateFn for Grow {
@@ -45,7 +46,7 @@ fn assert_too_long(tree: &Tree) {
 }
 
 #[test]
-fn a_value_that_grew_too_long_stops_nobody_else() {
+fn a_value_that_grew_too_long_affects_no_other_key() {
     let dir = TempDir::new("long_updates");
     let grow = |tree: &Tree, by: u64| tree.update(b"long", &by.to_le_bytes()).unwrap();
     {
@@ -70,7 +71,7 @@ fn a_value_that_grew_too_long_stops_nobody_else() {
     let tree = db.open_tree("t").unwrap();
     assert_too_long(&tree);
     assert!(db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
-    // A put makes the key good again.
+    // A put makes the key readable again.
     tree.put(b"long", b"short").unwrap();
     db.flush().unwrap();
     db.wait_settled().unwrap();

@@ -1,10 +1,10 @@
-//! A tree whose update function is missing, or there in another version only: whatever needs no
-//! update resolved goes on, and nothing that an update says is lost.
+//! A tree whose update function is missing or has another version: everything that needs no update
+//! resolved works, and no update is lost.
 
 use frondb::{Db, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
 
-/// Puts the operand behind what is there; each version with another separator.
+/// Appends the operand to the value; each version uses another separator.
 struct Append(u32);
 
 impl UpdateFn for Append {
@@ -35,7 +35,7 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0)
 }
 
-/// A tree with resolved keys and one, "m", that has an operand upon a value.
+/// A tree with resolved keys and the key "m", which has an operand upon a value.
 fn make(dir: &TempDir, flushed: bool) {
     let db = Db::open(dir.path(), options().update_fn(Append(1))).unwrap();
     let tree = db.create_tree("log", TreeOptions::new().update_fn("append", 1)).unwrap();
@@ -61,7 +61,7 @@ fn assert_missing<T: std::fmt::Debug>(result: frondb::Result<T>, why: &str) {
     assert!(text.contains("\"append\"") && text.contains(why), "{text}");
 }
 
-/// All that must work without the function.
+/// Everything that must work without the function.
 fn use_without(db: &Db, tree: &Tree, why: &str) {
     assert_eq!(db.open_tree("other").unwrap().get(b"k").unwrap().unwrap(), b"v");
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"old");
@@ -79,7 +79,7 @@ fn use_without(db: &Db, tree: &Tree, why: &str) {
 }
 
 #[test]
-fn only_what_must_resolve_an_update_fails() {
+fn only_calls_that_resolve_an_update_fail() {
     for flushed in [false, true] {
         for (open, why) in [
             (options(), "not registered"),
@@ -91,7 +91,7 @@ fn only_what_must_resolve_an_update_fails() {
                 let db = Db::open(dir.path(), open).unwrap();
                 let tree = db.open_tree("log").unwrap();
                 use_without(&db, &tree, why);
-                // Flushes and merges leave the operand as it is; a put ends it.
+                // Flushes and merges keep the operand; a put replaces it.
                 tree.put(b"zz", b"plain").unwrap();
                 db.flush().unwrap();
                 while db.run_one(true) {}
@@ -119,7 +119,7 @@ fn such_a_tree_is_written_renamed_and_dropped() {
     db.rename_tree("log", "old").unwrap();
     db.drop_tree("old").unwrap();
     assert_eq!(db.list_trees(), ["other"]);
-    // A new tree needs its function all the same.
+    // A new tree needs its function nevertheless.
     let refused = db.create_tree("log", TreeOptions::new().update_fn("append", 1));
     assert_missing(refused, "not registered");
 }
@@ -143,9 +143,9 @@ fn two_versions_of_a_function_serve_two_trees() {
     }
 }
 
-/// A salvage lists the rows that need the function, and saves all others.
+/// A salvage lists the rows that need the function and saves all others.
 #[test]
-fn a_salvage_leaves_out_only_what_needs_the_function() {
+fn a_salvage_leaves_out_only_rows_that_need_the_function() {
     for flushed in [false, true] {
         let (dir, to) = (TempDir::new("missing_function"), TempDir::new("salvaged"));
         make(&dir, flushed);

@@ -1,4 +1,5 @@
-//! Rule 5: what is inserted in key order is written about once, also if single keys come late.
+//! Rule 5: rows that are inserted in key order are written about once, even if single keys come
+//! late.
 
 use frondb::{Batch, Codec, Db, Durability, Options, Stats, TreeOptions, TreeStats};
 use frondb_testkit::TempDir;
@@ -6,11 +7,11 @@ use frondb_testkit::TempDir;
 const ROWS: u64 = 120_000;
 const VALUE: [u8; 100] = [7; 100];
 
-/// Loads rows under keys that `key` makes of their numbers.
+/// Loads rows whose keys `key` computes from their numbers.
 fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     let dir = TempDir::new("sequential");
-    // No threads: everything is done in order, inside the calls below. No compression: bytes
-    // written are bytes of entries, give or take what blocks and indexes add.
+    // Without threads, all work happens in order inside the calls below. Without compression, the
+    // bytes written are the bytes of the entries, plus those of blocks and indexes.
     let options = Options::new().memory_bytes(8 << 20).background_threads(0);
     let db = Db::open(dir.path(), options).unwrap();
     let tree = TreeOptions::new().codec(Codec::None);
@@ -41,7 +42,7 @@ fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     figures
 }
 
-/// Bytes written for 100 bytes of keys and values.
+/// Bytes written for each 100 bytes of keys and values.
 fn written_percent((stats, tree): &(Stats, TreeStats)) -> u64 {
     (stats.flush_bytes + stats.merge_bytes) * 100 / tree.raw_bytes
 }
@@ -56,7 +57,7 @@ fn ascending_keys_are_written_once() {
 
 #[test]
 fn stragglers_do_not_take_the_others_the_slow_way() {
-    // One row in a thousand belongs far to the left, between two that are there already.
+    // One row in a thousand belongs far to the left, between two existing rows.
     let figures = load(|i| if i % 1000 == 999 { i * 8 - 300_000.min(i * 4) + 1 } else { i * 8 });
     let random = load(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (written, control) = (written_percent(&figures), written_percent(&random));

@@ -1,5 +1,5 @@
-//! Background work that cannot follow: a commit that waits for it can be cancelled, and leaves nothing; small
-//! writes that others wait for go through.
+//! Write stalls, when background work cannot keep up: a commit that waits for it can be cancelled
+//! and leaves nothing behind, and small writes that other threads wait for proceed.
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -10,7 +10,7 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
 
-/// A byte a second: what is in memory stays there.
+/// One byte a second: data in memory stays there.
 fn stalling(dir: &TempDir) -> Db {
     let options = Options::new()
         .memory_bytes(16 << 20)
@@ -19,7 +19,8 @@ fn stalling(dir: &TempDir) -> Db {
     Db::open(dir.path(), options).unwrap()
 }
 
-/// Commits transactions of some 40 KB until one fails: how many were committed, and with what it failed.
+/// Commits transactions of about 40 KB until one fails; returns how many were committed, and the
+/// error.
 fn commit_until_cancelled(db: &Db, present: &Mutex<Option<Canceller>>) -> (u64, ErrorKind) {
     let tree = db.open_tree("t").unwrap();
     let (mut value, mut prng) = (vec![0; 40_000], Prng::new(1));
@@ -46,7 +47,8 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
     let (committed, kind) = thread::scope(|scope| {
         scope.spawn(|| ended.send(commit_until_cancelled(&db, &present)).unwrap());
         loop {
-            // Of one that does not wait nothing is left but a flag that goes with it.
+            // If the commit does not wait, this only sets a flag, which ends with the
+            // transaction.
             if let Some(canceller) = &*present.lock().unwrap() {
                 canceller.cancel();
             }
@@ -66,7 +68,7 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
     assert_eq!(tree.get(&committed.to_be_bytes()).unwrap(), None, "what was cancelled is there");
     assert!(tree.get(&(committed - 1).to_be_bytes()).unwrap().is_some());
     assert_eq!(counters.get(b"counter").unwrap().as_deref(), Some(&counter.to_be_bytes()[..]));
-    // Nothing is in the way of those that come when background work can follow again.
+    // Later commits proceed once background work can keep up again.
     db.set_background_bytes_per_second(0).unwrap();
     tree.put(b"after", b"").unwrap();
     db.close().unwrap();
