@@ -1,19 +1,21 @@
-//! A manifest file that is written: records at its end, space ahead of it.
+//! A manifest file that is being written: records at its end, and space allocated ahead of it.
 
 use frondb_block::frame::{self, Body, Place};
 use frondb_core::Result;
 use frondb_device::SharedFile;
+
+use crate::format::RecordKind;
 
 /// A manifest file and where it ends. Used by one leader at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     pub(crate) generation: u64,
     pub(crate) file: SharedFile,
-    /// Behind the last record that was written.
+    /// File offset after the last record written.
     pub(crate) end: u64,
     /// Everything below is durable.
     pub(crate) durable: u64,
-    /// Space is taken up to here.
+    /// File offset up to which space is allocated.
     pub(crate) reserved_to: u64,
 }
 
@@ -21,11 +23,11 @@ impl LogFile {
     /// Appends records of one kind in one write.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`; a part may be in the file, `end` does not move. `Invalid` for a record of
-    /// 1 GiB or more.
+    /// `NoSpace`, `Io`; part of the records may be in the file, but `end` does not move. `Invalid`
+    /// for a record of 1 GiB or more.
     pub(crate) fn write<'a>(
         &mut self,
-        kind: u8,
+        kind: RecordKind,
         bodies: impl IntoIterator<Item = Body<'a>>,
         reserve_bytes: u64,
     ) -> Result<u64> {
@@ -33,9 +35,10 @@ impl LogFile {
         for body in bodies {
             let position = self.end + bytes.len() as u64;
             let place = Place { generation: self.generation, position };
-            // The first record of a write tells what was durable; more would say the same.
+            // The first record of a write stores the durable position; in the others it would be
+            // the same.
             let synced = bytes.is_empty().then_some(self.durable);
-            frame::append(&mut bytes, place, kind, synced, body)?;
+            frame::append(&mut bytes, place, kind as u8, synced, body)?;
         }
         let written = bytes.len() as u64;
         self.reserve(self.end + written, reserve_bytes);
@@ -45,27 +48,28 @@ impl LogFile {
         Ok(written)
     }
 
-    /// Takes space ahead once half of the reserve is used, while there is any.
+    /// Allocates space ahead once half of the reserve is used.
     pub(crate) fn reserve(&mut self, end: u64, reserve_bytes: u64) {
         let to = end + reserve_bytes;
         if reserve_bytes == 0 || self.reserved_to >= end + reserve_bytes / 2 {
             return;
         }
-        // On a full disk the write itself decides; what was reserved is then used up.
+        // An error is not reported: on a full disk the write itself decides, and uses up the
+        // reserve.
         let from = self.reserved_to.max(self.end);
         if self.file.allocate(from, to - from).is_ok() {
             self.reserved_to = to;
         }
     }
 
-    /// Makes durable what was written.
+    /// Makes everything written durable.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.file.sync()?;
         self.durable = self.end;
         Ok(())
     }
 
-    /// Cuts off, durably, what a failed write left behind the end.
+    /// Durably cuts off what a failed write left after the end.
     pub(crate) fn cut(&mut self) -> Result<()> {
         self.file.set_len(self.end)?;
         self.reserved_to = self.end;

@@ -1,7 +1,8 @@
-//! The bytes of the superblocks and of a manifest file.
+//! The format of the superblocks and of a manifest file.
 //!
 //! # SUPER
-//! Two slots of 4,096 bytes; a superblock goes to the slot that does not hold the one in force.
+//! Two slots of 4,096 bytes; a superblock is written to the slot that does not hold the one in
+//! force.
 //! ```text
 //!  offset size field
 //!       0    8 magic         "FronSUPR"; never changes
@@ -26,7 +27,7 @@
 //!      56    8 checksum      XXH3-64 of bytes 0 .. 56
 //!      64    . records       frondb_block::frame, whose position is the file offset
 //! ```
-//! The kinds of the records, in the order they come in:
+//! The kinds of records, in the order in which they appear:
 //!
 //! | kind | record | payload |
 //! |---|---|---|
@@ -43,22 +44,36 @@ use frondb_core::codec::Reader;
 
 /// Version of the database format that this build writes, and the newest it reads.
 ///
-/// 1: the first.
+/// 1: the first version.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";
-/// The same while a database is made.
+/// The same file while a database is created.
 pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
 /// Bytes of one superblock.
 pub const SLOT_BYTES: usize = 4096;
-/// Bytes in front of a manifest file's records.
+/// Bytes before the first record of a manifest file.
 pub const HEADER_BYTES: u64 = 64;
 
-pub(crate) const KIND_SNAPSHOT: u8 = 1;
-pub(crate) const KIND_SNAPSHOT_END: u8 = 2;
-pub(crate) const KIND_CONFIRMED: u8 = 3;
-pub(crate) const KIND_EDIT: u8 = 4;
+/// The kinds of records. The numbers are part of the format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    Snapshot = 1,
+    SnapshotEnd = 2,
+    Confirmed = 3,
+    Edit = 4,
+}
+
+impl RecordKind {
+    /// The kind with this number in a record; `None` for an unknown one.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        [Self::Snapshot, Self::SnapshotEnd, Self::Confirmed, Self::Edit]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
+    }
+}
 
 pub(crate) const WHAT_SUPERBLOCK: &str = "superblock";
 pub(crate) const WHAT_HEADER: &str = "manifest header";
@@ -69,24 +84,24 @@ const MAGIC_SUPER: &[u8; 8] = b"FronSUPR";
 const MAGIC_MANIFEST: &[u8; 8] = b"FronMANF";
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why bytes are not what they should be.
+/// Why bytes cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bad {
-    /// Not even the magic.
+    /// The magic is wrong.
     Foreign,
-    /// The magic, but not the checksum.
+    /// The magic is correct, but the checksum is not.
     Damaged,
-    /// Whole, but of this newer version.
+    /// Valid, but of this newer version.
     Newer(u32),
 }
 
-/// Which manifest file is the database's.
+/// Names the manifest file of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Superblock {
     pub(crate) db_id: u128,
     pub(crate) generation: u64,
     pub(crate) durable_bytes: u64,
-    /// Tells two superblocks of one generation apart: the greater one knows more.
+    /// Distinguishes superblocks of one generation: the greater one is newer.
     pub(crate) update: u64,
 }
 
@@ -114,7 +129,7 @@ impl Superblock {
     }
 }
 
-/// What a manifest file says about itself.
+/// The header of a manifest file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FileHeader {
     pub(crate) db_id: u128,
@@ -141,7 +156,7 @@ pub(crate) fn file_name(generation: u64) -> String {
     format!("MANIFEST-{generation:06}")
 }
 
-/// The generation in the name of a manifest file; `None` if it is another file.
+/// The generation in the name of a manifest file; `None` for other files.
 pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("MANIFEST-")?;
     if digits.len() < 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -163,7 +178,7 @@ fn seal(bytes: &mut [u8]) {
     bytes[at..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Checks checksum, magic and version; gives what follows the version.
+/// Verifies checksum, magic and version; returns what follows the version.
 fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, Bad> {
     let bad = if bytes.starts_with(magic) { Bad::Damaged } else { Bad::Foreign };
     let bytes = bytes.get(..len).ok_or(bad)?;

@@ -1,11 +1,11 @@
-//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Fuzz entry points: each takes any bytes and must neither panic nor take memory without bound.
 
 use frondb_block::frame::scan::{Extent, Scanner, Step};
 
 use crate::format::{FileHeader, HEADER_BYTES, Superblock};
 use crate::recovery::Parser;
 
-/// A superblock.
+/// Decodes a superblock.
 pub fn superblock(bytes: &[u8]) {
     if let Ok(superblock) = Superblock::decode(bytes) {
         let again = Superblock::decode(&superblock.encode());
@@ -13,7 +13,7 @@ pub fn superblock(bytes: &[u8]) {
     }
 }
 
-/// A manifest file whose header gives its generation.
+/// Parses a manifest file; its header gives the generation.
 pub fn manifest_file(bytes: &[u8]) {
     let Ok(header) = FileHeader::decode(bytes) else { return };
     let extent = Extent {

@@ -1,4 +1,4 @@
-//! Start-up: finding the manifest in force, reading it, and telling a torn tail from damage.
+//! Startup: finds the manifest in force, reads it, and distinguishes a torn tail from damage.
 //! `docs/design/recovery.md` has the table of all cases.
 
 use std::fmt;
@@ -11,27 +11,26 @@ use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::file::LogFile;
 use crate::format::{
-    Bad, FORMAT_VERSION, FileHeader, HEADER_BYTES, KIND_CONFIRMED, KIND_EDIT, KIND_SNAPSHOT,
-    KIND_SNAPSHOT_END, SUPER_FILE, SUPER_FILE_NEW, Superblock, WHAT_FILE, WHAT_HEADER, WHAT_RECORD,
-    WHAT_SUPERBLOCK, file_name, parse_file_name,
+    Bad, FORMAT_VERSION, FileHeader, HEADER_BYTES, RecordKind, SUPER_FILE, SUPER_FILE_NEW,
+    Superblock, WHAT_FILE, WHAT_HEADER, WHAT_RECORD, WHAT_SUPERBLOCK, file_name, parse_file_name,
 };
-use crate::manifest::{Files, Sizes};
 use crate::options::ManifestOptions;
 use crate::snapshot::{confirm, end_snapshot, new_file};
+use crate::state::{Files, Sizes};
 use crate::superblock::{FoundSlots, Slots};
 
-/// What a manifest held when it was opened.
+/// The content of a manifest when it was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovered {
-    /// The database.
+    /// Id of the database.
     pub db_id: u128,
     /// The snapshot; empty for a new database.
     pub snapshot: Vec<u8>,
-    /// The edits since, in order.
+    /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// What was cut off the end: edits that nobody was told were durable.
+    /// What was cut off the end: edits that were never acknowledged as durable.
     pub torn_tail: Option<TornTail>,
-    /// What is odd but does no harm, in a sentence each.
+    /// Harmless irregularities, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -40,11 +39,11 @@ pub struct Recovered {
 pub struct TornTail {
     /// The file.
     pub file: String,
-    /// Where its valid records end.
+    /// File offset at which its valid records end.
     pub offset: u64,
     /// Bytes from there to the last one that is not zero.
     pub dropped_bytes: u64,
-    /// What was there instead of a record.
+    /// What was found instead of a record.
     pub reason: String,
 }
 
@@ -55,7 +54,7 @@ impl fmt::Display for TornTail {
     }
 }
 
-/// Whether there are superblocks, and usable ones.
+/// Whether there are superblocks, and they are usable.
 pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     if device.exists(SUPER_FILE)? {
         return Slots::open(&**device, OpenOptions::READ).map(|_| true);
@@ -64,14 +63,14 @@ pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     Ok(false)
 }
 
-/// Makes the first manifest file and the superblocks, all durable.
+/// Creates the first manifest file and the superblocks, all durable.
 pub(crate) fn create(
     device: &SharedDevice,
     db_id: u128,
     options: &ManifestOptions,
 ) -> Result<(Files, Sizes)> {
     if device.exists(SUPER_FILE)? {
-        let message = format!("there is a database in {}", device.describe());
+        let message = format!("there is a database in {} already", device.describe());
         return Err(Error::new(ErrorKind::Exists, message));
     }
     let leftovers = manifest_files(device)?;
@@ -82,7 +81,7 @@ pub(crate) fn create(
     let sizes = Sizes { snapshot_bytes: log.end - HEADER_BYTES, ..Sizes::default() };
     log.reserve(log.end, options.reserve_bytes);
     log.sync()?;
-    // The name of the file must be there before the superblock that gives it.
+    // The name of the file must be durable before the superblock that names it.
     device.sync_dir("")?;
     let slots = Slots::create(
         &**device,
@@ -94,7 +93,7 @@ pub(crate) fn create(
     Ok((Files { log, slots }, Sizes { reserve_left, ..sizes }))
 }
 
-/// Finds and reads the manifest in force, and makes durable what is given back.
+/// Finds and reads the manifest in force, and makes everything it returns durable.
 pub(crate) fn open(
     device: &SharedDevice,
     options: &ManifestOptions,
@@ -113,8 +112,8 @@ pub(crate) fn open(
     for &newer in others.iter().filter(|&&other| other > superblock.generation) {
         if is_confirmed(device, newer)? {
             let message = format!(
-                "the superblock of generation {newer} is damaged or lost, although it was in force; \
-                 the one found is of generation {}",
+                "the superblock of generation {newer} is damaged or lost, although it was in \
+                 force; the one found is of generation {}",
                 superblock.generation
             );
             return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
@@ -144,8 +143,9 @@ pub(crate) fn open(
     Ok((Files { log, slots }, sizes, recovered))
 }
 
-/// Makes durable what was read, cuts off a torn tail, confirms the superblock if a crash came before
-/// that, and says in the superblocks how far it goes. Only behind this may other manifest files go.
+/// Makes durable what was read, cuts off a torn tail, confirms the superblock if a crash prevented
+/// that, and records in the superblocks how far the file is durable. Other manifest files may be
+/// removed only after this.
 fn settle(
     device: &SharedDevice,
     slots: &mut Slots,
@@ -163,7 +163,7 @@ fn settle(
         end,
         durable: superblock.durable_bytes,
     };
-    // Whatever no record proves to have been durable; see `rewrite` for why.
+    // Rewrites everything that no record proves to have been durable; `rewrite` says why.
     let file = &log.file;
     let read = |at: u64, buf: &mut [u8]| file.read_at(at, buf);
     let durable = content.proven.max(superblock.durable_bytes);
@@ -176,19 +176,19 @@ fn settle(
     if !content.confirmed {
         confirm(&mut log)?;
     }
-    // What the engine is given back it acts upon: space is reused, log is removed.
-    slots.tell_twice(log.end)?;
+    // The engine acts upon what recovery returns: it reuses space and removes segments of the log.
+    slots.record_durable_twice(log.end)?;
     Ok(log)
 }
 
-/// What a manifest file holds.
+/// The content of a manifest file.
 #[derive(Debug)]
 struct Content {
     snapshot: Vec<u8>,
     edits: Vec<Vec<u8>>,
     snapshot_end: u64,
     confirmed: bool,
-    /// Everything below was durable when the last records were written.
+    /// The offset below which everything was durable when the last records were written.
     proven: u64,
     stop: Stop,
 }
@@ -233,10 +233,11 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
         let known = superblock.durable_bytes;
         let message = match stop.fault {
             Fault::End | Fault::Short { .. } if stop.offset < known => format!(
-                "{}, but {known} bytes of the file had been durable: it was cut short or overwritten",
+                "{}, but {known} bytes of the file had been durable: it was truncated or \
+                 overwritten",
                 stop.fault
             ),
-            fault => format!("{fault}, but what was here had been durable"),
+            fault => format!("{fault}, but the record here had been durable"),
         };
         return Err(Error::corruption(name, stop.offset, WHAT_RECORD, message));
     }
@@ -251,7 +252,7 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
     Ok((file, content))
 }
 
-/// Puts the records of a manifest file together, in the order the format allows.
+/// Assembles the records of a manifest file, in the order that the format allows.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     pub(crate) snapshot: Vec<u8>,
@@ -263,9 +264,9 @@ pub(crate) struct Parser {
 
 impl Parser {
     pub(crate) fn take(&mut self, record: Record, payload: &[u8]) -> Result<(), String> {
-        match (record.kind, self.ended) {
-            (KIND_SNAPSHOT, false) => self.snapshot.extend_from_slice(payload),
-            (KIND_SNAPSHOT_END, false) => {
+        match (RecordKind::from_number(record.kind), self.ended) {
+            (Some(RecordKind::Snapshot), false) => self.snapshot.extend_from_slice(payload),
+            (Some(RecordKind::SnapshotEnd), false) => {
                 let bytes = Reader::new(payload).u64().map_err(|error| error.to_string())?;
                 let found = self.snapshot.len();
                 if bytes != found as u64 {
@@ -274,9 +275,9 @@ impl Parser {
                 self.ended = true;
                 self.snapshot_end = record.offset + record.frame_bytes as u64;
             }
-            (KIND_EDIT, true) => self.edits.push(payload.to_vec()),
-            (KIND_CONFIRMED, true) if !self.confirmed => self.confirmed = true,
-            (kind, _) => return Err(format!("a record of kind {kind} does not belong here")),
+            (Some(RecordKind::Edit), true) => self.edits.push(payload.to_vec()),
+            (Some(RecordKind::Confirmed), true) if !self.confirmed => self.confirmed = true,
+            _ => return Err(format!("a record of kind {} does not belong here", record.kind)),
         }
         Ok(())
     }
@@ -307,17 +308,17 @@ fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
         Bad::Newer(version) => Error::new(
             ErrorKind::Unsupported,
             format!(
-                "{name} has format version {version}; this build reads up to {FORMAT_VERSION}: use a \
-                 newer FronDB"
+                "{name} has format version {version}; this build reads up to {FORMAT_VERSION}: use \
+                 a newer FronDB"
             ),
         ),
         Bad::Foreign | Bad::Damaged => {
-            Error::corruption(name, 0, WHAT_HEADER, "the header does not verify")
+            Error::corruption(name, 0, WHAT_HEADER, "the header is invalid")
         }
     })
 }
 
-/// The generations of the manifest files there are, ascending.
+/// The generations of the existing manifest files, ascending.
 pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
     let names = device.list("")?;
     let mut generations: Vec<u64> = names.iter().filter_map(|name| parse_file_name(name)).collect();
@@ -326,7 +327,7 @@ pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
 }
 
 /// Whether the superblock of a manifest file was ever in force. A file that cannot be read proves
-/// nothing: unfinished ones look like anything.
+/// nothing: an unfinished file may look like anything.
 fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::READ)?;
@@ -335,7 +336,7 @@ fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
     }
     let mut confirmed = false;
     scan(&file, generation, |record, _| {
-        confirmed |= record.kind == KIND_CONFIRMED;
+        confirmed |= RecordKind::from_number(record.kind) == Some(RecordKind::Confirmed);
         Ok(())
     })?;
     Ok(confirmed)

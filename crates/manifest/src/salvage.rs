@@ -1,10 +1,13 @@
-//! Making a damaged manifest one that opens, on a device whose writes do not reach the disk.
+//! Turns a damaged manifest into one that can be opened, on a device whose writes do not reach the
+//! disk.
 //!
-//! A record, header or superblock with one damaged byte is put right ([`frondb_block::frame::repair`]). Where that does not help, the
-//! manifest ends before the first record that does not verify: what is behind rests on it. Superblocks that
-//! are lost are made anew from what the files prove: a file whose `confirmed` is there was in force.
+//! A record, header or superblock with one damaged byte is repaired
+//! ([`frondb_block::frame::repair`]). Where that fails, the manifest ends before the first invalid
+//! record, because later records depend on it. Lost superblocks are rebuilt from what the files
+//! prove: a file with a `confirmed` record was in force.
 //!
-//! Nothing is taken that the files do not prove, and whatever is left out is in the findings. For one thread.
+//! Nothing is used that the files do not prove, and everything left out is in the findings. For one
+//! thread.
 
 use frondb_block::frame::repair::{Findings, one_byte};
 use frondb_block::frame::{Place, scan::Stop};
@@ -19,24 +22,25 @@ use crate::format::{
 use crate::recovery::{Parser, manifest_files, scan};
 use crate::snapshot::{confirm, end_snapshot};
 
-/// So many records of a file are put right.
+/// Maximum number of repairs in a file.
 const REPAIRS_MAX: usize = 16;
-/// Bytes from a bad place on that are looked at.
-const LOOK_BYTES: usize = 256 * 1024;
+/// Bytes searched from a damaged place on.
+const PROBE_BYTES: usize = 256 * 1024;
 
-/// A manifest file as far as it can be used.
+/// The usable part of a manifest file.
 struct Usable {
     header: FileHeader,
     file: SharedFile,
     end: u64,
     confirmed: bool,
     findings: Findings,
-    /// Why its records end, if something was there that had been more.
+    /// Why its records end, if more may have followed.
     stop: Option<Stop>,
 }
 
 impl Usable {
-    /// Ends a snapshot of which only the first `bytes` can be read: the trees in it are whole but the last.
+    /// Ends a snapshot of which only the first `bytes` can be read: all trees in it are complete
+    /// except the last.
     fn end_snapshot(&mut self, name: &str, bytes: u64) -> Result<()> {
         let message = "the snapshot cannot be read from here on: the other trees are lost";
         self.findings.lost(name, self.end, WHAT_RECORD, message);
@@ -55,10 +59,12 @@ impl Usable {
     }
 }
 
-/// Makes the manifest in `device` one that opens. REQUIRES: what is written to `device` may be thrown away.
+/// Changes the manifest in `device` so that it can be opened. REQUIRES: writes to `device` may be
+/// discarded.
 ///
 /// # Errors
-/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no file has any of its snapshot; `Io`.
+/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no file has any of its snapshot;
+/// `Io`.
 pub fn salvage(device: &SharedDevice) -> Result<Findings> {
     let mut findings = Findings::default();
     let slots = read_slots(device, &mut findings)?;
@@ -76,27 +82,27 @@ pub fn salvage(device: &SharedDevice) -> Result<Findings> {
                 chosen = Some(usable);
                 break;
             }
-            // It never came into force, or nothing of it can be used.
+            // The file was never in force, or nothing in it can be used.
             Some(_) => {}
             None if named => {
-                let message = "this is the manifest in force, and nothing of it can be read";
+                let message = "this is the manifest in force, but nothing of it can be read";
                 findings.lost(&file_name(generation), 0, WHAT_FILE, message);
             }
             None => {}
         }
     }
     let Some(usable) = chosen else {
-        let message = "of no manifest file that was in force the snapshot can be read";
+        let message = "no manifest file that was in force has a readable snapshot";
         return Err(Error::corruption(SUPER_FILE, 0, WHAT_FILE, message));
     };
     let generation = usable.header.generation;
     if newest.is_some_and(|slot| slot.generation > generation) {
-        let message = "this manifest was in force and is missing, or cannot be read";
+        let message = "this manifest was in force, but is missing or cannot be read";
         let newest = newest.map_or(0, |slot| slot.generation);
         findings.lost(&file_name(newest), 0, WHAT_FILE, message);
     }
     if newest.is_none_or(|slot| slot.generation < generation) {
-        let message = "the superblock in force is lost: the manifest's last edits may be too";
+        let message = "the superblock in force is lost; the manifest's last edits may be lost too";
         findings.lost(SUPER_FILE, 0, WHAT_SUPERBLOCK, message);
     }
     let known = newest.filter(|slot| slot.generation == generation);
@@ -141,7 +147,8 @@ fn read_slots(device: &SharedDevice, findings: &mut Findings) -> Result<[Option<
     Ok(slots)
 }
 
-/// Where the one byte is after whose change `bytes` decode, and to what.
+/// Finds the one byte whose change makes `bytes` decode. Returns its position and the decoded
+/// value.
 fn one_byte_of<T>(bytes: &mut [u8], decode: impl Fn(&[u8]) -> Option<T>) -> Option<(usize, T)> {
     if bytes.iter().all(|&byte| byte == 0) {
         return None;
@@ -173,7 +180,7 @@ fn put_in_force(device: &SharedDevice, header: &FileHeader, durable_bytes: u64) 
     file.write_vectored_at(0, &[&slot, &slot])
 }
 
-/// A manifest file, repaired where one byte does; `None` if nothing of its snapshot can be read.
+/// Reads a manifest file and repairs single bytes; `None` if nothing of its snapshot can be read.
 fn usable(device: &SharedDevice, generation: u64) -> Result<Option<Usable>> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::WRITE)?;
@@ -201,7 +208,7 @@ fn usable(device: &SharedDevice, generation: u64) -> Result<Option<Usable>> {
     Ok(None)
 }
 
-/// The records up to the first that does not verify or does not belong there.
+/// Parses the records up to the first one that is invalid or does not belong there.
 fn parse(file: &SharedFile, generation: u64) -> Result<(Parser, u64, Option<Stop>)> {
     let (mut parser, mut end, mut fits) = (Parser::default(), HEADER_BYTES, true);
     let stop = scan(file, generation, |record, payload| {
@@ -231,7 +238,7 @@ fn header(name: &str, file: &SharedFile, findings: &mut Findings) -> Result<Opti
     Ok(None)
 }
 
-/// Puts one byte of the record at `offset` right; whether it could.
+/// Repairs one byte of the record at `offset`; returns whether that succeeded.
 fn repair(
     name: &str,
     file: &SharedFile,
@@ -239,7 +246,7 @@ fn repair(
     offset: u64,
     findings: &mut Findings,
 ) -> Result<bool> {
-    let mut bytes = vec![0; LOOK_BYTES];
+    let mut bytes = vec![0; PROBE_BYTES];
     let read = file.read_at(offset, &mut bytes)?;
     let place = Place { generation, position: offset };
     let Some((at, value)) = one_byte(&bytes[..read], place) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! A new manifest file in the making; [`Manifest`](crate::Manifest) has the protocol.
+//! A new manifest file under construction; [`Manifest`](crate::Manifest) describes the protocol.
 
 use frondb_block::frame::{self, Body};
 use frondb_core::sync::Arc;
@@ -6,11 +6,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
 use crate::file::LogFile;
-use crate::format::{
-    FileHeader, HEADER_BYTES, KIND_CONFIRMED, KIND_EDIT, KIND_SNAPSHOT, KIND_SNAPSHOT_END,
-    Superblock, file_name,
-};
-use crate::manifest::{Edit, Files, Shared, Sizes};
+use crate::format::{FileHeader, HEADER_BYTES, RecordKind, Superblock, file_name};
+use crate::state::{Edit, Files, Shared, Sizes};
 
 /// Bytes of a snapshot in one record.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -21,14 +18,14 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub struct SnapshotWriter {
     shared: Arc<Shared>,
     log: LogFile,
-    /// The newest edit that the snapshot holds or that was carried over.
+    /// The newest edit that is in the snapshot or was carried over.
     carried_to: u64,
     body: SnapshotBody,
-    /// The new file is in force, or it is unknown which one is: it must stay.
+    /// The new file is in force, or it is unknown which one is, so it must stay.
     keep: bool,
 }
 
-/// The snapshot's bytes on their way into records.
+/// Bytes of the snapshot that are not in records yet.
 #[derive(Debug, Default)]
 struct SnapshotBody {
     chunk: Vec<u8>,
@@ -36,7 +33,7 @@ struct SnapshotBody {
     bytes: u64,
 }
 
-/// Makes a manifest file with a header and no record. Its name is not durable yet.
+/// Creates a manifest file with a header and no record. Its name is not durable yet.
 pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogFile> {
     let file = device.open(&file_name(header.generation), OpenOptions::CREATE)?;
     file.set_len(0)?;
@@ -50,20 +47,21 @@ pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogF
     })
 }
 
-/// Ends the snapshot in `log`, which had `bytes`.
+/// Ends the snapshot in `log`, which has `bytes` bytes.
 pub(crate) fn end_snapshot(log: &mut LogFile, bytes: u64) -> Result<()> {
-    log.write(KIND_SNAPSHOT_END, [Body::Raw(&[&bytes.to_le_bytes()])], 0).map(drop)
+    log.write(RecordKind::SnapshotEnd, [Body::Raw(&[&bytes.to_le_bytes()])], 0).map(drop)
 }
 
 /// Appends the proof that the superblock of this file is durable.
 pub(crate) fn confirm(log: &mut LogFile) -> Result<()> {
-    log.write(KIND_CONFIRMED, [Body::Raw(&[])], 0)?;
+    log.write(RecordKind::Confirmed, [Body::Raw(&[])], 0)?;
     log.sync()
 }
 
 impl SnapshotWriter {
     pub(crate) fn begin(shared: &Arc<Shared>) -> Result<Self> {
-        // The caller holds its own lock: nothing slow here, a file is made and nothing synced.
+        // The caller holds a lock of its own, so this must be fast: it creates a file and syncs
+        // nothing.
         let mut state = shared.state.lock();
         state.check_poison()?;
         if state.snapshot_open {
@@ -95,7 +93,7 @@ impl SnapshotWriter {
     /// Appends bytes to the snapshot.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`: the snapshot cannot be finished then; the old file stays in force.
+    /// `NoSpace`, `Io`: the snapshot cannot be finished any more, and the old file stays in force.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -121,22 +119,24 @@ impl SnapshotWriter {
             Some(raw_bytes) => Body::Lz4 { raw_bytes, block },
             None => Body::Raw(&parts),
         };
-        self.log.write(KIND_SNAPSHOT, [body], 0)?;
+        self.log.write(RecordKind::Snapshot, [body], 0)?;
         chunk.clear();
         Ok(())
     }
 
-    /// Puts the new file in force and removes the old one. When this returns, no start will read the
-    /// old one again, and every edit appended before the call is durable.
+    /// Puts the new file in force and removes the old one. When this returns, no startup will read
+    /// the old file again, and every edit appended before the call is durable.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were given up
-    /// since the snapshot was begun: begin again. `Poisoned` if it is unknown which file is in force.
+    /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were given
+    /// up since the snapshot was begun: begin again. `Poisoned` if it is unknown which file is in
+    /// force.
     pub fn finish(mut self) -> Result<()> {
         self.write_chunk()?;
         end_snapshot(&mut self.log, self.body.bytes)?;
         let snapshot_end = self.log.end;
-        // The long sync comes before the lead, so that edits wait for short ones only.
+        // The long sync happens before this thread takes the lead, so that edits wait only for
+        // short ones.
         let edits = self.new_edits()?;
         self.carry(&edits)?;
         self.log.sync().map_err(|error| self.fail(error))?;
@@ -149,8 +149,8 @@ impl SnapshotWriter {
         let mut state = shared.state.lock();
         match &switched {
             Ok(()) => {
-                state.made_durable(self.carried_to);
-                state.made_known();
+                state.mark_durable(self.carried_to);
+                state.mark_secured();
                 state.sizes = Sizes {
                     snapshot_bytes: snapshot_end - HEADER_BYTES,
                     log_bytes: files.log.end - snapshot_end,
@@ -164,12 +164,13 @@ impl SnapshotWriter {
         }
         shared.end_lead(state, files);
         switched?;
-        // If it stays, the next start removes it.
+        // If the file stays, the next startup removes it.
         let _ = shared.device.remove(&file_name(old)).and_then(|()| shared.device.sync_dir(""));
         Ok(())
     }
 
-    /// What only the leader may do: from the last carried edits to the confirmed superblock.
+    /// The part that only the leader may execute: from the last carried edits to the confirmed
+    /// superblock.
     fn switch(&mut self, files: &mut Files) -> Result<()> {
         let edits = self.new_edits()?;
         self.carry(&edits)?;
@@ -206,12 +207,13 @@ impl SnapshotWriter {
     fn carry(&mut self, edits: &[Edit]) -> Result<()> {
         let Some(last) = edits.last() else { return Ok(()) };
         let parts: Vec<[&[u8]; 1]> = edits.iter().map(|edit| [edit.bytes.as_slice()]).collect();
-        self.log.write(KIND_EDIT, parts.iter().map(|parts| Body::Raw(parts)), 0)?;
+        self.log.write(RecordKind::Edit, parts.iter().map(|parts| Body::Raw(parts)), 0)?;
         self.carried_to = last.ticket;
         Ok(())
     }
 
-    /// A failed sync of the new file: it is given up, but the disk cannot be trusted any more.
+    /// After a failed sync of the new file the file is given up, and the disk cannot be trusted any
+    /// more.
     fn fail(&self, error: Error) -> Error {
         let mut state = self.shared.state.lock();
         state.poison(&error);
@@ -237,6 +239,6 @@ fn abandon(shared: &Shared, generation: u64) {
     state.carried = None;
     state.snapshot_open = false;
     drop(state);
-    // If it stays, the next start removes it.
+    // If the file stays, the next startup removes it.
     let _ = shared.device.remove(&file_name(generation));
 }

@@ -1,4 +1,4 @@
-//! What the manifest has done since it was opened.
+//! Counters of the manifest since it was opened.
 
 /// Counters of a [`Manifest`](crate::Manifest).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -7,14 +7,15 @@ pub struct ManifestStats {
     pub edits: u64,
     /// Bytes of their payloads.
     pub edit_bytes: u64,
-    /// Syncs of edits; fewer than edits when several went together.
+    /// Syncs of edits; fewer than edits if several edits shared one.
     pub syncs: u64,
-    /// Times that superblocks were made to say how far the file is durable; each is a sync of its own.
+    /// Number of times that a superblock recorded how far the file is durable; each is a sync of
+    /// its own.
     pub superblocks: u64,
     /// Bytes written to the device: edits, snapshots and superblocks.
     pub written_bytes: u64,
-    /// New files begun with a snapshot.
+    /// New files started with a snapshot.
     pub snapshots: u64,
-    /// Times that edits were given up because they could not be written.
+    /// Number of times that edits were given up because they could not be written.
     pub failed_writes: u64,
 }

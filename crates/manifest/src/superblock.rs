@@ -1,18 +1,18 @@
-//! The file with the two superblocks: choosing between them, and replacing the older one.
+//! The file with the two superblocks: chooses between them, and replaces the older one.
 //!
 //! A superblock is written only into the slot that does not hold the current one, so a torn write
-//! can only destroy the older. There are two reasons to write one:
+//! can only destroy the older one. There are two reasons to write one:
 //!
 //! - a new manifest file ([`Slots::replace`]): the generation grows;
-//! - more of the same file is durable ([`Slots::tell`]): the generation stays, its update grows. Either
-//!   slot then names the same file, and what a torn write leaves knows of fewer durable bytes, not of
-//!   another state.
+//! - more of the same file is durable ([`Slots::record_durable`]): the generation stays and the
+//!   update number grows. Both slots then name the same file, and after a torn write the remaining
+//!   one records fewer durable bytes, not another state.
 //!
-//! For two generations, whether a slot that does not verify was *never finished* (and the
-//! other one counts) or was *damaged later* (and the other one is out of date) the slots alone
-//! cannot tell. The proof is in the manifest file of that generation: its `confirmed` record is
-//! written when its superblock is durable, and edits follow only behind it. [`recovery`] looks for
-//! it in every manifest file newer than the chosen superblock.
+//! With two generations, the slots alone cannot tell whether an invalid slot was *never finished*
+//! (and the other one is valid) or was *damaged later* (and the other one is out of date). The
+//! manifest file of that generation proves it: its `confirmed` record is written once its
+//! superblock is durable, and edits only follow after it. [`recovery`] looks for this record in
+//! every manifest file newer than the chosen superblock.
 //!
 //! [`recovery`]: crate::recovery
 
@@ -23,14 +23,14 @@ use crate::format::{
     Bad, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock, WHAT_SUPERBLOCK,
 };
 
-/// The open file and which slot is in force.
+/// The open file and the slot in force.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     file: SharedFile,
     current: usize,
-    /// What the slot in force says.
+    /// The content of the slot in force.
     superblock: Superblock,
-    /// Whether the other slot says as much, so that either may be lost.
+    /// Whether the other slot records the same, so that either may be lost.
     is_twice: bool,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Slots {
 pub(crate) struct FoundSlots {
     pub(crate) slots: Slots,
     pub(crate) superblock: Superblock,
-    /// What is wrong with the slot that is not in force, in a sentence.
+    /// What is wrong with the slot that is not in force, as a sentence.
     pub(crate) warning: Option<String>,
 }
 
 impl Slots {
-    /// Makes the file, with the same superblock in both slots. The name appears only with the
-    /// content, and both are durable.
+    /// Creates the file with the same superblock in both slots. The name appears only together with
+    /// the content, and both are durable.
     pub(crate) fn create(device: &dyn Device, superblock: &Superblock) -> Result<Self> {
         let file = device.open(SUPER_FILE_NEW, OpenOptions::CREATE)?;
         let slot = superblock.encode();
@@ -57,11 +57,11 @@ impl Slots {
         Ok(Self { file, current: 0, superblock: *superblock, is_twice: true })
     }
 
-    /// Reads the file and chooses the newest superblock that verifies.
+    /// Reads the file and chooses the newest valid superblock.
     ///
     /// # Errors
-    /// `NotFound` without the file; `Invalid` if it is not a file of this engine; `Unsupported` if a
-    /// newer version wrote it; `Corruption` if neither slot verifies.
+    /// `NotFound` without the file; `Invalid` if it is not a file of this engine; `Unsupported` if
+    /// a newer version wrote it; `Corruption` if neither slot is valid.
     pub(crate) fn open(device: &dyn Device, options: OpenOptions) -> Result<FoundSlots> {
         let file = device.open(SUPER_FILE, options)?;
         let mut bytes = vec![0; 2 * SLOT_BYTES];
@@ -88,13 +88,13 @@ impl Slots {
             [_, Ok(b)] => (1, b),
             [Err(Bad::Foreign), Err(Bad::Foreign)] => {
                 return Err(Error::invalid(format!(
-                    "not a FronDB database: {SUPER_FILE} in {} is empty or was made by \
-                     something else",
+                    "not a FronDB database: {SUPER_FILE} in {} is empty or was written by \
+                     another program",
                     device.describe()
                 )));
             }
             _ => {
-                let message = "neither superblock verifies";
+                let message = "neither superblock is valid";
                 return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
             }
         };
@@ -105,7 +105,7 @@ impl Slots {
         });
         let warning = other.map(|_| {
             format!(
-                "superblock slot {} in {SUPER_FILE} does not verify; generation {} in the other \
+                "superblock slot {} in {SUPER_FILE} is invalid; generation {} in the other \
                  slot is in force",
                 1 - current,
                 superblock.generation
@@ -115,50 +115,51 @@ impl Slots {
         Ok(FoundSlots { slots, superblock, warning })
     }
 
-    /// Makes durable what was read. It is written again, because a sync that failed may have dropped
-    /// it from the disk and not from the operating system's cache.
+    /// Makes durable what was read. The slot is written again, because a failed sync may have lost
+    /// it on the disk but not in the page cache.
     pub(crate) fn settle(&self) -> Result<()> {
         self.file.write_at((self.current * SLOT_BYTES) as u64, &self.superblock.encode())?;
         self.file.sync()
     }
 
-    /// Says, durably, that the first `durable_bytes` of the manifest file in force are durable. REQUIRES:
-    /// they are, and the superblock in force is confirmed.
+    /// Durably records that the first `durable_bytes` of the manifest file in force are durable.
+    /// REQUIRES: they are, and the superblock in force is confirmed.
     ///
     /// # Errors
-    /// Those of the device. What the next start finds of it is unknown, and either is right.
-    pub(crate) fn tell(&mut self, durable_bytes: u64) -> Result<()> {
+    /// Errors of the device. It is then unknown which of the two values the next startup finds;
+    /// both are true.
+    pub(crate) fn record_durable(&mut self, durable_bytes: u64) -> Result<()> {
         if durable_bytes <= self.superblock.durable_bytes {
             return Ok(());
         }
-        self.tell_other(durable_bytes)?;
+        self.write_other(durable_bytes)?;
         self.is_twice = false;
         Ok(())
     }
 
-    /// As [`tell`](Self::tell), in both slots: from then on a damaged one hides nothing. For a manifest
-    /// that is closed, or was just opened.
+    /// Like [`record_durable`](Self::record_durable), but in both slots: from then on damage of one
+    /// slot hides nothing. For a manifest that is being closed or was just opened.
     ///
     /// # Errors
-    /// As [`tell`](Self::tell).
-    pub(crate) fn tell_twice(&mut self, durable_bytes: u64) -> Result<()> {
-        self.tell(durable_bytes)?;
+    /// Like [`record_durable`](Self::record_durable).
+    pub(crate) fn record_durable_twice(&mut self, durable_bytes: u64) -> Result<()> {
+        self.record_durable(durable_bytes)?;
         if !self.is_twice {
-            self.tell_other(self.superblock.durable_bytes)?;
+            self.write_other(self.superblock.durable_bytes)?;
             self.is_twice = true;
         }
         Ok(())
     }
 
-    fn tell_other(&mut self, durable_bytes: u64) -> Result<()> {
+    fn write_other(&mut self, durable_bytes: u64) -> Result<()> {
         let update = self.superblock.update + 1;
         self.replace(&Superblock { durable_bytes, update, ..self.superblock })
     }
 
-    /// Puts `superblock` in force, durably.
+    /// Durably puts `superblock` in force.
     ///
     /// # Errors
-    /// Those of the device. It is then unknown which superblock the next start will find.
+    /// Errors of the device. It is then unknown which superblock the next startup finds.
     pub(crate) fn replace(&mut self, superblock: &Superblock) -> Result<()> {
         let slot = 1 - self.current;
         self.file.write_at((slot * SLOT_BYTES) as u64, &superblock.encode())?;

@@ -1,5 +1,6 @@
-//! Rule 9: every bit of the superblocks and of a manifest file, flipped: Corruption with its place, or a cut
-//! tail that is reported, or a warning with nothing lost. Never silent, never other data.
+//! Rule 9: flips every bit of the superblocks and of a manifest file. The result is Corruption with
+//! its place, or a cut tail that is reported, or a warning with nothing lost. Damage is never
+//! silent and never yields other data.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -21,7 +22,7 @@ fn flipped(memory: &MemoryDevice, name: &str, bit: u64) -> SharedDevice {
     Arc::new(device)
 }
 
-/// A manifest after two snapshots, with edits behind the last one.
+/// A manifest after two snapshots, with edits after the last one.
 fn manifest() -> (MemoryDevice, Vec<u64>) {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
@@ -58,7 +59,7 @@ fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64]) -> Seen {
             Ok((_, recovered)) => {
                 let found = state(&recovered);
                 if recovered.torn_tail.is_some() {
-                    // Nothing behind the last edit proves that it had been durable.
+                    // No record follows the last edit that proves that it was durable.
                     assert!(found.len() + 1 >= expected.len(), "{name} bit {bit}: {found:?}");
                     assert_eq!(found, expected[..found.len()], "{name} bit {bit}");
                     seen.trimmed += 1;
@@ -117,7 +118,7 @@ fn a_lost_file_is_corruption() {
         assert_eq!(error.kind(), ErrorKind::Corruption);
         assert_eq!(error.place().unwrap().file, name);
         if name == "SUPER" {
-            // And nobody makes a new database over the old one.
+            // And no call creates a new database over the old one.
             let error = create(&(Arc::new(memory) as SharedDevice)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corruption);
         }
@@ -125,8 +126,8 @@ fn a_lost_file_is_corruption() {
 }
 
 /// Power is lost at each point of a change of files; the next process logs an edit and loses power
-/// too, so that the removal of old files may not have happened. A superblock that is then damaged
-/// must not bring back a file without that edit.
+/// too, so that the removal of old files may not have happened. If a superblock is then damaged,
+/// recovery must not return to a file without that edit.
 #[test]
 fn a_damaged_superblock_never_brings_back_an_older_state() {
     let mut fell_back = 0;

@@ -1,6 +1,6 @@
-//! Rule 9: power loss at every write and sync of a history of edits and snapshots: every acknowledged edit is
-//! there, nothing was invented, the order is that of the appends. Then power is lost again during
-//! recovery.
+//! Rule 9: power loss at every write and sync of a history of edits and snapshots: every
+//! acknowledged edit is there, nothing was invented, and the order is that of the appends. Then
+//! power is lost again during recovery.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -23,14 +23,14 @@ struct Known {
     created: bool,
     /// Numbers of the edits that were not reported as failed.
     edits: Vec<u64>,
-    /// How many of them were acknowledged.
+    /// Number of edits that were acknowledged.
     synced: usize,
 }
 
 struct History {
     prng: Prng,
     memory: Arc<MemoryDevice>,
-    /// The same, with its faults.
+    /// The same device, with its faults.
     device: SharedDevice,
     known: Known,
     next: u64,
@@ -45,7 +45,7 @@ impl History {
             match self.step(manifest, &mut writer) {
                 Ok(next) => manifest = next,
                 Err(_) if self.memory.is_stopped() => break,
-                // A failed sync: the process starts again, without loss of power.
+                // A failed sync: the process restarts without loss of power.
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Poisoned);
                     writer = None;
@@ -59,7 +59,7 @@ impl History {
         self.known
     }
 
-    /// Makes the database, in as many attempts as the faults ask for.
+    /// Creates the database, in as many attempts as the faults require.
     fn create(&mut self) -> Result<Manifest> {
         loop {
             match create(&self.device) {
@@ -72,7 +72,7 @@ impl History {
         }
     }
 
-    /// Opens again until a fault does not come between. What is found is durable from then on.
+    /// Opens again until no fault interferes. What is found is durable from then on.
     fn reopen(&mut self) -> Result<Manifest> {
         loop {
             match open(&self.device) {
@@ -102,7 +102,7 @@ impl History {
                 self.next += 1;
             }
             6..=8 => {
-                // A ticket that any edit before it has reached is reached itself.
+                // If a ticket is durable, so are all edits before it.
                 self.known.edits.push(self.next);
                 let ticket = manifest.append(&edit(self.next))?;
                 self.next += 1;
@@ -174,7 +174,7 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
     if mode == CrashMode::KeepAll {
         assert_eq!(recovered.torn_tail, None, "the device stops between calls");
     }
-    // It goes on from there, through edits and a snapshot.
+    // The manifest goes on from there, through edits and a snapshot.
     support::log(&manifest, &edit(1 << 40)).unwrap();
     drop(manifest);
     let (manifest, recovered) = open(&device).unwrap();
@@ -213,7 +213,7 @@ fn history(seed: u64, memory: Arc<MemoryDevice>, faults: &str) -> Known {
     History { prng, memory, device, known: Known::default(), next: 0 }.run(80)
 }
 
-/// `faults` gets its seed.
+/// Adds the seed to `faults`.
 fn power_loss(seeds: std::ops::Range<u64>, lotteries: u64, faults: &str) {
     for seed in seeds {
         let faults = faults.replace("SEED", &seed.to_string());

@@ -1,5 +1,6 @@
-//! Rule 9: a manifest file that is cut short, or zeroed from some place on: whatever was secured is there, or the
-//! file is damaged. Only edits that were synced and never secured can look like a torn tail.
+//! Rule 9: a manifest file that is truncated, or zeroed from some offset on: every secured edit is
+//! there, or the file is damaged. Only edits that were synced and never secured can look like a
+//! torn tail.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +13,7 @@ use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, log, open, rotate, state};
 
-/// What is done to the file.
+/// What happens to the file.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Shorter,
@@ -35,7 +36,7 @@ fn damaged(memory: &MemoryDevice, name: &str, at: u64, cut: Cut) -> SharedDevice
     Arc::new(device)
 }
 
-/// Bytes up to the last one that is not zero: what is behind is space taken ahead.
+/// Bytes up to the last one that is not zero; the space after it was allocated ahead.
 fn used(memory: &MemoryDevice, name: &str) -> u64 {
     let file = memory.open(name, OpenOptions::READ).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -43,7 +44,7 @@ fn used(memory: &MemoryDevice, name: &str) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
-/// Cuts the file everywhere; returns how often that was damage, and how often a tail was lost.
+/// Cuts the file at every offset; returns how often that was damage, and how often a tail was lost.
 fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64], secured: usize) -> (u64, u64) {
     let (mut refused, mut lost) = (0, 0);
     for cut in [Cut::Shorter, Cut::Zeros] {
@@ -106,9 +107,9 @@ fn a_settled_manifest_loses_nothing_also_with_one_superblock() {
     secure(&manifest, 1);
     log(&manifest, &edit(2)).unwrap();
     manifest.settle().unwrap();
-    let told = manifest.stats().superblocks;
+    let superblocks = manifest.stats().superblocks;
     manifest.settle().unwrap();
-    assert_eq!(manifest.stats().superblocks, told + 1);
+    assert_eq!(manifest.stats().superblocks, superblocks + 1);
     drop(manifest);
     let memory = memory.crash(CrashMode::LoseUnsynced);
     for slot in [None, Some(0), Some(1)] {
@@ -122,7 +123,7 @@ fn a_settled_manifest_loses_nothing_also_with_one_superblock() {
         }
         let end = used(&memory, "MANIFEST-000001");
         assert_eq!(sweep(&memory, "MANIFEST-000001", &[1, 2], 2), (2 * end, 0), "{slot:?}");
-        // One superblock is enough, and the other is there again afterwards.
+        // One superblock is enough, and the other one is restored.
         let device: SharedDevice = Arc::new(memory.clone());
         let (_, recovered) = open(&device).unwrap();
         assert_eq!(state(&recovered), [1, 2]);
@@ -131,7 +132,8 @@ fn a_settled_manifest_loses_nothing_also_with_one_superblock() {
     }
 }
 
-/// A start gives back what it found, also what no superblock knew: from then on it is known.
+/// Startup returns what it found, including edits that no superblock recorded: from then on they
+/// are secured.
 #[test]
 fn what_a_start_gave_back_is_secured() {
     let memory = MemoryDevice::new();
@@ -143,7 +145,8 @@ fn what_a_start_gave_back_is_secured() {
     assert_eq!(sweep(&memory, "MANIFEST-000001", &[1], 1), (2 * end, 0));
 }
 
-/// Superblocks that know more of one file go to both slots; a new file's goes over either.
+/// A superblock that records more of the same file goes to both slots; that of a new file replaces
+/// either.
 #[test]
 fn every_point_of_securing_and_changing_files_keeps_what_was_secured() {
     for point in 0.. {

@@ -1,4 +1,4 @@
-//! What is logged is found again: edits, snapshots, and edits made while a snapshot was written.
+//! Everything logged is found again: edits, snapshots, and edits made while a snapshot was written.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -111,8 +111,8 @@ fn a_snapshot_that_may_hold_edits_that_were_given_up_is_not_finished() {
     let mut writer = manifest.begin_snapshot().unwrap();
     writer.write(&encode(&[1, 2])).unwrap();
     faults.set_script(&"fail write MANIFEST-000001 error=ENOSPC".parse().unwrap());
-    let behind = manifest.append(&edit(3)).unwrap();
-    assert_eq!(manifest.sync(behind).unwrap_err().kind(), ErrorKind::NoSpace);
+    let later = manifest.append(&edit(3)).unwrap();
+    assert_eq!(manifest.sync(later).unwrap_err().kind(), ErrorKind::NoSpace);
     assert_eq!(manifest.sync(ticket).unwrap_err().kind(), ErrorKind::NoSpace);
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Busy);
     log(&manifest, &edit(4)).unwrap();
@@ -120,8 +120,8 @@ fn a_snapshot_that_may_hold_edits_that_were_given_up_is_not_finished() {
     assert_eq!(state(&open(&device).unwrap().1), [1, 4]);
 }
 
-/// What cannot be taken back and could not be written poisons the manifest at once, so that no edit
-/// that rests on it is ever found.
+/// A final edit that could not be written poisons the manifest at once, so that no edit that
+/// depends on it is ever found.
 #[test]
 fn nothing_follows_a_final_edit_that_was_given_up() {
     let memory = Arc::new(MemoryDevice::new());
@@ -156,7 +156,7 @@ fn a_failed_sync_poisons_the_manifest_for_good() {
         faults.set_script(&script.parse().unwrap());
         let first = log(&manifest, &edit(1)).and_then(|()| rotate(&manifest, &[1]));
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Poisoned, "{script}");
-        // The fault was for once, but nothing is tried again.
+        // The fault happens only once, but nothing is retried.
         assert_eq!(manifest.append(&edit(2)).unwrap_err().kind(), ErrorKind::Poisoned);
         assert_eq!(rotate(&manifest, &[1]).unwrap_err().kind(), ErrorKind::Poisoned);
         drop(manifest);
@@ -254,7 +254,8 @@ fn edits_go_on_from_the_reserve_when_the_disk_is_full() {
     assert!(logged > 300, "only {logged} edits");
     assert!(!manifest.has_reserve());
     assert!(!manifest.make_room(64 * 1024).unwrap());
-    // Space comes back, and so do edits, with nothing lost and nothing that failed.
+    // Space is freed and edits succeed again; nothing acknowledged is lost, and nothing that failed
+    // comes back.
     memory.set_capacity(1 << 20);
     assert!(manifest.make_room(64 * 1024).unwrap());
     assert!(manifest.has_reserve());

@@ -1,5 +1,5 @@
-//! Group commit and a change of files under many schedules: whenever `sync` returns, power loss at that
-//! moment leaves the edit.
+//! Group commit and a change of files under many schedules: whenever `sync` returns, power loss at
+//! that moment leaves the edit.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-manifest --test group_commit_schedules`
 #![cfg(shuttle)]
@@ -14,16 +14,16 @@ use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, encode, open, state};
 
-/// What is found after power loss now.
+/// What a power loss now would leave.
 fn durable_state(memory: &MemoryDevice) -> Vec<u64> {
     let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
     state(&open(&device).unwrap().1)
 }
 
-/// An engine's state, which changes in the order of the edits.
+/// The state of an engine, which changes in the order of the edits.
 type Engine = shuttle::sync::Arc<(Manifest, Mutex<Vec<u64>>)>;
 
-/// Loses power at any moment: the manifest opens, and holds what was acknowledged before.
+/// Loses power at any moment: the manifest opens and contains what was acknowledged before.
 fn observe(memory: &MemoryDevice, acknowledged: &Mutex<Vec<u64>>) {
     for _ in 0..4 {
         let before = acknowledged.lock().clone();
@@ -32,7 +32,7 @@ fn observe(memory: &MemoryDevice, acknowledged: &Mutex<Vec<u64>>) {
     }
 }
 
-/// Changes the state by an edit, and looks whether it is durable.
+/// Changes the state by an edit, and checks whether the edit is durable.
 fn change(engine: &Engine, memory: &MemoryDevice, acknowledged: &Mutex<Vec<u64>>, number: u64) {
     let mut state = engine.1.lock();
     let ticket = engine.0.append(&edit(number)).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of the manifest share: opening it, and edits that can be told apart.
+//! Shared by the tests of the manifest: opening it, and edits that can be told apart.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ pub(crate) fn log(manifest: &Manifest, edit: &[u8]) -> Result<()> {
     manifest.sync(manifest.append(edit)?)
 }
 
-/// The edit of that number.
+/// The edit with this number.
 pub(crate) fn edit(number: u64) -> Vec<u8> {
     let mut prng = Prng::new(number);
     let mut bytes = vec![0; 8 + prng.below(120) as usize];
@@ -37,10 +37,10 @@ pub(crate) fn edit(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The number of an edit, checked to be whole.
+/// The number of an edit, checked to be complete.
 pub(crate) fn number_of(bytes: &[u8]) -> u64 {
     let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
-    assert_eq!(bytes, edit(number), "an edit nobody wrote");
+    assert_eq!(bytes, edit(number), "an edit that was never written");
     number
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn encode(state: &[u64]) -> Vec<u8> {
     state.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// The state a recovered manifest describes.
+/// The state that a recovered manifest describes.
 pub(crate) fn state(recovered: &Recovered) -> Vec<u64> {
     assert_eq!(recovered.db_id, DB);
     let snapshot = recovered.snapshot.chunks(8);
