@@ -1,22 +1,22 @@
 /*
- * FronDB for C and C++. Written from crates/capi/src by `cargo xtask header`: do not edit it.
- * docs/operating/c-api.md tells how to build with it and shows a program.
+ * FronDB for C and C++. Generated from crates/capi/src by `cargo xtask header`: do not edit.
+ * docs/operating/c-api.md explains how to build with it and has an example.
  *
- * Errors. A function that can fail returns an error, or NULL if it succeeded. The error belongs to
- * the caller, who frees it with frondb_error_free(). Results are then not written, but that a place
- * for a handle is NULL and a flag is false.
+ * Errors. A function that can fail returns an error, or NULL on success. The caller owns the error
+ * and frees it with frondb_error_free(). After an error no result is written, except that handles
+ * are set to NULL and flags to false.
  *
- * Handles. A pointer to one of the opaque types is a handle: a number that is looked up and never
- * followed. It belongs to the caller, who frees it once with the function of its type. One that is
- * NULL, was freed or is of another type makes an error of the kind FRONDB_INVALID and does no harm.
- * Nothing has to be freed in an order; frondb_db_close() ends them all.
+ * Handles. A pointer to an opaque type is a handle: a number that is looked up and never
+ * dereferenced. The caller owns it and frees it once with the function of its type. A pointer that is
+ * NULL, was freed or is of another type causes an error of the kind FRONDB_INVALID and no harm.
+ * Handles may be freed in any order; frondb_db_close() makes all handles of a database unusable.
  *
- * Threads. Every function says which threads may call it. Where that is "one at a time" for an
- * object and a second thread calls, that thread gets an error of the kind FRONDB_BUSY.
+ * Threads. Every function says which threads may call it. If that is "one at a time" for an object,
+ * a second thread that calls at the same time gets an error of the kind FRONDB_BUSY.
  *
- * Memory. Slices and strings that are given to a function must stay as they are until it returns.
- * What a function gives to look at belongs to its object and is good as long as its comment says.
- * No function throws, and none may be called from a signal handler or in a forked child.
+ * Memory. Slices and strings that are passed to a function must stay unchanged until it returns.
+ * Memory that a function returns belongs to its object and is valid as long as the comment says. No
+ * function throws. None may be called from a signal handler or in a forked child.
  */
 
 #ifndef FRONDB_H
@@ -35,23 +35,23 @@
 
 
 /**
- * Writes to any number of trees of one database, committed together or not at all by
- * frondb_db_write(). Order counts within a tree: the later write of a key wins. May be
- * committed several times, and cleared and used again.
+ * Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
+ * a tree the last write of a key wins. A batch may be committed several times, and cleared and
+ * reused.
  */
 typedef struct frondb_batch frondb_batch;
 
 /**
- * Where reads put values; may be used again and again. What it holds stays good until it is
- * filled again or freed.
+ * Where reads put values; may be reused. Its contents are valid until it is filled again or
+ * freed.
  */
 typedef struct frondb_buffer frondb_buffer;
 
 /**
- * A bulk load: much data into new or existing trees, for less work than batches take. Entries come
- * in any order and from several threads; they are sorted within a part of the memory and on disk,
- * and attached to all trees with one commit. Until then, and after an error, a cancel, a free or a
- * crash, the trees are as they were.
+ * A bulk load: puts much data into new or existing trees with less work than batches. Entries
+ * come in any order and from several threads. They are sorted in a part of the memory and on
+ * disk, and attached (ingested) into all trees with one commit. Until that commit, and after an
+ * error, a cancel, a free or a crash, the trees are unchanged.
  */
 typedef struct frondb_bulk frondb_bulk;
 
@@ -61,18 +61,18 @@ typedef struct frondb_bulk frondb_bulk;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit that has happened: all later reads see it. What is left is the wait for the disk.
+ * A commit that has happened and that all later reads see. What remains is the wait for the disk.
  */
 typedef struct frondb_committing frondb_committing;
 
 /**
- * A position in a tree at a fixed state. Not positioned at first: frondb_cursor_next() then
- * goes to the first entry and frondb_cursor_prev() to the last. Once it has passed either end,
- * or a seek found nothing, it is at no entry, and both find nothing until it seeks again. Never
- * blocks a writer.
+ * A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
+ * moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
+ * or after a seek that found nothing, it is at no entry, and both find nothing until the next
+ * seek. Cursors never block writers.
  *
- * A move that fails leaves it at no entry, and the next moves fail with the same error until a
- * seek: nothing is ever skipped.
+ * A move that fails leaves the cursor at no entry, and later moves return the same error until a
+ * seek, so that no entry is skipped silently.
  */
 typedef struct frondb_cursor frondb_cursor;
 
@@ -82,47 +82,47 @@ typedef struct frondb_cursor frondb_cursor;
 typedef struct frondb_db frondb_db;
 
 /**
- * What went wrong. Every function that can fail returns a pointer to one, or NULL if it
- * succeeded. It belongs to the caller, who frees it with frondb_error_free().
+ * An error. Every function that can fail returns a pointer to one, or NULL on success. The caller
+ * owns it and frees it with frondb_error_free().
  */
 typedef struct frondb_error frondb_error;
 
 /**
- * Names with numbers, as of one moment; see docs/operating/status.md. Free it with
- * frondb_figures_free().
+ * Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
+ * with frondb_figures_free().
  */
 typedef struct frondb_figures frondb_figures;
 
 /**
- * A list of files, as of one moment. Free it with frondb_files_free().
+ * A list of files. Free it with frondb_files_free().
  */
 typedef struct frondb_files frondb_files;
 
 /**
- * A list of byte strings that never changes. Free it with frondb_list_free().
+ * An immutable list of byte strings. Free it with frondb_list_free().
  */
 typedef struct frondb_list frondb_list;
 
 /**
- * A list of locks, or of waits for locks, as of one moment. Free it with frondb_locks_free().
+ * A list of locks, or of waits for locks. Free it with frondb_locks_free().
  */
 typedef struct frondb_locks frondb_locks;
 
 /**
- * How a database is opened. Made by frondb_options_new() with the defaults, which need no
- * tuning; values are checked by frondb_db_open(). May be used for several opens.
+ * How a database is opened. frondb_options_new() makes one with the defaults, which need no
+ * tuning; frondb_db_open() checks the values. May be used for several opens.
  */
 typedef struct frondb_options frondb_options;
 
 /**
- * Where an update function puts its result; good only during the call of the function that it is
- * given to, and only in that thread.
+ * Where an update function writes its result. Valid only during the call that received it, and in
+ * that thread.
  */
 typedef struct frondb_output frondb_output;
 
 /**
- * A fixed state of a whole database to read at. While it lives, space of what it still sees is
- * not given back.
+ * A fixed state of a whole database to read at. Space that a live snapshot can still see is not
+ * freed.
  */
 typedef struct frondb_snapshot frondb_snapshot;
 
@@ -132,54 +132,53 @@ typedef struct frondb_snapshot frondb_snapshot;
 typedef struct frondb_transactions frondb_transactions;
 
 /**
- * A tree: keys in byte order, each with a value. Stays good when the tree is renamed.
+ * A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
  */
 typedef struct frondb_tree frondb_tree;
 
 /**
- * How a tree is made; kept with the tree. Values are checked by frondb_db_create_tree(). May be
+ * How a tree is made; stored with the tree. frondb_db_create_tree() checks the values. May be
  * used for several trees.
  */
 typedef struct frondb_tree_options frondb_tree_options;
 
 /**
- * A compound key in the making: parts of several types, ascending or descending, encoded so
- * that the keys sort as the parts do. Null sorts before all else (after it, descending), then
- * booleans, integers, floats, doubles, bytes, strings.
+ * A compound key under construction: parts of several types, ascending or descending, encoded so
+ * that keys sort as their parts do. Null sorts before all other values (after them if
+ * descending), followed by booleans, integers, floats, doubles, bytes and strings.
  */
 typedef struct frondb_tuple frondb_tuple;
 
 /**
- * Reads and writes over any number of trees that take effect together or not at all. What it
- * writes is its own until it commits: it sees it, others do not. Each key it writes is locked
- * until it ends.
+ * Reads and writes over any number of trees that take effect atomically. Until the commit only
+ * the transaction itself sees its writes. It locks each key it writes until it ends.
  *
- * Any thread may use it; calls take turns. The victim of a deadlock is rolled back at once:
- * every later call but frondb_txn_rollback() and frondb_txn_free() fails. After its end every
- * call but frondb_txn_free() fails with FRONDB_INVALID.
+ * Any thread may use it; calls take turns. A deadlock victim is rolled back at once, and every
+ * later call but frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
+ * every call but frondb_txn_free() fails with FRONDB_INVALID.
  */
 typedef struct frondb_txn frondb_txn;
 
 /**
- * What a transaction is begun with. May be used for any number of them.
+ * How transactions are begun. May be used for any number of them.
  */
 typedef struct frondb_txn_options frondb_txn_options;
 
 /**
- * What the caller must do about an error. The numbers never change; new ones may be added.
+ * What the caller should do about an error. The numbers never change; new ones may be added.
  */
 typedef uint32_t frondb_kind;
 
 /**
- * Where a corruption is.
+ * The place of a corruption.
  */
 typedef struct {
   /**
-   * File, relative to the database directory. Good until the error is freed.
+   * File, relative to the database directory. Valid until the error is freed.
    */
   const char *file;
   /**
-   * What kind of block or record is there. Good until the error is freed.
+   * Kind of the block or record there. Valid until the error is freed.
    */
   const char *what;
   /**
@@ -194,11 +193,11 @@ typedef struct {
 typedef uint32_t frondb_sync_mode;
 
 /**
- * Bytes: a key, a value, an operand. May hold zero bytes. NULL with a length of 0 is empty; NULL
+ * Bytes: a key, a value, an operand. May contain zero bytes. NULL with length 0 is empty; NULL
  * with another length is an error of the kind FRONDB_INVALID.
  *
- * As an argument it must stay readable and unchanged until the function returns, no longer. Where
- * a function gives one, its documentation says how long it stays good.
+ * The bytes of an argument must stay readable and unchanged until the function returns, no
+ * longer. Where a function returns a slice, its comment says how long the bytes stay valid.
  */
 typedef struct {
   /**
@@ -206,40 +205,41 @@ typedef struct {
    */
   const uint8_t *data;
   /**
-   * How many bytes.
+   * The number of bytes.
    */
   size_t len;
 } frondb_slice;
 
 /**
- * An update function: what frondb_tree_update() and its like apply to a value, without reading it.
+ * An update function: what frondb_tree_update() and similar calls apply to a value without
+ * reading it.
  *
- * The functions are called by any thread, by several at once, also by those of the engine in the
- * background, whenever messages are merged or read. They must be pure: the same result for the same
- * bytes, always. They must return, must not throw or jump out, and must not call functions of this
- * interface other than frondb_output_append().
+ * Any thread may call the functions, several at once, including the engine's background threads,
+ * whenever messages are merged or read. They must be pure: the same input always gives the same
+ * result. They must return normally (no exception, no longjmp), and must not call any function of
+ * this interface but frondb_output_append().
  */
 typedef struct {
   /**
-   * sizeof(frondb_update_fn), by which a later version tells what it was given.
+   * sizeof(frondb_update_fn), so that later versions can add fields.
    */
   size_t size;
   /**
-   * Name kept with the tree; UTF-8. Copied.
+   * The name stored with the tree, UTF-8. Copied by the call.
    */
   const char *name;
   /**
-   * Version kept with the tree.
+   * The version stored with the tree.
    */
   uint32_t version;
   /**
-   * Given to the functions as it is.
+   * Passed to the functions.
    */
   void *user_data;
   /**
-   * Puts the new value, made of the existing one (NULL: the key is absent) and one operand, into
-   * `output`. Returns 0; any other number leaves the operand as it is and makes reading the key
-   * FRONDB_INVALID, with what is in `output` as the message. Must not be NULL.
+   * Appends the new value to `output`, made from the existing value (NULL if the key is absent)
+   * and one operand. Returns 0. Any other number keeps the operand pending and makes reads of
+   * the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
    */
   int32_t (*apply)(void *user_data,
                    frondb_slice key,
@@ -247,8 +247,8 @@ typedef struct {
                    frondb_slice operand,
                    frondb_output *output);
   /**
-   * Puts one operand that does what `older` and then `newer` do into `output`. Returns 0, or
-   * another number if they cannot be combined. NULL if none can.
+   * Appends one operand to `output` that has the effect of `older` followed by `newer`. Returns
+   * 0, or another number if they cannot be combined. NULL if operands can never be combined.
    */
   int32_t (*combine)(void *user_data,
                      frondb_slice key,
@@ -256,8 +256,8 @@ typedef struct {
                      frondb_slice newer,
                      frondb_output *output);
   /**
-   * Called once, by any thread, when nothing uses the function any more: after the options and
-   * every database opened with them are freed. NULL if nothing is to be done.
+   * Called once, by any thread, when the function is no longer used: after the options and
+   * every database opened with them are freed. May be NULL.
    */
   void (*free_user_data)(void *user_data);
 } frondb_update_fn;
@@ -278,7 +278,7 @@ typedef uint32_t frondb_filter;
 typedef uint32_t frondb_durability;
 
 /**
- * What a key range is estimated to hold.
+ * The estimated contents of a key range.
  */
 typedef struct {
   /**
@@ -286,59 +286,59 @@ typedef struct {
    */
   uint64_t entries;
   /**
-   * Bytes on disk, and what is still in memory will take there.
+   * Bytes on disk, including those that messages in memory will take there.
    */
   uint64_t disk_bytes;
 } frondb_estimate;
 
 /**
- * Entries at the beginning of a key range.
+ * The entries at the beginning of a key range.
  */
 typedef struct {
   /**
-   * How many there are among the keys that were looked at, or what `is_estimate` says.
+   * Entries among the keys that were counted, or an estimate for the whole range if `is_estimate`.
    */
   uint64_t count;
   /**
-   * Whether those are all keys of the range.
+   * Whether the range has no more keys than those.
    */
   bool is_all;
   /**
-   * Whether `count` is about how many entries the range has: there are many messages, and only
-   * the first keys were looked at.
+   * Whether `count` estimates the whole range: it has many messages, and only the first keys were
+   * examined.
    */
   bool is_estimate;
 } frondb_first_entries;
 
 /**
- * How many messages a key range has.
+ * The messages of a key range.
  */
 typedef struct {
   /**
-   * Puts, deletes and updates, those too that newer ones make obsolete.
+   * Puts, deletes and updates, including obsolete ones.
    */
   uint64_t all;
   /**
-   * Those of them that are consolidated: each is the only one of its key that is.
+   * Consolidated messages among them; a key has at most one.
    */
   uint64_t base;
 } frondb_message_counts;
 
 /**
- * How large a batch is.
+ * The size of a batch.
  */
 typedef struct {
   /**
-   * How many writes it holds.
+   * The number of writes.
    */
   uint64_t writes;
   /**
-   * Bytes it takes in the log, about.
+   * About how many bytes it takes in the log.
    */
   uint64_t log_bytes;
   /**
-   * Bytes it takes in memory once it is committed, about; at most frondb_db_batch_bytes_max() can
-   * be committed.
+   * About how many bytes of memory it takes once committed. frondb_db_batch_bytes_max() is the
+   * limit.
    */
   uint64_t memory_bytes;
 } frondb_batch_size;
@@ -348,25 +348,25 @@ typedef struct {
  */
 typedef struct {
   /**
-   * Its key.
+   * The key.
    */
   frondb_slice key;
   /**
-   * Its value.
+   * The value.
    */
   frondb_slice value;
 } frondb_entry;
 
 /**
- * Entries that a cursor has read at once. Good until the cursor moves or is freed.
+ * Entries that a cursor has read at once. Valid until the cursor moves or is freed.
  */
 typedef struct {
   /**
-   * The entries, in the order in which the cursor met them.
+   * The entries, in the order in which the cursor read them.
    */
   const frondb_entry *entries;
   /**
-   * How many; 0 at the end.
+   * The number of entries; 0 at the end of the range.
    */
   size_t count;
 } frondb_rows;
@@ -382,36 +382,37 @@ typedef uint32_t frondb_isolation;
 typedef uint32_t frondb_lock;
 
 /**
- * What to do where a lock is held by another transaction.
+ * What to do if another transaction holds the lock.
  */
 typedef uint32_t frondb_wait;
 
 /**
- * What a commit hook is told.
+ * What a commit hook receives.
  */
 typedef struct {
   /**
-   * Number of the transaction, as frondb_txn_id() has it; 0 for a plain batch.
+   * Number of the transaction, as returned by frondb_txn_id(); 0 for a batch.
    */
   uint64_t transaction;
   /**
-   * The commit's place in the order of all commits: ascending.
+   * The commit's position in the order of all commits, ascending.
    */
   uint64_t order;
   /**
-   * Where its record ends in the log: durable when the log is durable up to there.
+   * The end of the commit's record in the log: the commit is durable once the log is durable up
+   * to there.
    */
   uint64_t log_end;
 } frondb_commit_info;
 
 /**
- * Told of a commit. `info` is good during the call.
+ * A commit hook. `info` is valid during the call.
  */
 typedef void (*frondb_commit_hook)(void *user_data, const frondb_commit_info *info);
 
 /**
- * Told of a wait for a lock: the number of the transaction that waits, and those of the ones it waits
- * for, ascending. `blockers` is good during the call.
+ * A wait hook. Receives the number of the waiting transaction and those of the transactions it
+ * waits for, ascending. `blockers` is valid during the call.
  */
 typedef void (*frondb_wait_hook)(void *user_data,
                                  uint64_t waiter,
@@ -419,24 +420,24 @@ typedef void (*frondb_wait_hook)(void *user_data,
                                  size_t blockers_count);
 
 /**
- * What a lock is on.
+ * The kind of area that a lock covers.
  */
 typedef uint32_t frondb_lock_area;
 
 /**
- * A lock that a transaction holds or waits for. What it points to is good until the list is freed.
+ * A lock that a transaction holds or waits for. Its pointers are valid until the list is freed.
  */
 typedef struct {
   /**
-   * Number of the transaction, as frondb_txn_id() has it.
+   * Number of the transaction, as returned by frondb_txn_id().
    */
   uint64_t transaction;
   /**
-   * Number of the tree, as frondb_tree_id() has it.
+   * Number of the tree, as returned by frondb_tree_id().
    */
   uint64_t tree;
   /**
-   * What is locked.
+   * The kind of area.
    */
   frondb_lock_area area;
   /**
@@ -448,84 +449,83 @@ typedef struct {
    */
   frondb_slice lo;
   /**
-   * First key behind; data is NULL if the area goes to the end, and for one key.
+   * The first key beyond the area; `data` is NULL if the area goes to the end, and for one key.
    */
   frondb_slice hi;
   /**
-   * Numbers of the transactions that are waited for, ascending; none for a lock that is held.
+   * Numbers of the transactions it waits for, ascending; none for a lock that is held.
    */
   const uint64_t *blockers;
   /**
-   * How many those are.
+   * The number of `blockers`.
    */
   size_t blockers_count;
   /**
-   * For how long was waited, nanoseconds; 0 for a lock that is held.
+   * The time waited so far, nanoseconds; 0 for a lock that is held.
    */
   uint64_t waited_nanos;
 } frondb_lock_info;
 
 /**
- * A deadlock as it was found.
+ * A deadlock that was found.
  */
 typedef struct {
   /**
-   * Number of the transaction that was chosen as the victim.
+   * Number of the transaction that was rolled back.
    */
   uint64_t victim;
   /**
-   * How many transactions the circle had.
+   * The number of transactions in the cycle.
    */
   uint64_t transactions;
   /**
-   * How long ago it was, nanoseconds.
+   * How long ago the deadlock was found, nanoseconds.
    */
   uint64_t ago_nanos;
 } frondb_deadlock_info;
 
 /**
- * A transaction that has not ended. What it points to is good until the list is freed.
+ * A transaction that has not ended. Its pointers are valid until the list is freed.
  */
 typedef struct {
   /**
-   * Its number, as frondb_txn_id() and frondb_lock_info have it.
+   * The transaction's number, as in frondb_txn_id() and frondb_lock_info.
    */
   uint64_t transaction;
   /**
-   * How long ago it began, nanoseconds; of one that was found prepared when the database was opened:
-   * how long ago that was.
+   * How long ago it began, nanoseconds; if recovery found it prepared, how long ago the database was
+   * opened.
    */
   uint64_t age_nanos;
   /**
-   * Messages it has written and not undone: puts, deletes, updates, and one for each range delete. Of
-   * one that was found prepared what was left of them, one for each key and range.
+   * Messages it has written and not undone: puts, deletes, updates, and one for each range delete. If
+   * recovery found it prepared, only the last message for each key and range counts.
    */
   uint64_t messages;
   /**
-   * Locks it holds: rows, gaps and ranges.
+   * Locks it holds on rows, gaps and ranges.
    */
   uint64_t locks;
   /**
-   * For how long it has waited for a lock, nanoseconds, if it waits.
+   * How long it has waited for a lock, nanoseconds, if it waits now.
    */
   uint64_t waited_nanos;
   /**
-   * Its name if it is prepared; else data is NULL.
+   * Its name if it is prepared; otherwise `data` is NULL.
    */
   frondb_slice xid;
   /**
-   * What it sees of others; FRONDB_ISOLATION_UNKNOWN for one that was found prepared when the database
-   * was opened.
+   * Its isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found it prepared.
    */
   frondb_isolation isolation;
   /**
-   * It waits for a lock.
+   * Whether it waits for a lock now.
    */
   bool waits;
 } frondb_transaction_info;
 
 /**
- * What a file is for.
+ * The kind of a file.
  */
 typedef uint32_t frondb_file_kind;
 
@@ -534,40 +534,41 @@ typedef uint32_t frondb_file_kind;
  */
 typedef struct {
   /**
-   * Its path, below the directory that frondb_db_open() was given, or in the log's directory. Good
-   * until the list is freed.
+   * The path, relative to the database directory or to the log directory. Valid until the list
+   * is freed.
    */
   const char *path;
   /**
-   * What it is for.
+   * The kind of the file.
    */
   frondb_file_kind kind;
   /**
-   * Its length, bytes.
+   * The length, bytes.
    */
   uint64_t bytes;
   /**
-   * Bytes that it takes on the device: less where it has holes.
+   * Bytes allocated on the device; less than the length if the file has holes.
    */
   uint64_t allocated_bytes;
 } frondb_file_info;
 
 /**
- * Told of the progress of a verification: the tree's name (good during the call) and its bytes done
- * and to do. Returns 0 to go on; any other number stops the work with FRONDB_CANCELLED. Called by
- * the thread that verifies; must not throw or jump out.
+ * Receives the progress of a verification: the tree's name (valid during the call), the bytes
+ * done and the bytes in total. Returns 0 to continue; any other number stops the work with
+ * FRONDB_CANCELLED. Called by the verifying thread; must return normally (no exception, no
+ * longjmp).
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
 /**
- * How much a message matters.
+ * The severity of a message.
  */
 typedef uint32_t frondb_log_level;
 
 /**
- * Told of a message, a sentence that is good during the call. Called by any thread, by several at
- * once, also by those of the engine in the background; it must be quick, must not call functions of
- * this interface, and must not throw or jump out.
+ * Receives a message, a sentence that is valid during the call. Any thread may call it, several
+ * at once, including the engine's background threads. It must be quick, must not call functions
+ * of this interface, and must return normally (no exception, no longjmp).
  */
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
@@ -628,7 +629,8 @@ typedef struct {
 #define FRONDB_LOCK_TIMEOUT 3
 
 /**
- * In use just now: retry the call. Also where a second thread uses what is for one at a time.
+ * In use right now: retry the call. Also if a second thread uses an object that is for one thread
+ * at a time.
  */
 #define FRONDB_BUSY 4
 
@@ -648,17 +650,17 @@ typedef struct {
 #define FRONDB_EXISTS 7
 
 /**
- * The disk is full: free space. Reading goes on, and writing resumes by itself.
+ * The disk is full: free space. Reads still work, and writes resume on their own.
  */
 #define FRONDB_NO_SPACE 8
 
 /**
- * A byte on disk is not what was written; see frondb_error_place().
+ * Data on disk is not what was written; see frondb_error_place().
  */
 #define FRONDB_CORRUPTION 9
 
 /**
- * A failed fsync left the state of the disk unknown: close and open again.
+ * A failed fsync left the state of the disk unknown: close the database and open it again.
  */
 #define FRONDB_POISONED 10
 
@@ -678,7 +680,7 @@ typedef struct {
 #define FRONDB_CANCELLED 13
 
 /**
- * Written by a newer version, or a feature this build does not have.
+ * Written by a newer version, or with a feature that this build does not have.
  */
 #define FRONDB_UNSUPPORTED 14
 
@@ -688,27 +690,28 @@ typedef struct {
 #define FRONDB_INTERNAL 15
 
 /**
- * Until it is on the disk. Commits that wait at the same time share one sync. The default.
+ * Until the commit is on disk. Commits that wait at the same time share one sync (group commit).
+ * The default.
  */
 #define FRONDB_SYNC_ALWAYS 0
 
 /**
- * For nothing; it is on the disk at most so many milliseconds later.
+ * For nothing; the commit reaches the disk at most this many milliseconds later.
  */
 #define FRONDB_SYNC_EVERY_MILLIS 1
 
 /**
- * For nothing; it is on the disk when the log is synced for another reason.
+ * For nothing; the commit reaches the disk when the log is synced for another reason.
  */
 #define FRONDB_SYNC_NEVER 2
 
 /**
- * Stored as they are.
+ * No compression.
  */
 #define FRONDB_CODEC_NONE 0
 
 /**
- * LZ4: cheapest. No levels.
+ * LZ4: the cheapest. No levels.
  */
 #define FRONDB_CODEC_LZ4 1
 
@@ -723,42 +726,43 @@ typedef struct {
 #define FRONDB_CODEC_ZLIB 3
 
 /**
- * LZMA, presets 0 to 9: smallest and slowest; wants blocks of 128 KiB.
+ * LZMA, presets 0 to 9: the smallest and slowest; works best with blocks of 128 KiB.
  */
 #define FRONDB_CODEC_LZMA 4
 
 /**
- * None at all.
+ * No filters.
  */
 #define FRONDB_FILTER_NONE 0
 
 /**
- * Whole keys, on all data: for trees looked up by full key. The default.
+ * Filters of whole keys on all data, for trees with point reads by full key. The default.
  */
 #define FRONDB_FILTER_FULL 1
 
 /**
- * Whole keys, not on consolidated data: for non-unique indexes.
+ * Filters of whole keys, but not on consolidated data, for non-unique indexes.
  */
 #define FRONDB_FILTER_RUNS 2
 
 /**
- * The first bytes of keys, not on consolidated data.
+ * Filters of the first bytes of keys, but not on consolidated data.
  */
 #define FRONDB_FILTER_PREFIX 3
 
 /**
- * Until it survives power loss (as far as frondb_options_set_sync() says so).
+ * Until the commit survives power loss, as far as frondb_options_set_sync() provides.
  */
 #define FRONDB_SYNC 0
 
 /**
- * Until the operating system has it: it survives the end of the process, not power loss.
+ * Until the operating system has the commit: it survives the end of the process, but not power
+ * loss.
  */
 #define FRONDB_NO_SYNC 1
 
 /**
- * As read committed: uncommitted data is never shown.
+ * The same as read committed: uncommitted data is never shown.
  */
 #define FRONDB_READ_UNCOMMITTED 0
 
@@ -768,8 +772,8 @@ typedef struct {
 #define FRONDB_READ_COMMITTED 1
 
 /**
- * All plain reads see the state of the first one; locking reads and writes see the newest, and
- * locking cursors lock the gaps they pass. The default.
+ * All plain reads see the state of the first one. Locking reads and writes see the newest data,
+ * and locking cursors lock the gaps they pass. The default.
  */
 #define FRONDB_REPEATABLE_READ 2
 
@@ -779,17 +783,18 @@ typedef struct {
 #define FRONDB_SERIALIZABLE 3
 
 /**
- * Not at all (at serializable: shared).
+ * No lock (at serializable: shared).
  */
 #define FRONDB_LOCK_NONE 0
 
 /**
- * Shared: the newest value; nobody else can write it until the transaction ends.
+ * Shared lock. Reads the newest value; no other transaction can write it until this one ends.
  */
 #define FRONDB_LOCK_SHARED 1
 
 /**
- * Exclusive: the newest value; nobody else can lock or write it until the transaction ends.
+ * Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
+ * one ends.
  */
 #define FRONDB_LOCK_EXCLUSIVE 2
 
@@ -804,7 +809,7 @@ typedef struct {
 #define FRONDB_NO_WAIT 1
 
 /**
- * Cursors pass over such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
+ * Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
  */
 #define FRONDB_SKIP_LOCKED 2
 
@@ -829,7 +834,7 @@ typedef struct {
 #define FRONDB_WRITE_UPDATE 3
 
 /**
- * Checks whether the key is outdated, as frondb_txn_get_outdated() would tell.
+ * Checks whether the key is outdated; see frondb_txn_get_outdated().
  */
 #define FRONDB_WRITE_CHECK_OUTDATED 1
 
@@ -839,12 +844,12 @@ typedef struct {
 #define FRONDB_AREA_ROW 0
 
 /**
- * Keys where a locking read found no row.
+ * Keys between rows, where a locking read found no row.
  */
 #define FRONDB_AREA_GAP 1
 
 /**
- * What a locking scan passed, rows and gaps.
+ * Rows and gaps that a locking scan passed.
  */
 #define FRONDB_AREA_SCANNED 2
 
@@ -854,7 +859,7 @@ typedef struct {
 #define FRONDB_AREA_RANGE 3
 
 /**
- * Of a transaction that an earlier process has prepared.
+ * The level of a transaction that an earlier process prepared.
  */
 #define FRONDB_ISOLATION_UNKNOWN 4
 
@@ -864,32 +869,32 @@ typedef struct {
 #define FRONDB_FILE_DATA 0
 
 /**
- * A segment of the log, in use or kept for later.
+ * A segment of the log, in use or kept for reuse.
  */
 #define FRONDB_FILE_LOG 1
 
 /**
- * What the data files have and where.
+ * The directory of what the data files contain.
  */
 #define FRONDB_FILE_MANIFEST 2
 
 /**
- * A lock or the mark of an owner: a few bytes.
+ * A lock file, or the mark of an owner; a few bytes.
  */
 #define FRONDB_FILE_MARK 3
 
 /**
- * Something failed, and somebody should look at it.
+ * Something failed and needs attention.
  */
 #define FRONDB_LOG_ERROR 0
 
 /**
- * Something is not as it should be, and work goes on.
+ * Something is wrong, and work goes on.
  */
 #define FRONDB_LOG_WARNING 1
 
 /**
- * What is being done, for example how far a recovery is.
+ * Progress, for example of a recovery.
  */
 #define FRONDB_LOG_INFO 2
 
@@ -898,88 +903,88 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The version of the library, for example "0.1.0". FRONDB_VERSION is that of the header.
+ * The version of the running library, for example "0.1.0". FRONDB_VERSION is that of the header.
  *
  * Threads: any.
  */
 const char *frondb_version(void);
 
 /**
- * What to do about the error; FRONDB_OK for NULL. FRONDB_INVALID for what is no error.
+ * The kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is no error.
  *
  * Threads: any.
  */
 frondb_kind frondb_error_kind(frondb_error *error);
 
 /**
- * What happened, as a sentence: never NULL, good until the error is freed.
+ * What happened, in words. Never NULL; valid until the error is freed.
  *
  * Threads: any.
  */
 const char *frondb_error_message(frondb_error *error);
 
 /**
- * The operating system's error number (errno), if it reported one; else 0.
+ * The operating system's error number (errno) if it reported one; otherwise 0.
  *
  * Threads: any.
  */
 int32_t frondb_error_os_code(frondb_error *error);
 
 /**
- * Where the corruption is. Returns whether the error has a place; `place` is written only then.
+ * The place of a corruption. Returns whether the error has a place; `place` is written only then.
  *
  * Threads: any.
  */
 bool frondb_error_place(frondb_error *error, frondb_place *place);
 
 /**
- * The name of a kind, for example "LockTimeout"; "?" for a number that is none. Always good.
+ * The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.
  *
  * Threads: any.
  */
 const char *frondb_kind_name(frondb_kind kind);
 
 /**
- * Frees an error. NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for what is no error or was
- * freed.
+ * Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is no
+ * error or was freed before.
  *
  * Threads: any; the last call with this error.
  */
 frondb_kind frondb_error_free(frondb_error *error);
 
 /**
- * Makes options with the defaults: make the database if there is none, a quarter of the machine's
- * memory, sync at every commit. Free them with frondb_options_free().
+ * Makes options with the defaults: create the database if there is none, a quarter of the
+ * machine's memory, sync at every commit. Free them with frondb_options_free().
  *
- * Threads: any. The options are for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_options_new(frondb_options **options);
 
 /**
- * Frees options. NULL is ignored. Databases opened with them go on.
+ * Frees options; NULL is ignored. Databases opened with them are not affected.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
  */
 frondb_kind frondb_options_free(frondb_options *options);
 
 /**
- * All the memory the engine may use, bytes: cache, memtables, filters, indexes and work buffers. At
- * least 16 MiB; default a quarter of the machine's memory.
+ * The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16 MiB;
+ * default a quarter of the machine's memory.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_memory_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * How much of the memory is filled with writes before the largest tree's are flushed, bytes: 16 KiB
- * to half of the memory; 0, the default, for a quarter, and less below 64 MiB of memory.
+ * The part of the memory that memtables fill before those of the largest tree are flushed, bytes:
+ * 16 KiB to half of the memory. 0, the default, for a quarter; less below 64 MiB of memory.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_write_buffer_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * Whether to make the database if the directory has none. Default true.
+ * Whether to create the database if the directory has none. Default true.
  *
  * Threads: one at a time.
  */
@@ -993,17 +998,17 @@ frondb_error *frondb_options_set_create(frondb_options *options, bool create);
 frondb_error *frondb_options_set_create_new(frondb_options *options, bool create_new);
 
 /**
- * Whether to open the database without changing a byte of it. Default false. Several processes may read
- * at once, and none that writes beside them; every call that would write is FRONDB_INVALID.
+ * Whether to open the database without changing a byte of it. Default false. Several processes
+ * may have it open read-only at once, but none beside one that writes. Calls that would write
+ * fail with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_read_only(frondb_options *options,
-                                           bool read_only);
+frondb_error *frondb_options_set_read_only(frondb_options *options, bool read_only);
 
 /**
- * What a commit with FRONDB_SYNC waits for; `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Default
- * FRONDB_SYNC_ALWAYS.
+ * What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
+ * Default FRONDB_SYNC_ALWAYS.
  *
  * Threads: one at a time.
  *
@@ -1014,65 +1019,63 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
                                       uint64_t millis);
 
 /**
- * Where the log is kept, for a device of its own. Default: in the database directory. Must be the
- * same at every open.
+ * The directory of the log, for a log on a device of its own. Default: the database directory.
+ * Must be the same at every open.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *path);
 
 /**
- * Permission bits of new files, whatever the umask is: 0600 to 0666, with those of the owner. Default 0600,
- * for the owner alone. Files that exist keep theirs, so that who shares a database with a group gives 0640 or
- * 0660 at every open.
+ * Permission bits of new files, independent of the umask: 0600 to 0666, always with those of the
+ * owner. Default 0600, for the owner alone. Existing files keep theirs. To share a database with
+ * a group, pass 0640 or 0660 at every open.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_file_mode(frondb_options *options,
-                                           uint32_t mode);
+frondb_error *frondb_options_set_file_mode(frondb_options *options, uint32_t mode);
 
 /**
- * Permission bits of new directories, whatever the umask is: 0700 to 0777, with those of the owner. Default:
- * those of files, and an x for each r, so 0700.
+ * Permission bits of new directories, independent of the umask: 0700 to 0777, always with those
+ * of the owner. Default: the file mode with an x for each r, so 0700.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_dir_mode(frondb_options *options,
-                                          uint32_t mode);
+frondb_error *frondb_options_set_dir_mode(frondb_options *options, uint32_t mode);
 
 /**
- * Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
- * buffer and at most 100 MiB.
+ * Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write buffer
+ * and at most 100 MiB.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_log_segment_bytes(frondb_options *options,
-                                                   uint64_t bytes);
+frondb_error *frondb_options_set_log_segment_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * Whether log records are compressed with lz4 where that pays. Default false.
+ * Whether log records are compressed with lz4 where that makes them smaller. Default false.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_log_compression(frondb_options *options, bool on);
 
 /**
- * Threads that flush and merge. 0 does all of it inside the calls that need it. Default: half of
- * the cores, at least 2.
+ * Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
+ * half of the cores, at least 2.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_background_threads(frondb_options *options, uint32_t threads);
 
 /**
- * Whether data files bypass the operating system's cache where the file system can. Default true.
+ * Whether data files bypass the operating system's page cache where the file system can. Default
+ * true.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
 
 /**
- * Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
+ * Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
  * 256 MiB.
  *
  * Threads: one at a time.
@@ -1080,18 +1083,17 @@ frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
 frondb_error *frondb_options_set_reserve_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * How long a record of the log may be the only place of its messages, about, milliseconds: then they
- * are flushed, although there is room for more, so that a crash replays little. Default 0: as long as
- * the log is no longer than twice the write buffer.
+ * About how long messages may exist in the log alone before they are flushed, milliseconds, even
+ * if the write buffer has room, so that recovery replays little. Default 0: no limit of time,
+ * only the log's limit of twice the write buffer.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_options_set_checkpoint_millis(frondb_options *options,
-                                                   uint64_t millis);
+frondb_error *frondb_options_set_checkpoint_millis(frondb_options *options, uint64_t millis);
 
 /**
- * Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
- * Default 0: no limit.
+ * Limit of bytes per second for the writes of flushes and merges; writers are slowed down
+ * accordingly. Default 0: no limit.
  *
  * Threads: one at a time.
  */
@@ -1099,9 +1101,9 @@ frondb_error *frondb_options_set_background_bytes_per_second(frondb_options *opt
                                                              uint64_t bytes);
 
 /**
- * Registers an update function, beside other versions of it. A tree that was made with one that is
- * missing takes no updates, and its keys that have some cannot be read. If this fails,
- * `free_user_data` is not called.
+ * Registers an update function; several versions of it may be registered. If the function of a
+ * tree is not registered, the tree accepts no updates, and keys with pending updates cannot be
+ * read. If this call fails, `free_user_data` is not called.
  *
  * Threads: one at a time.
  *
@@ -1111,67 +1113,68 @@ frondb_error *frondb_options_add_update_fn(frondb_options *options,
                                            const frondb_update_fn *function);
 
 /**
- * Adds bytes to what an update function returns.
+ * Appends bytes to the result of an update function.
  *
- * Threads: the one in which the update function was called with this `output`.
+ * Threads: the thread that runs the update function with this `output`.
  *
- * Errors: FRONDB_INVALID for an output that is not of the present call.
+ * Errors: FRONDB_INVALID for an output of another call.
  */
 frondb_error *frondb_output_append(frondb_output *output, frondb_slice bytes);
 
 /**
- * Options of a primary or unique index: looked up by full key, values with the keys. Free them with
- * frondb_tree_options_free().
+ * Options of a primary or unique index: point reads by full key, values stored with the keys.
+ * Free them with frondb_tree_options_free().
  *
- * Threads: any. The options are for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 
 /**
- * Options of a non-unique secondary index: scanned by prefix and never asked whether one full key
- * exists, so that its bases carry no filters.
+ * Options of a non-unique secondary index: scanned by prefix, never asked whether a full key
+ * exists, so its bases have no filters.
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 
 /**
- * Options for data that is read seldom, smallest files: LZMA in blocks of 128 KiB.
+ * Options for the smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_options_new_aggressive(frondb_tree_options **options);
 
 /**
- * The options that a tree was made with, for another one like it.
+ * The options that a tree was made with, for example to make another one like it.
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_options_of(frondb_tree *tree, frondb_tree_options **options);
 
 /**
- * Frees options. NULL is ignored.
+ * Frees options; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
  */
 frondb_kind frondb_tree_options_free(frondb_tree_options *options);
 
 /**
- * The codec of consolidated data, and its level if it has some. Default zstd level 1.
- * FRONDB_CODEC_NONE turns compression off for what is not consolidated yet, too; any other leaves
- * that at lz4.
+ * The codec of bases, which hold consolidated data, and its level if it has levels. Default zstd
+ * level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
+ * yet; otherwise runs use lz4.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is made.
+ * Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is
+ * made.
  */
 frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
                                             frondb_codec of,
                                             uint32_t level);
 
 /**
- * The codec of data that is not consolidated yet. Default lz4. After
- * frondb_tree_options_set_codec(), which sets it too.
+ * The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()
+ * sets it too, so call this one later.
  *
  * Threads: one at a time.
  *
@@ -1182,7 +1185,7 @@ frondb_error *frondb_tree_options_set_run_codec(frondb_tree_options *options,
                                                 uint32_t level);
 
 /**
- * Bytes of keys and values in a block of consolidated data. Default 16 KiB.
+ * Key and value bytes in a block of consolidated data. Default 16 KiB.
  *
  * Threads: one at a time.
  */
@@ -1196,7 +1199,7 @@ frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options, 
 frondb_error *frondb_tree_options_set_fanout(frondb_tree_options *options, uint32_t fanout);
 
 /**
- * What keys are looked up by; `prefix_bytes` is for FRONDB_FILTER_PREFIX alone. Default
+ * The tree's filters; `prefix_bytes` is used for FRONDB_FILTER_PREFIX only. Default
  * FRONDB_FILTER_FULL.
  *
  * Threads: one at a time.
@@ -1208,7 +1211,8 @@ frondb_error *frondb_tree_options_set_filter(frondb_tree_options *options,
                                              uint16_t prefix_bytes);
 
 /**
- * The update function of this name and version, registered by frondb_options_add_update_fn().
+ * The tree's update function, by the name and version registered with
+ * frondb_options_add_update_fn().
  *
  * Threads: one at a time.
  */
@@ -1217,59 +1221,60 @@ frondb_error *frondb_tree_options_set_update_fn(frondb_tree_options *options,
                                                 uint32_t version);
 
 /**
- * A number of the tree's shape, for experts and tests: `name` is a field of "A tree's shape" in
- * docs/operating/options.md, for example "leaf_bytes_max".
+ * Sets a number of the tree's shape, for experts and tests. `name` is a field of "A tree's shape"
+ * in docs/operating/options.md, for example "leaf_bytes_max".
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a name that does not exist or a number that is too large; a range is
- * checked when the tree is made.
+ * Errors: FRONDB_INVALID for an unknown name or a number that is too large;
+ * frondb_db_create_tree() checks the range.
  */
 frondb_error *frondb_tree_options_set_shape(frondb_tree_options *options,
                                             const char *name,
                                             uint64_t value);
 
 /**
- * Opens the database in a directory, or makes one there. `options` may be NULL for the defaults.
- * Free it with frondb_db_free().
+ * Opens the database in a directory, or creates one there. `options` may be NULL for the
+ * defaults. Free it with frondb_db_free().
  *
- * Threads: any, and any number of them may use the database.
+ * Threads: any, and any number of threads may use the database.
  *
- * Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if it does not exist and is not to be
- * made; FRONDB_EXISTS if it exists and is to be new; FRONDB_INVALID for an option out of its range,
- * or if the directory holds something else; FRONDB_UNSUPPORTED if a newer version wrote it;
- * FRONDB_CORRUPTION; FRONDB_IO.
+ * Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if there is none and the options do
+ * not create one; FRONDB_EXISTS if there is one and the options ask for a new one; FRONDB_INVALID
+ * for an option out of its range, or if the directory holds other files; FRONDB_UNSUPPORTED if a
+ * newer version wrote it; FRONDB_CORRUPTION; FRONDB_IO.
  */
 frondb_error *frondb_db_open(const char *path, frondb_options *options, frondb_db **db);
 
 /**
- * Closes a database and frees its directory for another open. The handle stays good, and so do
- * those of its trees, cursors and transactions: every later call with them but their free function
- * fails with FRONDB_CLOSED. Does not wait for other threads' calls to return.
+ * Closes a database and unlocks its directory. The handle and those of its trees, cursors and
+ * transactions stay valid, but every later call with them fails with FRONDB_CLOSED, except for
+ * the functions that free them. Does not wait for calls of other threads to return.
  *
  * Threads: any.
  *
- * Errors: FRONDB_POISONED or FRONDB_IO if something could not be written: it is closed all the
- * same, and what was durable stays so.
+ * Errors: FRONDB_POISONED or FRONDB_IO if something could not be written. The database is closed
+ * nevertheless, and durable commits stay durable.
  */
 frondb_error *frondb_db_close(frondb_db *db);
 
 /**
- * Frees a database. NULL is ignored. One that was not closed loses nothing of what was committed,
- * and ends when its trees, cursors and transactions are freed too; its next open replays the log.
+ * Frees the handle of a database; NULL is ignored. A database that was not closed loses no
+ * commit: it ends once its trees, cursors and transactions are freed too, and its next open
+ * replays the log.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
  */
 frondb_kind frondb_db_free(frondb_db *db);
 
 /**
- * Makes an empty tree. It is durable when this returns. `options` may be NULL for the defaults.
- * Free the handle with frondb_tree_free().
+ * Creates an empty tree, durably. `options` may be NULL for the defaults. Free the handle with
+ * frondb_tree_free().
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS; FRONDB_INVALID for a bad name or option, or an update function that is not
- * registered.
+ * Errors: FRONDB_EXISTS; FRONDB_INVALID for a bad name or option, or an update function that is
+ * not registered.
  */
 frondb_error *frondb_db_create_tree(frondb_db *db,
                                     const char *name,
@@ -1277,7 +1282,7 @@ frondb_error *frondb_db_create_tree(frondb_db *db,
                                     frondb_tree **tree);
 
 /**
- * The tree of this name. Free the handle with frondb_tree_free().
+ * Opens the tree of this name. Free the handle with frondb_tree_free().
  *
  * Threads: any.
  *
@@ -1293,7 +1298,7 @@ frondb_error *frondb_db_open_tree(frondb_db *db, const char *name, frondb_tree *
 frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
 
 /**
- * Gives a tree another name. It is durable when this returns; handles stay good.
+ * Renames a tree, durably. Open handles stay valid.
  *
  * Threads: any.
  *
@@ -1302,68 +1307,69 @@ frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
 frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char *to);
 
 /**
- * Removes a tree with all it holds, at once. It is durable when this returns; cursors that are open
- * on it go on, other calls with its handles fail with FRONDB_NOT_FOUND.
+ * Removes a tree and its data at once, durably. Open cursors on it stay usable; other calls with
+ * its handles fail with FRONDB_NOT_FOUND.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or roll
- * it back first.
+ * Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or
+ * roll it back first.
  */
-frondb_error *frondb_db_drop_tree(frondb_db *db,
-                                  const char *name);
+frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
 
 /**
- * Commits a batch: all of it or nothing. Where transactions have locks it waits for them as a
+ * Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
  * transaction would.
  *
  * Threads: any for the database, one at a time for the batch.
  *
- * Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK where it met locks of transactions, and
- * FRONDB_NO_SPACE: nothing changed; FRONDB_INVALID for what is wrong with the batch, or if it is
- * too large; FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK while it waited for locks, and FRONDB_NO_SPACE:
+ * nothing changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
+ * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_write(frondb_db *db, frondb_batch *batch, frondb_durability waits_for);
 
 /**
- * How many bytes of memory, as frondb_batch_measure() counts them, a batch may have.
+ * The largest batch that can be committed, in bytes of memory as frondb_batch_measure() counts
+ * them.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_batch_bytes_max(frondb_db *db, uint64_t *bytes);
 
 /**
- * Begins a transaction. It costs next to nothing until it writes or locks. `options` may be NULL
- * for the defaults. Free it with frondb_txn_free().
+ * Begins a transaction. Costs next to nothing until the transaction writes or locks. `options`
+ * may be NULL for the defaults. Free it with frondb_txn_free().
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for options that do not go together
+ * Errors: FRONDB_INVALID for options that contradict each other
  * (frondb_txn_options_set_snapshot_isolation()); FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_db_begin(frondb_db *db, frondb_txn_options *options, frondb_txn **txn);
 
 /**
- * Takes a snapshot of all that is committed. Free it with frondb_snapshot_free().
+ * Takes a snapshot of everything that is committed. Free it with frondb_snapshot_free().
  *
- * Threads: any, and any number of them may read at it.
+ * Threads: any, and any number of threads may read at it.
  *
  * Errors: FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
 
 /**
- * Takes a snapshot that sees all that transactions have written to `count` trees before this call.
- * Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
- * moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
- * from now on, then read the data at this snapshot: no row is missed.
+ * Takes a snapshot that sees everything that transactions had written to `count` trees before
+ * this call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
+ * included, and blocks new writes to the trees while it takes the snapshot. This is for building
+ * an index of existing data without missing a row: create the index tree, make all writers write
+ * to it, then read the data at this snapshot.
  *
  * Threads: any.
  *
- * Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
- * first;
- * FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
- * of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+ * Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time:
+ * commit it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock was found
+ * when the time was up; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree
+ * was dropped; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_tree *const *trees,
@@ -1372,34 +1378,34 @@ frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_snapshot **snapshot);
 
 /**
- * A handle of the same database whose trees make each single write (frondb_tree_put() and its like)
- * as durable as this, and so its transactions unless their options say otherwise. The handle it is
- * made of, and trees that are open, stay as they are. Free it with frondb_db_free(); either may be
- * freed first.
+ * Makes a handle to the same database with another default durability. It holds for single writes
+ * (frondb_tree_put() and similar) to trees that the new handle creates or opens, and for its
+ * transactions unless their options say otherwise. The given handle and trees that are open
+ * already keep theirs. Free it with frondb_db_free(), before or after the given handle.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for a durability that does not exist.
+ * Errors: FRONDB_INVALID for an unknown durability.
  */
 frondb_error *frondb_db_with_commit_sync(frondb_db *db,
                                          frondb_durability waits_for,
                                          frondb_db **other);
 
 /**
- * Changes what FRONDB_SYNC waits for, for all handles and threads, until the database is closed.
- * `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Everything that was committed before this was
- * called is durable when it returns.
+ * Changes what FRONDB_SYNC waits for, for all handles and threads until the database is closed.
+ * `millis` is used for FRONDB_SYNC_EVERY_MILLIS only. Everything that was committed before the
+ * call is durable when it returns.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. As frondb_db_sync(): the
- * mode is changed all the same.
+ * Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. Otherwise as
+ * frondb_db_sync(); the mode is changed nevertheless.
  */
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
- * Changes how long a record of the log may be the only place of its messages, milliseconds; see
- * frondb_options_set_checkpoint_millis(). What was committed before counts from now on.
+ * Changes about how long messages may exist in the log alone, milliseconds; see
+ * frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
  *
  * Threads: any.
  *
@@ -1408,34 +1414,33 @@ frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint
 frondb_error *frondb_db_set_checkpoint_millis(frondb_db *db, uint64_t millis);
 
 /**
- * Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
- * at once. Commits, bulk loads and the parts of large transactions that are written before they
- * commit have no limit of their own.
+ * Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait for
+ * the old limit continue at once. Commits, bulk loads and the spilled writes of large
+ * transactions are not limited.
  *
  * Threads: any.
  *
  * Errors: FRONDB_CLOSED.
  */
-frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db,
-                                                        uint64_t bytes);
+frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t bytes);
 
 /**
- * Changes how much memory the database may use, bytes; 0 for a quarter of the machine's. When it
- * returns, the cache has given back what is too much, and writes beyond the new write buffer are
- * being flushed. Merges and bulk loads that run end with what they began with.
+ * Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
+ * returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+ * begun. Merges and bulk loads that are running keep what they have until they end.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for less than 16 MiB, or than twice a write buffer of a fixed size: nothing
- * is changed; FRONDB_CLOSED, FRONDB_POISONED.
+ * Errors: FRONDB_INVALID for less than 16 MiB or less than twice a write buffer of a fixed size:
+ * nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
  */
-frondb_error *frondb_db_set_memory_bytes(frondb_db *db,
-                                         uint64_t bytes);
+frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * Says how much memory the program holds for the database's sake, bytes, as a server does for its
- * connections; 0 at the start. It counts as the database's own in memory_used, up to an eighth of
- * the memory (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often.
+ * Reports how much memory the program itself uses on behalf of the database, bytes, for example a
+ * server for its connections; initially 0. It counts in the statistic memory_used, and the cache
+ * makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB). May be
+ * called often.
  *
  * Threads: any.
  *
@@ -1444,7 +1449,7 @@ frondb_error *frondb_db_set_memory_bytes(frondb_db *db,
 frondb_error *frondb_db_set_outside_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
- * What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
+ * What FRONDB_SYNC waits for now, and the interval (0 if the mode has none).
  *
  * Threads: any.
  */
@@ -1455,21 +1460,22 @@ frondb_error *frondb_db_sync_mode(frondb_db *db, frondb_sync_mode *mode, uint64_
  *
  * Threads: any.
  *
- * Errors: FRONDB_POISONED if the disk failed to; FRONDB_NO_SPACE; FRONDB_CLOSED.
+ * Errors: FRONDB_POISONED if the sync failed; FRONDB_NO_SPACE; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_sync(frondb_db *db);
 
 /**
- * Writes what is in memory to the trees, and waits for it.
+ * Flushes all memtables to the trees and waits for it.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NO_SPACE (nothing is lost, the log has it); FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_NO_SPACE: nothing is lost, the log still has the data; FRONDB_POISONED;
+ * FRONDB_CLOSED.
  */
 frondb_error *frondb_db_flush(frondb_db *db);
 
 /**
- * Flushes and lets go of the log: the next open replays nothing from before.
+ * Flushes all memtables and frees the log, so that the next open replays nothing from before.
  *
  * Threads: any.
  *
@@ -1478,8 +1484,9 @@ frondb_error *frondb_db_flush(frondb_db *db);
 frondb_error *frondb_db_checkpoint(frondb_db *db);
 
 /**
- * Waits until no background work that writers owe is due, and until the space of deleted and overwritten large
- * values (64 KiB or more) is given back where it is worth the leaves that are written anew for it.
+ * Waits until no background work is overdue that would slow writers, and until the space of
+ * deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
+ * leaf.
  *
  * Threads: any.
  *
@@ -1488,61 +1495,62 @@ frondb_error *frondb_db_checkpoint(frondb_db *db);
 frondb_error *frondb_db_wait_settled(frondb_db *db);
 
 /**
- * Whether no background work that writers owe is due; false for what is no database.
+ * Whether no background work is overdue that would slow writers; false for a pointer that is no
+ * database.
  *
  * Threads: any.
  */
 bool frondb_db_is_settled(frondb_db *db);
 
 /**
- * Does one piece of background work if one is due; with no background threads the only way it gets
- * done outside of writes. `idle` lets in what is otherwise done only when nothing is written.
- * `did` says whether there was one.
+ * Runs one background job if one is due; `did` tells whether there was one. Without background
+ * threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
+ * that normally wait until nothing is written.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
 
 /**
- * Figures of the whole database; docs/operating/status.md has their names.
+ * Statistics of the whole database; docs/operating/status.md lists their names.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_stats(frondb_db *db, frondb_figures **stats);
 
 /**
- * What was recovered when the database was opened: `created`, `records`, `log_bytes`, `messages`,
- * and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off; the page has them in
- * words.
+ * What recovery found when the database was opened: `created`, `records`, `log_bytes`,
+ * `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. The
+ * page describes the tails in words.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_recovery(frondb_db *db, frondb_figures **recovery);
 
 /**
- * Frees the handle of a tree; the tree stays. NULL is ignored.
+ * Frees the handle of a tree, not the tree; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
  */
 frondb_kind frondb_tree_free(frondb_tree *tree);
 
 /**
- * The tree's name, put into a buffer.
+ * Puts the tree's name into a buffer.
  *
  * Threads: any for the tree, one at a time for the buffer.
  */
 frondb_error *frondb_tree_name(frondb_tree *tree, frondb_buffer *buffer);
 
 /**
- * The tree's number: never used for another tree; frondb_lock_info names trees by it.
+ * The tree's number, which is never used for another tree. frondb_lock_info names trees by it.
  *
  * Threads: any.
  */
 frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
 
 /**
- * Puts the value of a key into a buffer; `found` says whether it has one. `snapshot` may be NULL
- * for the newest.
+ * Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be
+ * NULL for the newest value.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -1556,8 +1564,8 @@ frondb_error *frondb_tree_get(frondb_tree *tree,
                               bool *found);
 
 /**
- * Copies the value of a key to `value`, as much of it as `capacity` has room for; `value_len` is its
- * full length. Else as frondb_tree_get().
+ * Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
+ * length. Otherwise as frondb_tree_get().
  *
  * Threads: any.
  *
@@ -1572,9 +1580,9 @@ frondb_error *frondb_tree_get_into(frondb_tree *tree,
                                    bool *found);
 
 /**
- * Reads several keys as of one moment, or at a snapshot. The values are put into the buffer, and
- * `values`, an array of `count`, says where: data is NULL for a key that has none. They are good
- * until the buffer is filled again or freed.
+ * Reads several keys as of one moment, or at a snapshot. The buffer takes the values, and the
+ * array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
+ * slices are valid until the buffer is filled again or freed.
  *
  * Threads: any for the tree, one at a time for the buffer.
  *
@@ -1588,7 +1596,7 @@ frondb_error *frondb_tree_multi_get(frondb_tree *tree,
                                     frondb_slice *values);
 
 /**
- * Whether a key has a value. A large one is not read.
+ * Whether a key has a value. Large values are not read.
  *
  * Threads: any.
  *
@@ -1600,8 +1608,8 @@ frondb_error *frondb_tree_exists(frondb_tree *tree,
                                  bool *found);
 
 /**
- * Sets one key, durably unless the database's handle says otherwise
- * (frondb_db_with_commit_sync()). Many are better put in a batch.
+ * Sets the value of one key with the durability of the database handle
+ * (frondb_db_with_commit_sync()). Many writes are cheaper in a batch.
  *
  * Threads: any.
  *
@@ -1610,7 +1618,7 @@ frondb_error *frondb_tree_exists(frondb_tree *tree,
 frondb_error *frondb_tree_put(frondb_tree *tree, frondb_slice key, frondb_slice value);
 
 /**
- * Removes one key, whether it exists or not; as durable as frondb_tree_put().
+ * Removes one key, which need not exist, with the durability of the database handle.
  *
  * Threads: any.
  *
@@ -1619,18 +1627,19 @@ frondb_error *frondb_tree_put(frondb_tree *tree, frondb_slice key, frondb_slice 
 frondb_error *frondb_tree_delete(frondb_tree *tree, frondb_slice key);
 
 /**
- * Applies the update function to one key without reading it; as durable as frondb_tree_put().
+ * Applies the update function to one key without reading it, with the durability of the database
+ * handle.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if the tree has no update function, or the database was opened without it;
- * else as frondb_db_write().
+ * Errors: FRONDB_INVALID if the tree has no update function or it is not registered; otherwise as
+ * frondb_db_write().
  */
 frondb_error *frondb_tree_update(frondb_tree *tree, frondb_slice key, frondb_slice operand);
 
 /**
- * Removes all keys from `lo` on that are below `hi`, all to the end if `hi` is NULL; as durable
- * as frondb_tree_put().
+ * Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end), with the durability
+ * of the database handle.
  *
  * Threads: any.
  *
@@ -1639,8 +1648,8 @@ frondb_error *frondb_tree_update(frondb_tree *tree, frondb_slice key, frondb_sli
 frondb_error *frondb_tree_delete_range(frondb_tree *tree, frondb_slice lo, const frondb_slice *hi);
 
 /**
- * About how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end). Costs a few
- * searches; usually within a factor of two.
+ * Estimates how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end).
+ * Costs a few searches; the result is usually within a factor of two.
  *
  * Threads: any.
  *
@@ -1652,12 +1661,11 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
- * Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
- * the end). Deleted keys whose deletes still lie in the tree count as keys. Costs as much as a scan of
- * these keys that does not look at their values. Where the range has many messages in memory, its
- * entries are estimated by the first keys, an eighth of `max_keys` or more, but never by fewer than
- * eight. If it is known without a look that there are several times as many keys, 0 is counted and
- * nothing read.
+ * Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL:
+ * to the end). Deleted keys whose tombstones are still in the tree count as keys. Costs as much
+ * as a scan of these keys without values. If the range has many messages in memory, the entries
+ * are estimated from the first eighth of `max_keys` or more, and from at least eight keys. If the
+ * range is known to have several times as many keys, the count is 0 and nothing is read.
  *
  * Threads: any.
  *
@@ -1670,9 +1678,9 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
                                       frondb_first_entries *first);
 
 /**
- * About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
- * counts alone: cheaper than frondb_tree_estimate(), and reads no data. Within a block keys count
- * as even.
+ * Estimates how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the
+ * end). It reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts, and
+ * assumes that keys are evenly spread within a block.
  *
  * Threads: any.
  *
@@ -1684,20 +1692,18 @@ frondb_error *frondb_tree_messages(frondb_tree *tree,
                                    frondb_message_counts *counts);
 
 /**
- * Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
- * ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
- * the tree, or work in parts. Costs a few searches a part and reads no data.
+ * Up to `parts` - 1 ascending keys that split the tree into parts with about equally many
+ * entries, for representative samples or parallel work. `parts` is at most 1,024; a tree with few
+ * keys is split into fewer parts. Costs a few searches for each part and reads no data.
  *
  * Threads: any.
  *
  * Errors: as frondb_tree_get().
  */
-frondb_error *frondb_tree_split_keys(frondb_tree *tree,
-                                     size_t parts,
-                                     frondb_list **keys);
+frondb_error *frondb_tree_split_keys(frondb_tree *tree, size_t parts, frondb_list **keys);
 
 /**
- * Figures of a tree; docs/operating/status.md has their names.
+ * Statistics of a tree; docs/operating/status.md lists their names.
  *
  * Threads: any.
  *
@@ -1706,8 +1712,9 @@ frondb_error *frondb_tree_split_keys(frondb_tree *tree,
 frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_figures **stats);
 
 /**
- * Puts the smallest key above all that begin with `prefix` into a buffer: the `hi` of a range of
- * them. `found` is false if there is no such key: then the range goes to the end, `hi` is NULL.
+ * Puts the smallest key above all keys that begin with `prefix` into a buffer: the `hi` of a
+ * range of them. `found` is false if there is no such key; the range then goes to the end, and
+ * its `hi` is NULL.
  *
  * Threads: one at a time for the buffer.
  */
@@ -1716,20 +1723,20 @@ frondb_error *frondb_prefix_end(frondb_slice prefix, frondb_buffer *buffer, bool
 /**
  * Makes an empty batch. Free it with frondb_batch_free().
  *
- * Threads: any. The batch is for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the batch; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_batch_new(frondb_batch **batch);
 
 /**
- * Frees a batch. NULL is ignored.
+ * Frees a batch; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
 frondb_kind frondb_batch_free(frondb_batch *batch);
 
 /**
- * Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; what is longer is reported by
- * frondb_db_write().
+ * Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() reports
+ * longer ones.
  *
  * Threads: one at a time for the batch, any for the tree.
  */
@@ -1739,7 +1746,7 @@ frondb_error *frondb_batch_put(frondb_batch *batch,
                                frondb_slice value);
 
 /**
- * Removes a key, whether it exists or not.
+ * Removes a key; it need not exist.
  *
  * Threads: one at a time for the batch, any for the tree.
  */
@@ -1756,7 +1763,7 @@ frondb_error *frondb_batch_delete_range(frondb_batch *batch,
                                         const frondb_slice *hi);
 
 /**
- * Applies the tree's update function to a key, without reading it. Operands have at most 64 KiB.
+ * Applies the tree's update function to a key without reading it. Operands have at most 64 KiB.
  *
  * Threads: one at a time for the batch, any for the tree.
  */
@@ -1766,31 +1773,31 @@ frondb_error *frondb_batch_update(frondb_batch *batch,
                                   frondb_slice operand);
 
 /**
- * Says that the batch is a step of something that frees space, as the names of trees that are dropped
- * behind it: then it is let in while the disk is full, as one that only deletes is. For small ones: what
- * is kept for a full disk is little.
+ * Marks the batch as a step of an operation that frees space, for example removing the names of
+ * trees before they are dropped. It is then accepted on a full disk, as a batch of deletes is.
+ * Only for small batches: the space reserved for a full disk is small.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
 
 /**
- * Says that the batch is not to wait for background work, as writes that outrun it do: others wait for
- * who writes it, and it is small and rare, like a counter.
+ * Exempts the batch from write stalls, which delay commits while background work is behind. For
+ * small, rare writes that other threads wait for, such as a counter.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_batch_set_unpaced(frondb_batch *batch);
 
 /**
- * Forgets all writes and keeps the memory.
+ * Removes all writes and keeps the allocated memory.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_batch_clear(frondb_batch *batch);
 
 /**
- * How large a batch is by now.
+ * The present size of a batch.
  *
  * Threads: one at a time.
  */
@@ -1799,31 +1806,32 @@ frondb_error *frondb_batch_measure(frondb_batch *batch, frondb_batch_size *size)
 /**
  * Makes an empty buffer. Free it with frondb_buffer_free().
  *
- * Threads: any. The buffer is for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the buffer; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_buffer_new(frondb_buffer **buffer);
 
 /**
- * The value that the buffer was last filled with; empty if there was none, or if it is no buffer.
- * Good until the buffer is filled again or freed.
+ * The value that the last read put into the buffer; empty if it found none, or for a pointer that
+ * is no buffer. Valid until the buffer is filled again or freed.
  *
  * Threads: one at a time.
  */
 frondb_slice frondb_buffer_value(frondb_buffer *buffer);
 
 /**
- * Frees a buffer and what it holds. NULL is ignored.
+ * Frees a buffer and its contents; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
 frondb_kind frondb_buffer_free(frondb_buffer *buffer);
 
 /**
- * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an empty
- * `lo` is the beginning), at a snapshot, or as of now if that is NULL. It reads nothing yet. Free
- * it with frondb_cursor_free().
+ * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an
+ * empty `lo` is the beginning), at a snapshot, or as of now if `snapshot` is NULL. Making it
+ * reads nothing. Free it with frondb_cursor_free().
  *
- * Threads: any for the tree. The cursor is for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any for the tree. One thread at a time may use the cursor; a second one gets
+ * FRONDB_BUSY.
  *
  * Errors: FRONDB_NOT_FOUND if the tree was dropped; FRONDB_INVALID for a snapshot of another
  * database; FRONDB_CLOSED.
@@ -1835,24 +1843,24 @@ frondb_error *frondb_tree_cursor(frondb_tree *tree,
                                  frondb_cursor **cursor);
 
 /**
- * Frees a cursor. NULL is ignored.
+ * Frees a cursor; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
 frondb_kind frondb_cursor_free(frondb_cursor *cursor);
 
 /**
- * Goes to the first entry with a key not below `key`; `found` says whether there is one.
+ * Moves to the first entry whose key is at least `key`; `found` tells whether there is one.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. Of a
- * transaction's cursor also those of frondb_txn_get().
+ * Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a
+ * cursor of a transaction also those of frondb_txn_get().
  */
 frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *found);
 
 /**
- * Goes to the last entry with a key not above `key`; `found` says whether there is one.
+ * Moves to the last entry whose key is at most `key`; `found` tells whether there is one.
  *
  * Threads: one at a time.
  *
@@ -1861,7 +1869,7 @@ frondb_error *frondb_cursor_seek(frondb_cursor *cursor, frondb_slice key, bool *
 frondb_error *frondb_cursor_seek_for_prev(frondb_cursor *cursor, frondb_slice key, bool *found);
 
 /**
- * Goes to the first entry; `found` says whether there is one.
+ * Moves to the first entry; `found` tells whether there is one.
  *
  * Threads: one at a time.
  *
@@ -1870,7 +1878,7 @@ frondb_error *frondb_cursor_seek_for_prev(frondb_cursor *cursor, frondb_slice ke
 frondb_error *frondb_cursor_first(frondb_cursor *cursor, bool *found);
 
 /**
- * Goes to the last entry; `found` says whether there is one.
+ * Moves to the last entry; `found` tells whether there is one.
  *
  * Threads: one at a time.
  *
@@ -1879,7 +1887,8 @@ frondb_error *frondb_cursor_first(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_last(frondb_cursor *cursor, bool *found);
 
 /**
- * Goes to the next entry; `found` says whether there is one. Once past the end it stays there.
+ * Moves to the next entry; `found` tells whether there is one. Beyond the end the cursor does not
+ * move.
  *
  * Threads: one at a time.
  *
@@ -1888,7 +1897,7 @@ frondb_error *frondb_cursor_last(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_next(frondb_cursor *cursor, bool *found);
 
 /**
- * Goes to the entry before; `found` says whether there is one.
+ * Moves to the previous entry; `found` tells whether there is one.
  *
  * Threads: one at a time.
  *
@@ -1897,15 +1906,15 @@ frondb_error *frondb_cursor_next(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
 
 /**
- * Reads the next entries at once: as many calls of frondb_cursor_next() would, but that it begins
- * with the entry at which a seek has just put the cursor. It ends after `rows_max` entries, before
- * keys and values are longer than `bytes_max` together (one entry is always read), or at the end
- * of the range; a count of 0 means the end. The cursor is at the last entry then; at none if the
- * batch ended with the range.
+ * Reads the next entries at once, as repeated calls of frondb_cursor_next() would, except that
+ * the first batch after a seek begins with the entry that was found. A batch ends after
+ * `rows_max` entries, before keys and values exceed `bytes_max` together (but it has at least one
+ * entry), or at the end of the range, where the count is 0. Afterwards the cursor is at the last
+ * entry of the batch, or at none if the batch reached the end of the range.
  *
- * Costs a copy of keys and values and saves the calls: about 100 rows are a good number. A locking
- * cursor of a transaction locks all that it reads. If the work fails after some entries these are
- * given, and the next move returns the error.
+ * Copies keys and values and saves the calls; about 100 rows are a good size. A locking cursor of
+ * a transaction locks all that it reads. If reading fails after some entries, these are returned,
+ * and the next move returns the error.
  *
  * Threads: one at a time.
  *
@@ -1917,7 +1926,7 @@ frondb_error *frondb_cursor_next_batch(frondb_cursor *cursor,
                                        frondb_rows *rows);
 
 /**
- * Reads the entries before at once, from the later to the earlier; else as
+ * Reads the previous entries at once, in descending order; otherwise as
  * frondb_cursor_next_batch().
  *
  * Threads: one at a time.
@@ -1930,23 +1939,23 @@ frondb_error *frondb_cursor_prev_batch(frondb_cursor *cursor,
                                        frondb_rows *rows);
 
 /**
- * Whether the cursor is at an entry; false for what is no cursor.
+ * Whether the cursor is at an entry; false for a pointer that is no cursor.
  *
  * Threads: one at a time.
  */
 bool frondb_cursor_is_valid(frondb_cursor *cursor);
 
 /**
- * Key of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
- * moves or is freed.
+ * Key of the current entry; empty without one. Not copied: valid until the cursor moves or is
+ * freed.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
 
 /**
- * Value of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
- * moves or is freed. A large value is read from disk now.
+ * Value of the current entry; empty without one. Not copied: valid until the cursor moves or is
+ * freed. A large value is read from disk by this call.
  *
  * Threads: one at a time.
  *
@@ -1956,7 +1965,7 @@ frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
 frondb_error *frondb_cursor_value(frondb_cursor *cursor, frondb_slice *value);
 
 /**
- * Key and value of the entry the cursor is at, for one call: both empty if it is at none. As
+ * Key and value of the current entry with one call, both empty without one. Otherwise as
  * frondb_cursor_key() and frondb_cursor_value().
  *
  * Threads: one at a time.
@@ -1975,9 +1984,10 @@ frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
 frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **snapshot);
 
 /**
- * Gives up the lock of the entry the cursor is at: for a caller that looked and does not want it.
- * Only at read committed and below, and only a lock that this cursor took; else nothing happens.
- * After a batch that is the batch's last entry, unless `bytes_max` ended it: then nothing happens.
+ * Releases the lock of the current entry, for a caller that rejects the row it has read. Does
+ * nothing unless the level is read committed or below and this cursor took the lock. After a
+ * batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing
+ * happens.
  *
  * Threads: one at a time.
  *
@@ -1987,49 +1997,49 @@ frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **sn
 frondb_error *frondb_cursor_unlock(frondb_cursor *cursor);
 
 /**
- * Frees a snapshot. NULL is ignored. Cursors that read at it go on.
+ * Frees a snapshot; NULL is ignored. Cursors that read at it stay usable.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
 frondb_kind frondb_snapshot_free(frondb_snapshot *snapshot);
 
 /**
- * Makes options with the defaults: repeatable read, waits of 10 s for a lock, and a commit that
+ * Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
  * waits for the disk. Free them with frondb_txn_options_free().
  *
- * Threads: any. The options are for one thread at a time to set, for any number to begin with.
+ * Threads: any. One thread at a time may set options, any number may begin transactions with
+ * them.
  */
 frondb_error *frondb_txn_options_new(frondb_txn_options **options);
 
 /**
- * Frees options. NULL is ignored.
+ * Frees options; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
  */
 frondb_kind frondb_txn_options_free(frondb_txn_options *options);
 
 /**
- * What the transaction sees of others. Default FRONDB_REPEATABLE_READ.
+ * What transactions see of others. Default FRONDB_REPEATABLE_READ.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a level that does not exist.
+ * Errors: FRONDB_INVALID for an unknown level.
  */
 frondb_error *frondb_txn_options_set_isolation(frondb_txn_options *options,
                                                frondb_isolation isolation);
 
 /**
  * Whether a write to a row that was changed since the transaction's snapshot fails with
- * FRONDB_CONFLICT. Default false. For repeatable read only: at another level frondb_db_begin() fails
- * with FRONDB_INVALID.
+ * FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels frondb_db_begin()
+ * fails with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_txn_options_set_snapshot_isolation(frondb_txn_options *options,
-                                                        bool on);
+frondb_error *frondb_txn_options_set_snapshot_isolation(frondb_txn_options *options, bool on);
 
 /**
- * How long each lock is waited for before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
+ * How long to wait for each lock before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
  * Default 10,000.
  *
  * Threads: one at a time.
@@ -2038,36 +2048,37 @@ frondb_error *frondb_txn_options_set_lock_timeout_millis(frondb_txn_options *opt
                                                          uint64_t millis);
 
 /**
- * What the commit waits for. Default: what the handle says that begins it
- * (frondb_db_with_commit_sync()), which is FRONDB_SYNC if nothing else was said.
+ * What the commit waits for. Default: the durability of the handle that begins the transaction
+ * (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for one that does not exist.
+ * Errors: FRONDB_INVALID for an unknown durability.
  */
 frondb_error *frondb_txn_options_set_durability(frondb_txn_options *options,
                                                 frondb_durability waits_for);
 
 /**
- * Frees a transaction; one that has not ended is rolled back. NULL is ignored.
+ * Frees a transaction, and rolls it back if it has not ended; NULL is ignored.
  *
- * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it, or with one
- * of its cursors (frondb_txn_cancel() ends its wait).
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with the
+ * transaction or with one of its cursors (frondb_txn_cancel() ends its wait).
  */
 frondb_kind frondb_txn_free(frondb_txn *txn);
 
 /**
- * The transaction's number: ascending in the order in which transactions begin; names it in
- * frondb_lock_info.
+ * The transaction's number, ascending in the order in which transactions begin. frondb_lock_info
+ * names transactions by it.
  *
  * Threads: any.
  */
 frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 
 /**
- * Begins a statement: at read committed, all plain reads until the next call of this see one state.
- * Without it each call, and each cursor, is a statement of its own. A frondb_txn_cancel() that no wait
- * has met is forgotten: it was meant for the statement before.
+ * Begins a statement. At read committed, all plain reads until the next
+ * frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
+ * of its own. A pending frondb_txn_cancel() is dropped, because it was meant for the previous
+ * statement.
  *
  * Threads: any; calls take turns.
  *
@@ -2076,8 +2087,8 @@ frondb_error *frondb_txn_id(frondb_txn *txn, uint64_t *id);
 frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 
 /**
- * Ends a statement: at read committed, the state that its reads saw is kept for it no longer, also if
- * the next frondb_txn_begin_statement() comes late.
+ * Ends a statement. At read committed the state that its reads saw is released, even if the next
+ * frondb_txn_begin_statement() comes late.
  *
  * Threads: any; calls take turns.
  *
@@ -2086,8 +2097,8 @@ frondb_error *frondb_txn_begin_statement(frondb_txn *txn);
 frondb_error *frondb_txn_end_statement(frondb_txn *txn);
 
 /**
- * Changes how long each lock is waited for, milliseconds, from the next call on.
- * frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
+ * Changes how long later calls wait for each lock, milliseconds.
+ * frondb_txn_options_set_lock_timeout_millis() sets the initial value.
  *
  * Threads: any; calls take turns.
  *
@@ -2096,18 +2107,18 @@ frondb_error *frondb_txn_end_statement(frondb_txn *txn);
 frondb_error *frondb_txn_set_lock_timeout_millis(frondb_txn *txn, uint64_t millis);
 
 /**
- * Changes what the prepare and the commit to come wait for. Also once it is prepared, for
- * frondb_txn_commit(). frondb_txn_options_set_durability() is what a transaction begins with.
+ * Changes what the prepare and the commit wait for. Also allowed on a prepared transaction, for
+ * frondb_txn_commit(). frondb_txn_options_set_durability() sets the initial value.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if the transaction has ended, or for a durability that does not exist;
+ * Errors: FRONDB_INVALID if the transaction has ended, or for an unknown durability;
  * FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits_for);
 
 /**
- * Fixes now what a repeatable read sees; else its first read does.
+ * Takes the snapshot of a repeatable read now; otherwise the first read does.
  *
  * Threads: any; calls take turns.
  *
@@ -2116,18 +2127,18 @@ frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits
 frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 
 /**
- * Makes the transaction's wait for a lock fail with FRONDB_CANCELLED, or its commit or prepare while that
- * waits for background work to make room: it is then as if it had not been tried. If the transaction does
- * not wait, its next wait fails, unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes
- * before. Never waits itself.
+ * Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
+ * commit or prepare that waits for background work to make room, which then has not happened. If
+ * the transaction is not waiting, its next wait fails, unless frondb_txn_begin_statement() or
+ * frondb_txn_forget_cancel() comes first. This call never waits.
  *
- * Threads: any; this is for another one than the one that waits.
+ * Threads: any; meant for another thread than the waiting one.
  */
 frondb_error *frondb_txn_cancel(frondb_txn *txn);
 
 /**
- * Forgets a frondb_txn_cancel() that no wait has met, as frondb_txn_begin_statement() does: for a commit
- * that is a statement of its own.
+ * Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does, for a commit that is
+ * a statement of its own.
  *
  * Threads: any; calls take turns.
  *
@@ -2136,16 +2147,17 @@ frondb_error *frondb_txn_cancel(frondb_txn *txn);
 frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
 
 /**
- * Puts the value of a key into a buffer, own writes included; `found` says whether it has one. With
- * a lock it is the newest value, whatever the snapshot, and the key is locked also if it has none.
+ * Puts the value of a key into a buffer, including the transaction's own writes; `found` tells
+ * whether the key has one. With a lock it is the newest value, independent of the snapshot, and
+ * the key is locked even if it has no value.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
  * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
- * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. Where it
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
  * locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
- * FRONDB_BUSY if it is locked and is not to be waited for; FRONDB_CANCELLED; FRONDB_CONFLICT under
- * snapshot isolation.
+ * FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
+ * FRONDB_CONFLICT under snapshot isolation.
  */
 frondb_error *frondb_txn_get(frondb_txn *txn,
                              frondb_tree *tree,
@@ -2156,8 +2168,8 @@ frondb_error *frondb_txn_get(frondb_txn *txn,
                              bool *found);
 
 /**
- * Copies the value of a key to `value`, as much of it as `capacity` has room for; `value_len` is its
- * full length. Else as frondb_txn_get().
+ * Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
+ * length. Otherwise as frondb_txn_get().
  *
  * Threads: any; calls take turns.
  *
@@ -2174,8 +2186,8 @@ frondb_error *frondb_txn_get_into(frondb_txn *txn,
                                   bool *found);
 
 /**
- * Reads several keys as of one moment, without locks (at serializable with shared ones); as
- * frondb_tree_multi_get().
+ * Reads several keys as of one moment, without locks (at serializable with shared ones);
+ * otherwise as frondb_tree_multi_get().
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2189,29 +2201,29 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
                                    frondb_slice *values);
 
 /**
- * Gives up the lock of a key that the last locking frondb_txn_get() took: for a caller that looked and
- * does not want it. Only at read committed and below, only if the transaction had no lock on it
- * before, and only if it has locked or written nothing since; else nothing happens.
+ * Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
+ * rejects the row it has read. Does nothing unless the level is read committed or below, the
+ * transaction had no lock on the key before, and it has not locked or written anything since.
  *
  * Threads: any; calls take turns.
  *
  * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
  */
-frondb_error *frondb_txn_unlock(frondb_txn *txn,
-                                frondb_tree *tree,
-                                frondb_slice key);
+frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Whether a key was committed after the snapshot that plain reads of the transaction read at: then
- * `is_outdated` is set, `found` says whether the key had a value there, and `buffer` has it. Not set: plain
- * reads see the newest commit; also without a snapshot, where the overlay has the key, and under
- * snapshot isolation. Own writes do not count.
+ * Whether a key was committed after the snapshot of the transaction's plain reads. If so
+ * `is_outdated` is set, `found` tells whether the key had a value at the snapshot, and `buffer`
+ * has it. If not, plain reads see the newest commit. `is_outdated` is also false without a
+ * snapshot, where the overlay has the key, and under snapshot isolation. The transaction's own
+ * writes do not count.
  *
- * For keys that the transaction has locked and is about to write, by a caller that keeps other trees derived
- * from their values: the transaction's writes to those trees lead from the newest value to its own, and its
- * plain reads need the way from this value too, which is for frondb_txn_overlay_put() and
- * frondb_txn_overlay_delete(). Costs next to nothing while nobody has committed to the tree since the snapshot.
+ * For callers that keep other trees derived from the value, such as indexes, and are about to
+ * write a key they have locked. Their writes to the derived trees lead from the newest value to
+ * the new one; plain reads of this transaction also need the step from the value at the snapshot,
+ * which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to nothing
+ * while no transaction has committed to the tree since the snapshot.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2226,15 +2238,16 @@ frondb_error *frondb_txn_get_outdated(frondb_txn *txn,
                                       bool *found);
 
 /**
- * From now on plain reads see this value of a key in place of what their snapshot has, unless the transaction
- * writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends with
- * the snapshot; rolling back to a savepoint undoes it.
+ * Makes later plain reads see this value of a key instead of that at their snapshot, unless the
+ * transaction writes the key itself. The value is neither locked nor committed, and locking reads
+ * do not see it. It lasts as long as the snapshot; rolling back to a savepoint undoes it.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if plain reads have no snapshot (yet), at serializable, if the transaction has ended,
- * for a key or value that is too long, or for a tree of another database; FRONDB_NOT_FOUND if the tree was
- * dropped; FRONDB_NO_SPACE if a large transaction cannot go on to disk; FRONDB_IO, FRONDB_CLOSED.
+ * Errors: FRONDB_INVALID if plain reads have no snapshot yet, at serializable, if the transaction
+ * has ended, for a key or value that is too long, or for a tree of another database;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE if a large transaction cannot spill
+ * to disk; FRONDB_IO, FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
                                      frondb_tree *tree,
@@ -2242,7 +2255,7 @@ frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
                                      frondb_slice value);
 
 /**
- * From now on plain reads see no value of a key, as frondb_txn_overlay_put().
+ * Makes later plain reads see no value of a key; see frondb_txn_overlay_put().
  *
  * Threads: any; calls take turns.
  *
@@ -2251,8 +2264,8 @@ frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
 frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
- * to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
+ * Locks all keys from `lo` on that are below `hi`, existing or not, until the transaction ends;
+ * without `hi` (NULL), all from `lo` on. An empty `lo` without `hi` locks the whole tree.
  *
  * Threads: any; calls take turns.
  *
@@ -2266,7 +2279,7 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
                                     frondb_wait wait_for);
 
 /**
- * Whether a key has a value; reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+ * Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
  *
  * Threads: any; calls take turns.
  *
@@ -2275,12 +2288,13 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
 frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice key, bool *found);
 
 /**
- * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end), with
- * the transaction's own writes as of its last seek. With a lock it shows the newest data and locks
- * each entry before it shows it, from repeatable read on with the gap before it. Free it with
- * frondb_cursor_free(), before or after the transaction's end; after it every move fails.
+ * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end),
+ * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
+ * newest data. It locks each entry before it shows it, and from repeatable read on also the gap
+ * before the entry. Free it with frondb_cursor_free(), before or after the transaction's end,
+ * after which every move fails.
  *
- * Threads: any for the transaction, calls take turns. The cursor is for one thread at a time.
+ * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
  * Errors: as frondb_txn_get().
  */
@@ -2297,11 +2311,12 @@ frondb_error *frondb_txn_cursor(frondb_txn *txn,
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for a
- * tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
+ * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
+ * for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
  * FRONDB_DEADLOCK: the transaction was rolled back, try it again; FRONDB_CONFLICT under snapshot
- * isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot go on to disk;
- * FRONDB_IO, FRONDB_CLOSED. The transaction is as it was before the call, but for FRONDB_DEADLOCK.
+ * isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot spill to disk;
+ * FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the transaction's writes are as before the
+ * call.
  */
 frondb_error *frondb_txn_put(frondb_txn *txn,
                              frondb_tree *tree,
@@ -2313,7 +2328,8 @@ frondb_error *frondb_txn_put(frondb_txn *txn,
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_EXISTS if it has one; it is locked now. Else as frondb_txn_put().
+ * Errors: FRONDB_EXISTS if the key has a value; the key stays locked. Otherwise as
+ * frondb_txn_put().
  */
 frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_tree *tree,
@@ -2321,7 +2337,7 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_slice value);
 
 /**
- * Removes a key, whether it exists or not.
+ * Removes a key; it need not exist.
  *
  * Threads: any; calls take turns.
  *
@@ -2330,8 +2346,8 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
 frondb_error *frondb_txn_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Removes all keys from `lo` on that are below `hi`; all to the end if `hi` is NULL. The range is
- * locked as a whole.
+ * Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end). Locks the whole
+ * range.
  *
  * Threads: any; calls take turns.
  *
@@ -2343,12 +2359,12 @@ frondb_error *frondb_txn_delete_range(frondb_txn *txn,
                                       const frondb_slice *hi);
 
 /**
- * Applies the tree's update function to a key, without reading it.
+ * Applies the tree's update function to a key without reading it.
  *
  * Threads: any; calls take turns.
  *
- * Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function, or the database
- * was opened without it.
+ * Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function or it is not
+ * registered.
  */
 frondb_error *frondb_txn_update(frondb_txn *txn,
                                 frondb_tree *tree,
@@ -2356,8 +2372,8 @@ frondb_error *frondb_txn_update(frondb_txn *txn,
                                 frondb_slice operand);
 
 /**
- * Sets a savepoint and gives its number, which is never 0 and no other savepoint's of the process.
- * Savepoints nest. It needs no freeing; the transaction's end forgets it.
+ * Sets a savepoint and returns its number, which is never 0 and is unique in the process.
+ * Savepoints nest. They need no freeing; the end of the transaction removes them.
  *
  * Threads: any; calls take turns.
  *
@@ -2366,31 +2382,29 @@ frondb_error *frondb_txn_update(frondb_txn *txn,
 frondb_error *frondb_txn_set_savepoint(frondb_txn *txn, uint64_t *savepoint);
 
 /**
- * Undoes all writes since the savepoint was set. It stays set; those set after it are gone. Locks
- * stay.
+ * Undoes all writes since the savepoint was set. The savepoint stays set, later ones are gone.
+ * Locks are kept.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NOT_FOUND if it is not set any more, or is another transaction's; FRONDB_INVALID if
- * the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if a part of a large transaction has to
- * be written anew: the call may be repeated.
+ * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+ * FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of
+ * a large transaction cannot be rewritten: the call may be repeated.
  */
-frondb_error *frondb_txn_roll_back_to(frondb_txn *txn,
-                                      uint64_t savepoint);
+frondb_error *frondb_txn_roll_back_to(frondb_txn *txn, uint64_t savepoint);
 
 /**
- * Forgets a savepoint and those set after it, and keeps what was written.
+ * Removes a savepoint and later ones, and keeps the writes.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NOT_FOUND if it is not set any more, or is another transaction's; FRONDB_INVALID if
- * the transaction has ended.
+ * Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+ * FRONDB_INVALID if the transaction has ended.
  */
-frondb_error *frondb_txn_release_savepoint(frondb_txn *txn,
-                                           uint64_t savepoint);
+frondb_error *frondb_txn_release_savepoint(frondb_txn *txn, uint64_t savepoint);
 
 /**
- * Forgets a savepoint alone: those set after it stay, and what was written.
+ * Removes only this savepoint: later ones stay set, and the writes are kept.
  *
  * Threads: any; calls take turns.
  *
@@ -2399,21 +2413,22 @@ frondb_error *frondb_txn_release_savepoint(frondb_txn *txn,
 frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
 
 /**
- * Commits: all writes take effect together. Returns when they are as durable as it asks;
- * others see them, and get the locks, before the wait for the disk.
+ * Commits: all writes take effect atomically. Returns when the commit is as durable as the
+ * transaction asks. Other transactions see the writes and get the locks before the wait for the
+ * disk.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
- * transaction goes on, for another try or a rollback. FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED;
- * FRONDB_INVALID if it has ended.
+ * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and
+ * the transaction stays active, for another try or a rollback. FRONDB_POISONED, FRONDB_IO,
+ * FRONDB_CLOSED; FRONDB_INVALID if it has ended.
  */
 frondb_error *frondb_txn_commit(frondb_txn *txn);
 
 /**
- * The first half of frondb_txn_commit(): all but the wait for the disk, which is
- * frondb_committing_wait(). Who calls it for several transactions one after the other decides their
- * order, and lets one sync serve them all.
+ * The first half of frondb_txn_commit(): everything except the wait for the disk, which is
+ * frondb_committing_wait(). A caller that makes the first halves of several transactions one
+ * after the other decides their order, and one sync serves all of them.
  *
  * Threads: any; calls take turns.
  *
@@ -2422,53 +2437,55 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until it is as durable as the transaction asks. Frees
- * `committing`, also if it fails.
+ * The second half of a commit: waits until the commit is as durable as the transaction asks.
+ * Frees `committing`, also if it fails.
  *
- * Threads: any, also another one than that of the first half.
+ * Threads: any, not only the thread of the first half.
  *
- * Errors: FRONDB_POISONED if the disk failed: the commit may be lost; close and open again.
+ * Errors: FRONDB_POISONED if the sync failed: the commit may be lost; close the database and open
+ * it again.
  */
 frondb_error *frondb_committing_wait(frondb_committing *committing);
 
 /**
- * Frees a commit's second half without the wait: the commit has happened, and becomes durable with
- * a later one, or with frondb_db_sync(). NULL is ignored.
+ * Frees the second half of a commit without waiting: the commit has happened, and becomes durable
+ * with a later one or with frondb_db_sync(). NULL is ignored.
  *
  * Threads: any.
  */
 frondb_kind frondb_committing_free(frondb_committing *committing);
 
 /**
- * Undoes all writes and lets go of all locks.
+ * Undoes all writes and releases all locks.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_INVALID if it was committed or rolled back before.
+ * Errors: FRONDB_INVALID if the transaction was committed or rolled back before.
  */
 frondb_error *frondb_txn_rollback(frondb_txn *txn);
 
 /**
- * Applies `count` writes in order, all or none: if a write fails, the writes before it are undone. Meant for
- * the entries that one row has in several trees; one call costs less than one call an entry. Each write
- * locks its key and behaves as the single call of its operation; a write sees what earlier writes of the
- * same call wrote. The locks that the call took stay until the transaction ends, also after an error.
+ * Applies `count` writes in order, all or none: if a write fails, the writes before it are
+ * undone. Meant for the entries that one row has in several trees; one call costs less than one
+ * call for each entry. Each write locks its key and behaves as the single call of its operation;
+ * a write sees what earlier writes of the same call wrote. The locks that the call took stay
+ * until the transaction ends, also after an error.
  *
- * After an error `failed_at` is the index of the write that failed, or `count` if the error did not come
- * from a write.
+ * After an error `failed_at` is the index of the write that failed, or `count` if the error did
+ * not come from a write.
  *
  * `any_outdated` is set if another transaction has committed the key of a write that has
- * FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads;
- * frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the snapshot.
- * `failed_at` and `any_outdated` may be NULL.
+ * FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads.
+ * frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
+ * snapshot. `failed_at` and `any_outdated` may be NULL.
  *
- * Threads: any. Calls of other threads with the same transaction may run between two writes; if a write
- * fails, what they wrote in the meantime is undone too.
+ * Threads: any. Calls of other threads with the same transaction may run between two writes; if a
+ * write fails, what they wrote in the meantime is undone too.
  *
- * Errors: as the single calls. The transaction is then as it was before the call except for its locks; after
- * FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an operation or a flag that does not exist.
- * Where the writes cannot be undone the error is that of frondb_txn_roll_back_to(), and some of them remain:
- * roll the transaction back.
+ * Errors: as the single calls. The transaction is then as it was before the call except for its
+ * locks; after FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an unknown operation
+ * or flag. If the writes cannot be undone, the error is that of frondb_txn_roll_back_to(), and
+ * some of them remain: roll the transaction back.
  */
 frondb_error *frondb_txn_write_entries(frondb_txn *txn,
                                        const frondb_write *writes,
@@ -2477,23 +2494,23 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
                                        bool *any_outdated);
 
 /**
- * Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
- * be committed or rolled back, whatever happens, by this handle or by name
- * (frondb_db_commit_prepared()), also after a restart. It keeps its write locks and takes no more
- * reads or writes; freeing the handle leaves it prepared. Durable, as it asks, when this
- * returns.
+ * Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
+ * From then on it can be committed or rolled back by this handle or by name
+ * (frondb_db_commit_prepared()), whatever happens, also after a restart. It keeps its write locks
+ * and accepts no more reads or writes. Freeing the handle leaves it prepared. It is as durable as
+ * the transaction asks when this returns.
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_EXISTS if one of this name is prepared; FRONDB_INVALID for the name, or if it has
- * ended; else as frondb_txn_commit().
+ * Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for the
+ * name, or if the transaction has ended; otherwise as frondb_txn_commit().
  */
 frondb_error *frondb_txn_prepare(frondb_txn *txn, frondb_slice xid);
 
 /**
- * The first half of frondb_txn_prepare(): all but the wait for the disk, which is
- * frondb_committing_wait(). Only when that is over may a coordinator be told that the transaction
- * is prepared.
+ * The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
+ * frondb_committing_wait(). A coordinator may only be told that the transaction is prepared after
+ * that wait.
  *
  * Threads: any; calls take turns.
  *
@@ -2504,27 +2521,26 @@ frondb_error *frondb_txn_prepare_in_order(frondb_txn *txn,
                                           frondb_committing **preparing);
 
 /**
- * The names of all prepared transactions, sorted: those of this process, and those that the last
- * one left behind.
+ * The names of all prepared transactions, sorted, including those from before the last restart.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_prepared(frondb_db *db, frondb_list **xids);
 
 /**
- * Commits a prepared transaction by its name.
+ * Commits a prepared transaction by name.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if none of this name is prepared; FRONDB_NO_SPACE: it is still prepared,
- * try again; FRONDB_POISONED, FRONDB_CLOSED.
+ * Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: it is still
+ * prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_db_commit_prepared(frondb_db *db,
                                         frondb_slice xid,
                                         frondb_durability waits_for);
 
 /**
- * Rolls a prepared transaction back by its name; durable when it returns.
+ * Rolls back a prepared transaction by name, durably.
  *
  * Threads: any.
  *
@@ -2533,11 +2549,12 @@ frondb_error *frondb_db_commit_prepared(frondb_db *db,
 frondb_error *frondb_db_rollback_prepared(frondb_db *db, frondb_slice xid);
 
 /**
- * Tells `hook` of every commit from now on, in their order, for a log of one's own; NULL for
- * nobody. It is called by the thread that commits, before the commit is durable and while no other
- * can happen: it must be quick, must not call functions of this interface, and must not throw or
- * jump out. `free_user_data`, unless NULL, is called once, when the hook is not used any more: after
- * another one was set, or the database was freed. If this function fails it is not called.
+ * Sets a hook that is called for every later commit, in commit order, for example to write a log
+ * of one's own. NULL removes it. The committing thread calls the hook before the commit is
+ * durable, and it blocks all other commits: it must be quick, must not call functions of this
+ * interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
+ * is called once when the hook is no longer used: after another hook was set, or the database was
+ * freed. If this function fails, it is not called.
  *
  * Threads: any.
  */
@@ -2547,26 +2564,27 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * All locks that transactions hold just now, in no order. Not one moment: locks come and go while
- * the list is made. It copies every key, so it is for people.
+ * All locks that transactions hold now, unordered. Locks come and go while the list is made, so
+ * it does not show one moment. It copies every key; meant for diagnosis.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_locks(frondb_db *db, frondb_locks **locks);
 
 /**
- * All waits for locks just now, with who is waited for.
+ * All current waits for locks, each with the transactions it waits for.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_locks **waits);
 
 /**
- * Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
- * has an order of its own for transactions; NULL for nobody. It is called by the thread that waits,
- * before it sleeps: it may call frondb_txn_cancel() for any transaction and no other function with the
- * one that waits, and must not throw or jump out. `free_user_data`, unless NULL, is called once, when
- * the hook is not used any more. If this function fails it is not called.
+ * Sets a hook that is called when a wait for a lock begins or becomes longer, for callers that
+ * have a transaction order of their own. NULL removes it. The waiting thread calls the hook
+ * before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
+ * other functions with the waiting one, and must return normally (no exception, no longjmp).
+ * `free_user_data`, unless NULL, is called once when the hook is no longer used. If this function
+ * fails, it is not called.
  *
  * Threads: any.
  */
@@ -2576,35 +2594,35 @@ frondb_error *frondb_db_set_wait_hook(frondb_db *db,
                                       void (*free_user_data)(void *user_data));
 
 /**
- * How many there are; 0 for what is no list.
+ * The number of items; 0 for a pointer that is no list.
  *
  * Threads: any.
  */
 size_t frondb_locks_count(frondb_locks *locks);
 
 /**
- * One of the list.
+ * Item `at` of the list, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if there are not so many.
+ * Errors: FRONDB_INVALID beyond the last item.
  */
 frondb_error *frondb_locks_get(frondb_locks *locks, size_t at, frondb_lock_info *info);
 
 /**
- * Frees a list. NULL is ignored.
+ * Frees a list; NULL is ignored.
  *
  * Threads: any; the last call with this list.
  */
 frondb_kind frondb_locks_free(frondb_locks *locks);
 
 /**
- * The last deadlock since the database was opened. `found` says whether there was one; else the other
- * results are not written, but that `waits` is NULL.
+ * The last deadlock since the database was opened. `found` tells whether there was one; if not,
+ * `waits` is NULL and `info` is not written.
  *
- * `waits` has what each transaction of the circle waited for, in the order of the circle: each waits
- * for the next one, the last for the first. The first 16 of them; keys are cut to 1,024 bytes. Free it
- * with frondb_locks_free().
+ * `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
+ * waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
+ * to 1,024 bytes. Free it with frondb_locks_free().
  *
  * Threads: any.
  */
@@ -2614,41 +2632,40 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
                                       bool *found);
 
 /**
- * All transactions that have not ended, active ones and prepared ones, by number. Not one moment: they
- * go on while the list is made. It takes time with their number, and keeps none of them waiting.
+ * All transactions that have not ended, active and prepared, by number. The transactions go on
+ * while the list is made, so it does not show one moment; its cost grows with their number.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_transactions(frondb_db *db,
-                                     frondb_transactions **transactions);
+frondb_error *frondb_db_transactions(frondb_db *db, frondb_transactions **transactions);
 
 /**
- * How many there are; 0 for what is no list.
+ * The number of items; 0 for a pointer that is no list.
  *
  * Threads: any.
  */
 size_t frondb_transactions_count(frondb_transactions *transactions);
 
 /**
- * One of the list.
+ * Item `at` of the list, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if there are not so many.
+ * Errors: FRONDB_INVALID beyond the last item.
  */
 frondb_error *frondb_transactions_get(frondb_transactions *transactions,
                                       size_t at,
                                       frondb_transaction_info *info);
 
 /**
- * Frees a list. NULL is ignored.
+ * Frees a list; NULL is ignored.
  *
  * Threads: any; the last call with this list.
  */
 frondb_kind frondb_transactions_free(frondb_transactions *transactions);
 
 /**
- * The files that the database owns, by kind and path.
+ * The files of the database, ordered by kind and path.
  *
  * Threads: any.
  *
@@ -2657,42 +2674,42 @@ frondb_kind frondb_transactions_free(frondb_transactions *transactions);
 frondb_error *frondb_db_files(frondb_db *db, frondb_files **files);
 
 /**
- * How many there are; 0 for what is no list.
+ * The number of items; 0 for a pointer that is no list.
  *
  * Threads: any.
  */
 size_t frondb_files_count(frondb_files *files);
 
 /**
- * One of the list.
+ * Item `at` of the list, from 0.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if there are not so many.
+ * Errors: FRONDB_INVALID beyond the last item.
  */
 frondb_error *frondb_files_get(frondb_files *files, size_t at, frondb_file_info *info);
 
 /**
- * Frees a list. NULL is ignored.
+ * Frees a list; NULL is ignored.
  *
  * Threads: any; the last call with this list.
  */
 frondb_kind frondb_files_free(frondb_files *files);
 
 /**
- * How many figures there are; 0 for what is none.
+ * The number of figures; 0 for a pointer that is no frondb_figures.
  *
  * Threads: any.
  */
 size_t frondb_figures_count(frondb_figures *figures);
 
 /**
- * A figure by its place. Either result may be NULL if it is not wanted. The name is good until the
- * figures are freed.
+ * Figure `at`, from 0. `name` and `value` may be NULL. The name is valid until the figures are
+ * freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if there are not so many.
+ * Errors: FRONDB_INVALID beyond the last figure.
  */
 frondb_error *frondb_figures_get(frondb_figures *figures,
                                  size_t at,
@@ -2700,47 +2717,47 @@ frondb_error *frondb_figures_get(frondb_figures *figures,
                                  uint64_t *value);
 
 /**
- * A figure by its name.
+ * The figure of this name.
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if there is none of this name.
+ * Errors: FRONDB_NOT_FOUND if there is none.
  */
 frondb_error *frondb_figures_find(frondb_figures *figures, const char *name, uint64_t *value);
 
 /**
- * All figures as a page for people; never NULL, good until the figures are freed.
+ * All figures as readable text; never NULL, valid until the figures are freed.
  *
  * Threads: any.
  */
 const char *frondb_figures_page(frondb_figures *figures);
 
 /**
- * Frees figures. NULL is ignored.
+ * Frees figures; NULL is ignored.
  *
  * Threads: any; the last call with these figures.
  */
 frondb_kind frondb_figures_free(frondb_figures *figures);
 
 /**
- * How many strings there are; 0 for what is no list.
+ * The number of strings; 0 for a pointer that is no list.
  *
  * Threads: any.
  */
 size_t frondb_list_count(frondb_list *list);
 
 /**
- * A string of the list. A zero byte stands behind it, which its length does not count. Good until
- * the list is freed.
+ * String `at` of the list, from 0. It is followed by a zero byte that its length does not count.
+ * Valid until the list is freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if there are not so many.
+ * Errors: FRONDB_INVALID beyond the last string.
  */
 frondb_error *frondb_list_get(frondb_list *list, size_t at, frondb_slice *item);
 
 /**
- * Frees a list. NULL is ignored.
+ * Frees a list; NULL is ignored.
  *
  * Threads: any; the last call with this list.
  */
@@ -2748,9 +2765,9 @@ frondb_kind frondb_list_free(frondb_list *list);
 
 /**
  * Reads every block and every large value of every tree and checks checksums, order, counts and
- * structure. Goes on after a fault: damage is no error of this function but in the results.
- * `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` has a sentence for each
- * fault. Either may be NULL if it is not wanted, and so may `progress`.
+ * structure. Damage is not an error of this function: it continues, and reports faults in its
+ * results. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` describes
+ * each fault in words. `counts`, `faults` and `progress` may be NULL.
  *
  * Threads: any.
  *
@@ -2763,7 +2780,7 @@ frondb_error *frondb_db_verify(frondb_db *db,
                                frondb_list **faults);
 
 /**
- * As frondb_db_verify(), for one tree.
+ * Verifies one tree, as frondb_db_verify().
  *
  * Threads: any.
  *
@@ -2776,28 +2793,31 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  frondb_list **faults);
 
 /**
- * Saves what can be read of the database in the directory `from`, which is not changed, into a new database in the
- * directory `to`, which must be empty or missing.
+ * Saves what can be read of the database in the directory `from` into a new database in the
+ * directory `to`, which must be empty or missing. `from` is not changed.
  *
- * Every row that is saved under the name of its tree is what was committed last. A key range in which a block
- * cannot be read is left out whole. Where the manifest or the log had to be cut, no row is certain; then trees are
- * saved only if `uncertain` is true, as NAME.uncertain. Where nothing is saved nothing is made.
+ * A row that is saved under its tree's own name is what was committed last. Key ranges with
+ * unreadable blocks are left out entirely. If damage made it necessary to cut the manifest or the
+ * log, no row is certain; trees are then saved only if `uncertain` is true, under the name
+ * NAME.uncertain. If nothing is saved, nothing is created.
  *
- * Until all is saved `to` has nothing but a directory `unfinished-salvage`, and opens as no database. A call that fails
- * removes it; a process that is killed leaves it.
+ * Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
+ * database. A failed call removes that directory; a killed process leaves it.
  *
- * `options` may be NULL for the defaults; they are those of both databases, with the log directory of `from`.
- * `counts` has `trees` and `rows` that were saved, `repaired` (damage of manifest and log that was put right), `cut`
- * (places where they were cut) and `lost` (strings of `losses`). `losses` has a sentence for each cut, for each key range
- * of a tree that is lost, with its bounds in hexadecimal digits and the place of the damage, and for each
- * prepared transaction. If it is empty, everything was saved. Each of them may be NULL if it is not wanted, and so
- * may `progress`. Damage is no error of this function but in the results.
+ * `options` may be NULL for the defaults; they apply to both databases, and the log directory is
+ * that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
+ * log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
+ * describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
+ * digits and the place of the damage, and each prepared transaction. If it is empty, everything
+ * was saved. Damage is not an error of this function. `counts`, `losses` and `progress` may be
+ * NULL.
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in `from` or in the directory of the log, or one of
- * those in it; FRONDB_NOT_FOUND if there is no database in `from`, or no log directory; FRONDB_BUSY if it is open;
- * FRONDB_CORRUPTION if nothing can be read of it; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ * Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
+ * directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
+ * directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of it can be read;
+ * FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_salvage(const char *from,
                              const char *to,
@@ -2809,15 +2829,15 @@ frondb_error *frondb_salvage(const char *from,
                              frondb_list **losses);
 
 /**
- * Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for a quarter of the
- * memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
- * with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
- * `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(); free it with
- * frondb_bulk_free(), finished or not.
+ * Begins a bulk load. `memory_bytes` is the memory for sorting, all writers together; 0 for a
+ * quarter of the memory option. With `refuse_duplicates` a key that is given twice makes
+ * frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry of a writer wins, and of
+ * several writers any. `waits_for` is what the commit waits for. Finish the load with
+ * frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID for a durability that does not exist; FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_INVALID for an unknown durability; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_db_bulk_load(frondb_db *db,
                                   uint64_t memory_bytes,
@@ -2826,31 +2846,31 @@ frondb_error *frondb_db_bulk_load(frondb_db *db,
                                   frondb_bulk **bulk);
 
 /**
- * Frees a load, and gives it up if it was not finished. NULL is ignored.
+ * Frees a load, and abandons it if it was not finished; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
  */
 frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 
 /**
- * Makes the calls of the load and of its writers, those under way too, fail with FRONDB_CANCELLED
- * soon. Without effect once frondb_bulk_finish() has committed.
+ * Makes all calls of the load and its writers fail with FRONDB_CANCELLED soon, including those in
+ * progress. No effect once frondb_bulk_finish() has committed.
  *
  * Threads: any.
  */
 frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
 
 /**
- * A new tree that exists from the commit of the load on, with all that is loaded into it, also if that is
- * nothing. A load that fails, is freed or is killed leaves no tree. Until then only writers of this load take
- * the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may be NULL for the defaults.
- * Free the handle with frondb_tree_free().
+ * A new tree that comes into existence with the commit of the load, holding what was loaded into
+ * it, if anything. A load that fails, is freed or is killed leaves no tree. Until the commit only
+ * writers of this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND.
+ * `options` may be NULL for the defaults. Free the handle with frondb_tree_free().
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken meanwhile;
- * FRONDB_INVALID for a bad name or option, an update function that is not registered, or a load that was
- * finished; FRONDB_POISONED; FRONDB_CLOSED.
+ * Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken in the meantime;
+ * FRONDB_INVALID for a bad name or option, an update function that is not registered, or a
+ * finished load; FRONDB_POISONED; FRONDB_CLOSED.
  */
 frondb_error *frondb_bulk_new_tree(frondb_bulk *bulk,
                                    const char *name,
@@ -2858,9 +2878,11 @@ frondb_error *frondb_bulk_new_tree(frondb_bulk *bulk,
                                    frondb_tree **tree);
 
 /**
- * A writer of the load; all of them share its memory. Finish it with frondb_bulk_writer_finish().
+ * A new writer. All writers of a load share its memory. Finish it with
+ * frondb_bulk_writer_finish().
  *
- * Threads: any for the load. The writer is for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any for the load. One thread at a time may use the writer; a second one gets
+ * FRONDB_BUSY.
  */
 frondb_error *frondb_bulk_writer_new(frondb_bulk *bulk, frondb_bulk_writer **writer);
 
@@ -2879,7 +2901,7 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_slice value);
 
 /**
- * Hands in what the writer has, and frees it, also if this fails.
+ * Hands the writer's entries to the load and frees the writer, also if this fails.
  *
  * Threads: any; the last call with this writer.
  *
@@ -2888,7 +2910,7 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
 frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 
 /**
- * Frees a writer without handing in what it has: the load cannot be finished any more. NULL is
+ * Frees a writer without handing over its entries; the load can then not be finished. NULL is
  * ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
@@ -2896,17 +2918,19 @@ frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 
 /**
- * Merges what all writers have handed in and commits it. Once only; then free the load.
- * `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
- * work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
- * wanted.
+ * Merges the entries of all writers and commits them. Once only; free the load afterwards.
+ * `progress`, unless NULL, receives the entries done and in total (its `tree` is ""), and can
+ * stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it may be
+ * NULL.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID if a writer was not finished, or the load was; FRONDB_CANCELLED, also if a
- * writer was freed; FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if
- * a tree was dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for
- * a minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+ * Errors: FRONDB_INVALID if a writer is not finished or the load was finished before;
+ * FRONDB_CANCELLED, also if a writer was freed; FRONDB_EXISTS if a key was given twice and
+ * duplicates are refused, or the name of a new tree is taken; FRONDB_NOT_FOUND if a tree was
+ * dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for a
+ * minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. After an error nothing is
+ * loaded.
  */
 frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_progress progress,
@@ -2914,9 +2938,10 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_figures **report);
 
 /**
- * Puts a key that was given twice into a buffer, and the number of its tree, as frondb_tree_id() has
- * it, into `tree`; `found` says whether there is one. It is the least key of the first tree, in the
- * order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
+ * Puts a key that was given twice into a buffer, and the number of its tree (see
+ * frondb_tree_id()) into `tree`; `found` tells whether there is one. After a successful finish it
+ * is the smallest such key of the first tree that has one, in the order in which the trees were
+ * made; after FRONDB_EXISTS it is any.
  *
  * Threads: any for the load, one at a time for the buffer.
  *
@@ -2928,14 +2953,14 @@ frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
                                     bool *found);
 
 /**
- * Tells `log` what happens in all databases of the process that nobody asked for: recoveries and how
- * far they are, damage found in the background, a full disk. NULL for nobody, as at first.
- * `free_user_data`, unless NULL, is called once, when `log` is not used any more: after another one
- * was set. If this function fails it is not called.
+ * Sets a listener for what all databases of the process report on their own: recoveries and their
+ * progress, damage found in the background, a full disk. NULL, the initial state, removes it.
+ * `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
+ * another one was set. If this function fails, it is not called.
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS if the process listens in another way.
+ * Errors: FRONDB_EXISTS if another library in the process listens to events.
  */
 frondb_error *frondb_set_log(frondb_log log,
                              void *user_data,
@@ -2944,26 +2969,26 @@ frondb_error *frondb_set_log(frondb_log log,
 /**
  * Makes a tuple without parts. Free it with frondb_tuple_free().
  *
- * Threads: any. The tuple is for one thread at a time; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the tuple; a second one gets FRONDB_BUSY.
  */
 frondb_error *frondb_tuple_new(frondb_tuple **tuple);
 
 /**
- * Frees a tuple. NULL is ignored.
+ * Frees a tuple; NULL is ignored.
  *
  * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
  */
 frondb_kind frondb_tuple_free(frondb_tuple *tuple);
 
 /**
- * Forgets all parts and keeps the memory.
+ * Removes all parts and keeps the allocated memory.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_tuple_clear(frondb_tuple *tuple);
 
 /**
- * Adds "no value".
+ * Adds null.
  *
  * Threads: one at a time.
  */
@@ -2977,7 +3002,7 @@ frondb_error *frondb_tuple_add_null(frondb_tuple *tuple, bool descending);
 frondb_error *frondb_tuple_add_bool(frondb_tuple *tuple, bool value, bool descending);
 
 /**
- * Adds an integer. Equal to an unsigned one of the same value.
+ * Adds an integer. It equals an unsigned integer of the same value.
  *
  * Threads: one at a time.
  */
@@ -2991,14 +3016,14 @@ frondb_error *frondb_tuple_add_int(frondb_tuple *tuple, int64_t value, bool desc
 frondb_error *frondb_tuple_add_uint(frondb_tuple *tuple, uint64_t value, bool descending);
 
 /**
- * Adds a 32-bit float, in IEEE 754's total order.
+ * Adds a 32-bit float, sorted in IEEE 754's total order.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_tuple_add_float(frondb_tuple *tuple, float value, bool descending);
 
 /**
- * Adds a 64-bit float, in IEEE 754's total order.
+ * Adds a 64-bit float, sorted in IEEE 754's total order.
  *
  * Threads: one at a time.
  */
@@ -3021,15 +3046,16 @@ frondb_error *frondb_tuple_add_bytes(frondb_tuple *tuple, frondb_slice value, bo
 frondb_error *frondb_tuple_add_string(frondb_tuple *tuple, frondb_slice value, bool descending);
 
 /**
- * The key so far; empty for what is no tuple. Good until the tuple changes or is freed.
+ * The key so far; empty for a pointer that is no tuple. Valid until the tuple changes or is
+ * freed.
  *
  * Threads: one at a time.
  */
 frondb_slice frondb_tuple_key(frondb_tuple *tuple);
 
 /**
- * How many handles the process holds, of all types: those that a function gave and that were not
- * freed yet. For tests of programs: it is 0 when all was freed.
+ * The number of handles of all types that the process has not freed yet. For tests: a program
+ * that has freed all its handles gets 0.
  *
  * Threads: any.
  */
@@ -3043,7 +3069,7 @@ static inline frondb_slice frondb_bytes(const void *data, size_t len) {
   return slice;
 }
 
-/* The characters of a string, without the zero byte behind them. */
+/* The characters of a string, without its final zero byte. */
 static inline frondb_slice frondb_text(const char *text) {
   return frondb_bytes(text, strlen(text));
 }

@@ -1,4 +1,4 @@
-//! Batches: writes that are committed together.
+//! Batches: writes that are committed atomically.
 
 use std::mem::MaybeUninit;
 
@@ -10,9 +10,9 @@ use crate::handle::{self, object};
 use crate::slice::{frondb_slice, optional_bytes, out, out_handle};
 use crate::tree::frondb_tree;
 
-/// Writes to any number of trees of one database, committed together or not at all by
-/// frondb_db_write(). Order counts within a tree: the later write of a key wins. May be
-/// committed several times, and cleared and used again.
+/// Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
+/// a tree the last write of a key wins. A batch may be committed several times, and cleared and
+/// reused.
 pub struct frondb_batch {
     _private: [u8; 0],
 }
@@ -21,22 +21,23 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// Until it survives power loss (as far as frondb_options_set_sync() says so).
+/// Until the commit survives power loss, as far as frondb_options_set_sync() provides.
 pub const FRONDB_SYNC: frondb_durability = 0;
-/// Until the operating system has it: it survives the end of the process, not power loss.
+/// Until the operating system has the commit: it survives the end of the process, but not power
+/// loss.
 pub const FRONDB_NO_SYNC: frondb_durability = 1;
 
 pub(crate) fn durability(durability: frondb_durability) -> Result<frondb::Durability> {
     match durability {
         FRONDB_SYNC => Ok(frondb::Durability::Sync),
         FRONDB_NO_SYNC => Ok(frondb::Durability::NoSync),
-        other => Err(Error::invalid(format!("there is no frondb_durability {other}"))),
+        other => Err(Error::invalid(format!("unknown frondb_durability {other}"))),
     }
 }
 
 /// Makes an empty batch. Free it with frondb_batch_free().
 ///
-/// Threads: any. The batch is for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the batch; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_batch_new(
     batch: Option<&mut MaybeUninit<*mut frondb_batch>>,
@@ -48,7 +49,7 @@ pub extern "C" fn frondb_batch_new(
     })
 }
 
-/// Frees a batch. NULL is ignored.
+/// Frees a batch; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]
@@ -56,8 +57,8 @@ pub extern "C" fn frondb_batch_free(batch: *mut frondb_batch) -> frondb_kind {
     free::<Batch>(batch)
 }
 
-/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; what is longer is reported by
-/// frondb_db_write().
+/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() reports
+/// longer ones.
 ///
 /// Threads: one at a time for the batch, any for the tree.
 #[unsafe(no_mangle)]
@@ -74,7 +75,7 @@ pub extern "C" fn frondb_batch_put(
     })
 }
 
-/// Removes a key, whether it exists or not.
+/// Removes a key; it need not exist.
 ///
 /// Threads: one at a time for the batch, any for the tree.
 #[unsafe(no_mangle)]
@@ -107,7 +108,7 @@ pub extern "C" fn frondb_batch_delete_range(
     })
 }
 
-/// Applies the tree's update function to a key, without reading it. Operands have at most 64 KiB.
+/// Applies the tree's update function to a key without reading it. Operands have at most 64 KiB.
 ///
 /// Threads: one at a time for the batch, any for the tree.
 #[unsafe(no_mangle)]
@@ -124,9 +125,9 @@ pub extern "C" fn frondb_batch_update(
     })
 }
 
-/// Says that the batch is a step of something that frees space, as the names of trees that are dropped
-/// behind it: then it is let in while the disk is full, as one that only deletes is. For small ones: what
-/// is kept for a full disk is little.
+/// Marks the batch as a step of an operation that frees space, for example removing the names of
+/// trees before they are dropped. It is then accepted on a full disk, as a batch of deletes is.
+/// Only for small batches: the space reserved for a full disk is small.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -137,8 +138,8 @@ pub extern "C" fn frondb_batch_set_frees_space(batch: *mut frondb_batch) -> *mut
     })
 }
 
-/// Says that the batch is not to wait for background work, as writes that outrun it do: others wait for
-/// who writes it, and it is small and rare, like a counter.
+/// Exempts the batch from write stalls, which delay commits while background work is behind. For
+/// small, rare writes that other threads wait for, such as a counter.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -149,7 +150,7 @@ pub extern "C" fn frondb_batch_set_unpaced(batch: *mut frondb_batch) -> *mut fro
     })
 }
 
-/// Forgets all writes and keeps the memory.
+/// Removes all writes and keeps the allocated memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -160,20 +161,20 @@ pub extern "C" fn frondb_batch_clear(batch: *mut frondb_batch) -> *mut frondb_er
     })
 }
 
-/// How large a batch is.
+/// The size of a batch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_batch_size {
-    /// How many writes it holds.
+    /// The number of writes.
     writes: u64,
-    /// Bytes it takes in the log, about.
+    /// About how many bytes it takes in the log.
     log_bytes: u64,
-    /// Bytes it takes in memory once it is committed, about; at most frondb_db_batch_bytes_max() can
-    /// be committed.
+    /// About how many bytes of memory it takes once committed. frondb_db_batch_bytes_max() is the
+    /// limit.
     memory_bytes: u64,
 }
 
-/// How large a batch is by now.
+/// The present size of a batch.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! Buffers: where reads put values. One is used for any number of reads; a value is moved into it
-//! and not copied.
+//! Buffers: where reads put values. A buffer is reused for any number of reads; values are moved
+//! into it, not copied.
 
 use std::mem::MaybeUninit;
 
@@ -10,15 +10,15 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, Exclusive, object};
 use crate::slice::{OutSlices, frondb_slice, out_handle};
 
-/// Where reads put values; may be used again and again. What it holds stays good until it is
-/// filled again or freed.
+/// Where reads put values; may be reused. Its contents are valid until it is filled again or
+/// freed.
 pub struct frondb_buffer {
     _private: [u8; 0],
 }
 
 object!(frondb_buffer, Buffer, Buffer);
 
-/// A value, or several.
+/// One value, or several.
 #[derive(Default)]
 pub struct Buffer {
     one: Vec<u8>,
@@ -37,13 +37,13 @@ impl Buffer {
     }
 }
 
-/// The buffer of a handle, before anything is read or locked for it: a read that cannot hand out what
-/// it has found must not have locked it.
+/// The buffer of a handle. Called before the read: a read that could not return its result must
+/// not lock anything.
 pub(crate) fn to_fill(buffer: *mut frondb_buffer) -> Result<Exclusive<Buffer>> {
     handle::exclusive::<Buffer>(buffer)
 }
 
-/// Takes a value; whether there is one.
+/// Stores a value in the buffer. Returns whether there is one.
 pub(crate) fn fill(mut buffer: Exclusive<Buffer>, value: Option<Vec<u8>>) -> bool {
     buffer.many = Vec::new();
     let found = value.is_some();
@@ -51,7 +51,7 @@ pub(crate) fn fill(mut buffer: Exclusive<Buffer>, value: Option<Vec<u8>>) -> boo
     found
 }
 
-/// Takes several values and says where they are: NULL for those that are not there.
+/// Stores several values in the buffer and writes where they are; NULL for missing ones.
 pub(crate) fn fill_many(
     mut buffer: Exclusive<Buffer>,
     values: Vec<Option<Vec<u8>>>,
@@ -68,7 +68,7 @@ pub(crate) fn fill_many(
 
 /// Makes an empty buffer. Free it with frondb_buffer_free().
 ///
-/// Threads: any. The buffer is for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the buffer; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_buffer_new(
     buffer: Option<&mut MaybeUninit<*mut frondb_buffer>>,
@@ -80,8 +80,8 @@ pub extern "C" fn frondb_buffer_new(
     })
 }
 
-/// The value that the buffer was last filled with; empty if there was none, or if it is no buffer.
-/// Good until the buffer is filled again or freed.
+/// The value that the last read put into the buffer; empty if it found none, or for a pointer that
+/// is no buffer. Valid until the buffer is filled again or freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -89,7 +89,7 @@ pub extern "C" fn frondb_buffer_value(buffer: *mut frondb_buffer) -> frondb_slic
     call_or(frondb_slice::NONE, || Ok(frondb_slice::of(&handle::shared::<Buffer>(buffer)?.one)))
 }
 
-/// Frees a buffer and what it holds. NULL is ignored.
+/// Frees a buffer and its contents; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]

@@ -1,4 +1,5 @@
-//! Bulk loads: entries in any order, sorted outside of the trees and attached to them at once.
+//! Bulk loads: entries in any order, sorted outside of the trees and attached (ingested) with one
+//! commit.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -18,10 +19,10 @@ use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
 
-/// A bulk load: much data into new or existing trees, for less work than batches take. Entries come
-/// in any order and from several threads; they are sorted within a part of the memory and on disk,
-/// and attached to all trees with one commit. Until then, and after an error, a cancel, a free or a
-/// crash, the trees are as they were.
+/// A bulk load: puts much data into new or existing trees with less work than batches. Entries
+/// come in any order and from several threads. They are sorted in a part of the memory and on
+/// disk, and attached (ingested) into all trees with one commit. Until that commit, and after an
+/// error, a cancel, a free or a crash, the trees are unchanged.
 pub struct frondb_bulk {
     _private: [u8; 0],
 }
@@ -35,19 +36,19 @@ pub struct frondb_bulk_writer {
 
 object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
 
-/// A writer. In a mutex because it is not for several threads, which the table must know; the handle
-/// is held alone, so it is never locked.
+/// A writer. Writers are not `Sync`, which objects of the handle table must be; hence the mutex.
+/// It is never contended, because the handle is held exclusively.
 pub struct BulkWriterObject(Mutex<BulkWriter>);
 
-/// Begins a bulk load. `memory_bytes` is for sorting, of all writers together; 0 for a quarter of the
-/// memory option. With `refuse_duplicates` a key that is given twice makes frondb_bulk_finish() fail
-/// with FRONDB_EXISTS; else the last one of a writer counts, and of several writers any.
-/// `waits_for` is what the commit waits for. Finish it with frondb_bulk_finish(); free it with
-/// frondb_bulk_free(), finished or not.
+/// Begins a bulk load. `memory_bytes` is the memory for sorting, all writers together; 0 for a
+/// quarter of the memory option. With `refuse_duplicates` a key that is given twice makes
+/// frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry of a writer wins, and of
+/// several writers any. `waits_for` is what the commit waits for. Finish the load with
+/// frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for a durability that does not exist; FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_INVALID for an unknown durability; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_bulk_load(
     db: *mut frondb_db,
@@ -68,7 +69,7 @@ pub extern "C" fn frondb_db_bulk_load(
     })
 }
 
-/// Frees a load, and gives it up if it was not finished. NULL is ignored.
+/// Frees a load, and abandons it if it was not finished; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
 #[unsafe(no_mangle)]
@@ -76,8 +77,8 @@ pub extern "C" fn frondb_bulk_free(bulk: *mut frondb_bulk) -> frondb_kind {
     free::<BulkLoad>(bulk)
 }
 
-/// Makes the calls of the load and of its writers, those under way too, fail with FRONDB_CANCELLED
-/// soon. Without effect once frondb_bulk_finish() has committed.
+/// Makes all calls of the load and its writers fail with FRONDB_CANCELLED soon, including those in
+/// progress. No effect once frondb_bulk_finish() has committed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -88,16 +89,16 @@ pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_erro
     })
 }
 
-/// A new tree that exists from the commit of the load on, with all that is loaded into it, also if that is
-/// nothing. A load that fails, is freed or is killed leaves no tree. Until then only writers of this load take
-/// the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may be NULL for the defaults.
-/// Free the handle with frondb_tree_free().
+/// A new tree that comes into existence with the commit of the load, holding what was loaded into
+/// it, if anything. A load that fails, is freed or is killed leaves no tree. Until the commit only
+/// writers of this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND.
+/// `options` may be NULL for the defaults. Free the handle with frondb_tree_free().
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken meanwhile;
-/// FRONDB_INVALID for a bad name or option, an update function that is not registered, or a load that was
-/// finished; FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_EXISTS, here or from frondb_bulk_finish() if the name is taken in the meantime;
+/// FRONDB_INVALID for a bad name or option, an update function that is not registered, or a
+/// finished load; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_new_tree(
     bulk: *mut frondb_bulk,
@@ -115,9 +116,11 @@ pub extern "C" fn frondb_bulk_new_tree(
     })
 }
 
-/// A writer of the load; all of them share its memory. Finish it with frondb_bulk_writer_finish().
+/// A new writer. All writers of a load share its memory. Finish it with
+/// frondb_bulk_writer_finish().
 ///
-/// Threads: any for the load. The writer is for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any for the load. One thread at a time may use the writer; a second one gets
+/// FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_writer_new(
     bulk: *mut frondb_bulk,
@@ -152,7 +155,7 @@ pub extern "C" fn frondb_bulk_writer_put(
     })
 }
 
-/// Hands in what the writer has, and frees it, also if this fails.
+/// Hands the writer's entries to the load and frees the writer, also if this fails.
 ///
 /// Threads: any; the last call with this writer.
 ///
@@ -162,7 +165,7 @@ pub extern "C" fn frondb_bulk_writer_finish(writer: *mut frondb_bulk_writer) -> 
     call(|| handle::remove::<BulkWriterObject>(writer)?.0.into_inner().finish())
 }
 
-/// Frees a writer without handing in what it has: the load cannot be finished any more. NULL is
+/// Frees a writer without handing over its entries; the load can then not be finished. NULL is
 /// ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
@@ -171,17 +174,19 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
     free::<BulkWriterObject>(writer)
 }
 
-/// Merges what all writers have handed in and commits it. Once only; then free the load.
-/// `progress`, unless NULL, is told the entries done and to do (its `tree` is ""), and can stop the
-/// work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; NULL if it is not
-/// wanted.
+/// Merges the entries of all writers and commits them. Once only; free the load afterwards.
+/// `progress`, unless NULL, receives the entries done and in total (its `tree` is ""), and can
+/// stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it may be
+/// NULL.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if a writer was not finished, or the load was; FRONDB_CANCELLED, also if a
-/// writer was freed; FRONDB_EXISTS if a key was given twice and that is refused; FRONDB_NOT_FOUND if
-/// a tree was dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for
-/// a minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. Nothing is loaded then.
+/// Errors: FRONDB_INVALID if a writer is not finished or the load was finished before;
+/// FRONDB_CANCELLED, also if a writer was freed; FRONDB_EXISTS if a key was given twice and
+/// duplicates are refused, or the name of a new tree is taken; FRONDB_NOT_FOUND if a tree was
+/// dropped; FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK if transactions kept the trees locked for a
+/// minute; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_POISONED, FRONDB_CLOSED. After an error nothing is
+/// loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_finish(
     bulk: *mut frondb_bulk,
@@ -209,9 +214,10 @@ pub extern "C" fn frondb_bulk_finish(
     })
 }
 
-/// Puts a key that was given twice into a buffer, and the number of its tree, as frondb_tree_id() has
-/// it, into `tree`; `found` says whether there is one. It is the least key of the first tree, in the
-/// order in which they were made, that has any; of a load that failed with FRONDB_EXISTS it is any.
+/// Puts a key that was given twice into a buffer, and the number of its tree (see
+/// frondb_tree_id()) into `tree`; `found` tells whether there is one. After a successful finish it
+/// is the smallest such key of the first tree that has one, in the order in which the trees were
+/// made; after FRONDB_EXISTS it is any.
 ///
 /// Threads: any for the load, one at a time for the buffer.
 ///

@@ -1,5 +1,5 @@
-//! What every function of the interface is wrapped in: errors become objects, and a panic becomes an
-//! error of the kind `Internal`.
+//! The wrapper around every function of the interface: it turns errors into objects, and a panic
+//! into an error of the kind `Internal`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,8 +11,8 @@ use crate::handle::{self, Object};
 
 /// Runs a function's body; NULL if it succeeds.
 ///
-/// After a panic no guard is held (unwinding lets go of them), and an object may be left half
-/// changed, never memory: what it does then is up to its own checks.
+/// After a panic no guard is held, because unwinding drops them. An object may then be left half
+/// changed, though memory-safe; its own checks decide what its next call does.
 #[inline]
 pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -22,7 +22,7 @@ pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
     }
 }
 
-/// The same for a function that answers without an error object.
+/// Like [`call`], for a function that returns a value and no error object.
 pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
@@ -30,12 +30,12 @@ pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     }
 }
 
-/// Frees the object of a handle. NULL is freed already.
+/// Frees the object of a handle; NULL is ignored.
 pub(crate) fn free<T: Object>(handle: *mut T::Handle) -> frondb_kind {
     free_if::<T>(handle, |_| Ok(()))
 }
 
-/// The same if the object allows it.
+/// Like [`free`], if `allows` permits it.
 pub(crate) fn free_if<T: Object>(
     handle: *mut T::Handle,
     allows: impl FnOnce(&T) -> Result<()>,
@@ -62,7 +62,7 @@ fn of_panic(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("this is a bug of the engine, please report it: {message}"))
 }
 
-/// A count as a number of C.
+/// A count as a C number.
 pub(crate) fn number(count: usize) -> u64 {
     count as u64
 }

@@ -1,10 +1,10 @@
-//! Cursors, plain ones and those of transactions: one type for C, with the same moves.
+//! Cursors, plain and of transactions: one type for C with the same moves.
 //!
-//! A batch copies entries into one buffer, so that a hundred of them cost one call; those that lie one after
-//! the other are copied at once:
+//! A batch copies entries into one buffer, so that a hundred of them cost one call. Adjacent
+//! entries of a source are copied at once:
 //! ```text
 //!   bytes    k0 v0  k1 k2 k3 v1 v2 v3  k4 v4 ...
-//!   entries  {k0, v0} {k1, v1} {k2, v2}     made when all of them are there: the buffer may move
+//!   entries  {k0, v0} {k1, v1} {k2, v2}     made last, because the buffer may move while it grows
 //! ```
 
 use std::mem::MaybeUninit;
@@ -20,13 +20,13 @@ use crate::slice::{frondb_slice, optional_bytes, out, out_flag, out_handle};
 use crate::snapshot::frondb_snapshot;
 use crate::tree::frondb_tree;
 
-/// A position in a tree at a fixed state. Not positioned at first: frondb_cursor_next() then
-/// goes to the first entry and frondb_cursor_prev() to the last. Once it has passed either end,
-/// or a seek found nothing, it is at no entry, and both find nothing until it seeks again. Never
-/// blocks a writer.
+/// A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
+/// moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
+/// or after a seek that found nothing, it is at no entry, and both find nothing until the next
+/// seek. Cursors never block writers.
 ///
-/// A move that fails leaves it at no entry, and the next moves fail with the same error until a
-/// seek: nothing is ever skipped.
+/// A move that fails leaves the cursor at no entry, and later moves return the same error until a
+/// seek, so that no entry is skipped silently.
 pub struct frondb_cursor {
     _private: [u8; 0],
 }
@@ -38,7 +38,7 @@ enum Inner {
     Transaction(TransactionCursor),
 }
 
-/// Does the same with either kind.
+/// Evaluates the same expression with either kind of cursor.
 macro_rules! either {
     ($inner:expr, $cursor:ident => $body:expr) => {
         match $inner {
@@ -48,28 +48,28 @@ macro_rules! either {
     };
 }
 
-/// A cursor and the batch that it lent last.
+/// A cursor and its last batch.
 pub struct CursorObject {
-    /// In a mutex because a cursor is not for several threads, which the table must know; the
-    /// handle is held alone, so it is never locked.
+    /// Cursors are not `Sync`, which objects of the handle table must be; hence the mutex. It is
+    /// never contended, because the handle is held exclusively.
     inner: Mutex<Inner>,
-    /// It is at an entry that no batch or step has gone over: a seek put it there.
+    /// A seek has positioned the cursor, and no batch or step has read the entry yet.
     fresh: bool,
-    /// It is one entry further, this way, than a batch says: the entry did not fit.
+    /// The cursor is one entry beyond the last batch, in this direction: the entry did not fit.
     ahead: Option<Direction>,
-    /// What ended the last batch early: told by the next one.
+    /// The error that ended the last batch early; the next batch returns it.
     failed: Option<Error>,
     batch: Batch,
 }
 
-/// Entries and bytes for which a batch has room from the first entry on, at most.
+/// Limits of the memory that a batch reserves after its first entry.
 const RESERVED_ROWS_MAX: usize = 256;
 const RESERVED_BYTES_MAX: usize = 32 << 10;
 
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each key and each value lies.
+    /// Where each key and value lies.
     places: Vec<Place>,
     entries: Vec<frondb_entry>,
 }
@@ -95,8 +95,8 @@ impl Inner {
         })
     }
 
-    /// Before the entry it is at is handed out later than it was found: looks for it again if it may
-    /// be a write that was undone since.
+    /// Called before the current entry is returned later than it was found. If a rollback may have
+    /// undone it, the cursor seeks it again.
     #[inline]
     fn confirm(&mut self, direction: Direction) -> Result<bool> {
         match self {
@@ -152,7 +152,7 @@ impl CursorObject {
         self.go(direction)
     }
 
-    /// One move; to where it is already if the last batch went too far.
+    /// Makes one move; none if the last batch went one entry too far in this direction.
     #[inline]
     fn go(&mut self, direction: Direction) -> Result<bool> {
         if self.ahead == Some(direction) {
@@ -163,7 +163,7 @@ impl CursorObject {
         self.inner.get_mut().go(direction)
     }
 
-    /// Goes back to the last entry of a batch that went too far.
+    /// Moves back to the last entry of a batch that went one entry too far.
     fn settle(&mut self) -> Result<()> {
         match self.ahead.take() {
             None => Ok(()),
@@ -171,7 +171,7 @@ impl CursorObject {
         }
     }
 
-    /// Fills the batch. What was read before an error is handed out first.
+    /// Fills the batch. Entries read before an error are returned first.
     fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<()> {
         self.batch.clear();
         if let Some(error) = self.failed.take() {
@@ -202,7 +202,7 @@ impl CursorObject {
         Ok(())
     }
 
-    /// Adds entries that can be copied at once, if there are such; how many.
+    /// Adds entries that can be copied at once, if any. Returns how many.
     #[inline]
     fn fill_many(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> usize {
         let bytes = bytes_max.saturating_sub(self.batch.bytes.len()) / 2;
@@ -214,7 +214,7 @@ impl CursorObject {
         entries.len()
     }
 
-    /// Adds one entry; false at the end, or if it does not fit any more.
+    /// Adds one entry. Returns false at the end of the range, or if the entry does not fit.
     #[inline]
     fn fill_one(&mut self, direction: Direction, bytes_max: usize) -> Result<bool> {
         let at_entry = match self.fresh {
@@ -224,7 +224,7 @@ impl CursorObject {
         if !at_entry {
             return Ok(false);
         }
-        // A value that cannot be read was met: the next batch goes on behind it.
+        // Cleared first: if the value cannot be read, the next batch continues after this entry.
         self.fresh = false;
         let (key, value) = either!(self.inner.get_mut(), cursor => (cursor.key(), cursor.value()?));
         if !self.batch.places.is_empty()
@@ -245,8 +245,8 @@ impl Batch {
         self.entries.clear();
     }
 
-    /// Makes room for as many entries, if they are like the first; not for so many that it would be
-    /// dear if there are only a few.
+    /// Reserves memory for `rows_max` entries of the first one's size, within limits, so that a
+    /// batch of few entries stays cheap.
     fn expect(&mut self, rows_max: usize, bytes_max: usize) {
         let rows = rows_max.min(RESERVED_ROWS_MAX);
         let bytes = self.bytes.len().saturating_mul(rows);
@@ -298,27 +298,28 @@ impl Batch {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_entry {
-    /// Its key.
+    /// The key.
     key: frondb_slice,
-    /// Its value.
+    /// The value.
     value: frondb_slice,
 }
 
-/// Entries that a cursor has read at once. Good until the cursor moves or is freed.
+/// Entries that a cursor has read at once. Valid until the cursor moves or is freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_rows {
-    /// The entries, in the order in which the cursor met them.
+    /// The entries, in the order in which the cursor read them.
     entries: *const frondb_entry,
-    /// How many; 0 at the end.
+    /// The number of entries; 0 at the end of the range.
     count: usize,
 }
 
-/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an empty
-/// `lo` is the beginning), at a snapshot, or as of now if that is NULL. It reads nothing yet. Free
-/// it with frondb_cursor_free().
+/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an
+/// empty `lo` is the beginning), at a snapshot, or as of now if `snapshot` is NULL. Making it
+/// reads nothing. Free it with frondb_cursor_free().
 ///
-/// Threads: any for the tree. The cursor is for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any for the tree. One thread at a time may use the cursor; a second one gets
+/// FRONDB_BUSY.
 ///
 /// Errors: FRONDB_NOT_FOUND if the tree was dropped; FRONDB_INVALID for a snapshot of another
 /// database; FRONDB_CLOSED.
@@ -346,7 +347,7 @@ pub extern "C" fn frondb_tree_cursor(
     })
 }
 
-/// Frees a cursor. NULL is ignored.
+/// Frees a cursor; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]
@@ -366,12 +367,12 @@ fn moved(
     })
 }
 
-/// Goes to the first entry with a key not below `key`; `found` says whether there is one.
+/// Moves to the first entry whose key is at least `key`; `found` tells whether there is one.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. Of a
-/// transaction's cursor also those of frondb_txn_get().
+/// Errors: FRONDB_CORRUPTION for a damaged block on the way; FRONDB_IO; FRONDB_CLOSED. For a
+/// cursor of a transaction also those of frondb_txn_get().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_cursor_seek(
     cursor: *mut frondb_cursor,
@@ -384,7 +385,7 @@ pub extern "C" fn frondb_cursor_seek(
     })
 }
 
-/// Goes to the last entry with a key not above `key`; `found` says whether there is one.
+/// Moves to the last entry whose key is at most `key`; `found` tells whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -401,7 +402,7 @@ pub extern "C" fn frondb_cursor_seek_for_prev(
     })
 }
 
-/// Goes to the first entry; `found` says whether there is one.
+/// Moves to the first entry; `found` tells whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -414,7 +415,7 @@ pub extern "C" fn frondb_cursor_first(
     moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.first())))
 }
 
-/// Goes to the last entry; `found` says whether there is one.
+/// Moves to the last entry; `found` tells whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -427,7 +428,8 @@ pub extern "C" fn frondb_cursor_last(
     moved(cursor, found, |cursor| cursor.seek(|inner| either!(inner, cursor => cursor.last())))
 }
 
-/// Goes to the next entry; `found` says whether there is one. Once past the end it stays there.
+/// Moves to the next entry; `found` tells whether there is one. Beyond the end the cursor does not
+/// move.
 ///
 /// Threads: one at a time.
 ///
@@ -440,7 +442,7 @@ pub extern "C" fn frondb_cursor_next(
     moved(cursor, found, |cursor| cursor.step(Direction::Next))
 }
 
-/// Goes to the entry before; `found` says whether there is one.
+/// Moves to the previous entry; `found` tells whether there is one.
 ///
 /// Threads: one at a time.
 ///
@@ -464,7 +466,7 @@ fn batch(
         let place = out(rows)?;
         place.write(frondb_rows { entries: std::ptr::null(), count: 0 });
         if rows_max == 0 {
-            return Err(Error::invalid("a batch of at most 0 rows"));
+            return Err(Error::invalid("a batch of rows_max 0 has no rows"));
         }
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
         cursor.fill(direction, rows_max, bytes_max)?;
@@ -474,15 +476,15 @@ fn batch(
     })
 }
 
-/// Reads the next entries at once: as many calls of frondb_cursor_next() would, but that it begins
-/// with the entry at which a seek has just put the cursor. It ends after `rows_max` entries, before
-/// keys and values are longer than `bytes_max` together (one entry is always read), or at the end
-/// of the range; a count of 0 means the end. The cursor is at the last entry then; at none if the
-/// batch ended with the range.
+/// Reads the next entries at once, as repeated calls of frondb_cursor_next() would, except that
+/// the first batch after a seek begins with the entry that was found. A batch ends after
+/// `rows_max` entries, before keys and values exceed `bytes_max` together (but it has at least one
+/// entry), or at the end of the range, where the count is 0. Afterwards the cursor is at the last
+/// entry of the batch, or at none if the batch reached the end of the range.
 ///
-/// Costs a copy of keys and values and saves the calls: about 100 rows are a good number. A locking
-/// cursor of a transaction locks all that it reads. If the work fails after some entries these are
-/// given, and the next move returns the error.
+/// Copies keys and values and saves the calls; about 100 rows are a good size. A locking cursor of
+/// a transaction locks all that it reads. If reading fails after some entries, these are returned,
+/// and the next move returns the error.
 ///
 /// Threads: one at a time.
 ///
@@ -497,7 +499,7 @@ pub extern "C" fn frondb_cursor_next_batch(
     batch(cursor, Direction::Next, rows_max, bytes_max, rows)
 }
 
-/// Reads the entries before at once, from the later to the earlier; else as
+/// Reads the previous entries at once, in descending order; otherwise as
 /// frondb_cursor_next_batch().
 ///
 /// Threads: one at a time.
@@ -513,7 +515,7 @@ pub extern "C" fn frondb_cursor_prev_batch(
     batch(cursor, Direction::Prev, rows_max, bytes_max, rows)
 }
 
-/// Whether the cursor is at an entry; false for what is no cursor.
+/// Whether the cursor is at an entry; false for a pointer that is no cursor.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -524,8 +526,8 @@ pub extern "C" fn frondb_cursor_is_valid(cursor: *mut frondb_cursor) -> bool {
     })
 }
 
-/// Key of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
-/// moves or is freed.
+/// Key of the current entry; empty without one. Not copied: valid until the cursor moves or is
+/// freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -541,8 +543,8 @@ pub extern "C" fn frondb_cursor_key(
     })
 }
 
-/// Value of the entry the cursor is at; empty if it is at none. Not copied: good until the cursor
-/// moves or is freed. A large value is read from disk now.
+/// Value of the current entry; empty without one. Not copied: valid until the cursor moves or is
+/// freed. A large value is read from disk by this call.
 ///
 /// Threads: one at a time.
 ///
@@ -561,7 +563,7 @@ pub extern "C" fn frondb_cursor_value(
     })
 }
 
-/// Key and value of the entry the cursor is at, for one call: both empty if it is at none. As
+/// Key and value of the current entry with one call, both empty without one. Otherwise as
 /// frondb_cursor_key() and frondb_cursor_value().
 ///
 /// Threads: one at a time.
@@ -596,16 +598,17 @@ pub extern "C" fn frondb_cursor_snapshot(
         let place = out_handle(snapshot)?;
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
         let Inner::Plain(plain) = cursor.inner.get_mut() else {
-            return Err(Error::invalid("the cursor of a transaction has no snapshot to give"));
+            return Err(Error::invalid("a cursor of a transaction has no snapshot"));
         };
         place.write(handle::insert(plain.snapshot().clone())?);
         Ok(())
     })
 }
 
-/// Gives up the lock of the entry the cursor is at: for a caller that looked and does not want it.
-/// Only at read committed and below, and only a lock that this cursor took; else nothing happens.
-/// After a batch that is the batch's last entry, unless `bytes_max` ended it: then nothing happens.
+/// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
+/// nothing unless the level is read committed or below and this cursor took the lock. After a
+/// batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing
+/// happens.
 ///
 /// Threads: one at a time.
 ///

@@ -1,4 +1,4 @@
-//! A database: opening, trees, commits, maintenance and figures.
+//! A database: opening, trees, batches, transactions, snapshots, maintenance and statistics.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -28,15 +28,15 @@ pub struct frondb_db {
 
 object!(frondb_db, Db, Db);
 
-/// Opens the database in a directory, or makes one there. `options` may be NULL for the defaults.
-/// Free it with frondb_db_free().
+/// Opens the database in a directory, or creates one there. `options` may be NULL for the
+/// defaults. Free it with frondb_db_free().
 ///
-/// Threads: any, and any number of them may use the database.
+/// Threads: any, and any number of threads may use the database.
 ///
-/// Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if it does not exist and is not to be
-/// made; FRONDB_EXISTS if it exists and is to be new; FRONDB_INVALID for an option out of its range,
-/// or if the directory holds something else; FRONDB_UNSUPPORTED if a newer version wrote it;
-/// FRONDB_CORRUPTION; FRONDB_IO.
+/// Errors: FRONDB_BUSY if it is open already; FRONDB_NOT_FOUND if there is none and the options do
+/// not create one; FRONDB_EXISTS if there is one and the options ask for a new one; FRONDB_INVALID
+/// for an option out of its range, or if the directory holds other files; FRONDB_UNSUPPORTED if a
+/// newer version wrote it; FRONDB_CORRUPTION; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_open(
     path: Text,
@@ -54,21 +54,22 @@ pub extern "C" fn frondb_db_open(
     })
 }
 
-/// Closes a database and frees its directory for another open. The handle stays good, and so do
-/// those of its trees, cursors and transactions: every later call with them but their free function
-/// fails with FRONDB_CLOSED. Does not wait for other threads' calls to return.
+/// Closes a database and unlocks its directory. The handle and those of its trees, cursors and
+/// transactions stay valid, but every later call with them fails with FRONDB_CLOSED, except for
+/// the functions that free them. Does not wait for calls of other threads to return.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_POISONED or FRONDB_IO if something could not be written: it is closed all the
-/// same, and what was durable stays so.
+/// Errors: FRONDB_POISONED or FRONDB_IO if something could not be written. The database is closed
+/// nevertheless, and durable commits stay durable.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_close(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.close())
 }
 
-/// Frees a database. NULL is ignored. One that was not closed loses nothing of what was committed,
-/// and ends when its trees, cursors and transactions are freed too; its next open replays the log.
+/// Frees the handle of a database; NULL is ignored. A database that was not closed loses no
+/// commit: it ends once its trees, cursors and transactions are freed too, and its next open
+/// replays the log.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
 #[unsafe(no_mangle)]
@@ -76,13 +77,13 @@ pub extern "C" fn frondb_db_free(db: *mut frondb_db) -> frondb_kind {
     free::<Db>(db)
 }
 
-/// Makes an empty tree. It is durable when this returns. `options` may be NULL for the defaults.
-/// Free the handle with frondb_tree_free().
+/// Creates an empty tree, durably. `options` may be NULL for the defaults. Free the handle with
+/// frondb_tree_free().
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS; FRONDB_INVALID for a bad name or option, or an update function that is not
-/// registered.
+/// Errors: FRONDB_EXISTS; FRONDB_INVALID for a bad name or option, or an update function that is
+/// not registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_create_tree(
     db: *mut frondb_db,
@@ -99,7 +100,7 @@ pub extern "C" fn frondb_db_create_tree(
     })
 }
 
-/// The tree of this name. Free the handle with frondb_tree_free().
+/// Opens the tree of this name. Free the handle with frondb_tree_free().
 ///
 /// Threads: any.
 ///
@@ -129,7 +130,7 @@ pub extern "C" fn frondb_db_list_trees(
     call(|| list::give(cleared(names), handle::shared::<Db>(db)?.list_trees()))
 }
 
-/// Gives a tree another name. It is durable when this returns; handles stay good.
+/// Renames a tree, durably. Open handles stay valid.
 ///
 /// Threads: any.
 ///
@@ -146,26 +147,26 @@ pub extern "C" fn frondb_db_rename_tree(
     })
 }
 
-/// Removes a tree with all it holds, at once. It is durable when this returns; cursors that are open
-/// on it go on, other calls with its handles fail with FRONDB_NOT_FOUND.
+/// Removes a tree and its data at once, durably. Open cursors on it stay usable; other calls with
+/// its handles fail with FRONDB_NOT_FOUND.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or roll
-/// it back first.
+/// Errors: FRONDB_NOT_FOUND; FRONDB_BUSY if a prepared transaction has written to it: commit it or
+/// roll it back first.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.drop_tree(name.str("name of the tree")?))
 }
 
-/// Commits a batch: all of it or nothing. Where transactions have locks it waits for them as a
+/// Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
 /// transaction would.
 ///
 /// Threads: any for the database, one at a time for the batch.
 ///
-/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK where it met locks of transactions, and
-/// FRONDB_NO_SPACE: nothing changed; FRONDB_INVALID for what is wrong with the batch, or if it is
-/// too large; FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_LOCK_TIMEOUT or FRONDB_DEADLOCK while it waited for locks, and FRONDB_NO_SPACE:
+/// nothing changed. FRONDB_INVALID for an invalid write in the batch or a batch that is too large;
+/// FRONDB_NOT_FOUND if a tree was dropped; FRONDB_POISONED; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_write(
     db: *mut frondb_db,
@@ -173,13 +174,14 @@ pub extern "C" fn frondb_db_write(
     waits_for: frondb_durability,
 ) -> *mut frondb_error {
     call(|| {
-        // Alone: nobody may add to a batch while it is committed.
+        // Exclusive, so that no other thread adds to the batch while it is committed.
         let batch = handle::exclusive::<Batch>(batch)?;
         handle::shared::<Db>(db)?.write(&batch, durability(waits_for)?)
     })
 }
 
-/// How many bytes of memory, as frondb_batch_measure() counts them, a batch may have.
+/// The largest batch that can be committed, in bytes of memory as frondb_batch_measure() counts
+/// them.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -193,12 +195,12 @@ pub extern "C" fn frondb_db_batch_bytes_max(
     })
 }
 
-/// Begins a transaction. It costs next to nothing until it writes or locks. `options` may be NULL
-/// for the defaults. Free it with frondb_txn_free().
+/// Begins a transaction. Costs next to nothing until the transaction writes or locks. `options`
+/// may be NULL for the defaults. Free it with frondb_txn_free().
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for options that do not go together
+/// Errors: FRONDB_INVALID for options that contradict each other
 /// (frondb_txn_options_set_snapshot_isolation()); FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_begin(
@@ -223,9 +225,9 @@ pub extern "C" fn frondb_db_begin(
 #[derive(Clone, Copy)]
 pub struct TreeHandles(Array<*mut frondb_tree>);
 
-/// Takes a snapshot of all that is committed. Free it with frondb_snapshot_free().
+/// Takes a snapshot of everything that is committed. Free it with frondb_snapshot_free().
 ///
-/// Threads: any, and any number of them may read at it.
+/// Threads: any, and any number of threads may read at it.
 ///
 /// Errors: FRONDB_CLOSED.
 #[unsafe(no_mangle)]
@@ -241,17 +243,18 @@ pub extern "C" fn frondb_db_snapshot(
     })
 }
 
-/// Takes a snapshot that sees all that transactions have written to `count` trees before this call.
-/// Waits up to `timeout_millis` for each to end, prepared ones too, and keeps others from writing there for the
-/// moment it takes. For who builds an index of existing data: create its tree, have everybody write to it
-/// from now on, then read the data at this snapshot: no row is missed.
+/// Takes a snapshot that sees everything that transactions had written to `count` trees before
+/// this call. Waits up to `timeout_millis` for each of these transactions to end, prepared ones
+/// included, and blocks new writes to the trees while it takes the snapshot. This is for building
+/// an index of existing data without missing a row: create the index tree, make all writers write
+/// to it, then read the data at this snapshot.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_BUSY if the time was up and a prepared transaction has written there: commit it or roll it back
-/// first;
-/// FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if there was one when the time was up; FRONDB_INVALID for a tree
-/// of another database; FRONDB_NOT_FOUND if one was dropped; FRONDB_CLOSED.
+/// Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time:
+/// commit it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock was found
+/// when the time was up; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree
+/// was dropped; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_snapshot_behind_writers(
     db: *mut frondb_db,
@@ -272,14 +275,14 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
     })
 }
 
-/// A handle of the same database whose trees make each single write (frondb_tree_put() and its like)
-/// as durable as this, and so its transactions unless their options say otherwise. The handle it is
-/// made of, and trees that are open, stay as they are. Free it with frondb_db_free(); either may be
-/// freed first.
+/// Makes a handle to the same database with another default durability. It holds for single writes
+/// (frondb_tree_put() and similar) to trees that the new handle creates or opens, and for its
+/// transactions unless their options say otherwise. The given handle and trees that are open
+/// already keep theirs. Free it with frondb_db_free(), before or after the given handle.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for a durability that does not exist.
+/// Errors: FRONDB_INVALID for an unknown durability.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_with_commit_sync(
     db: *mut frondb_db,
@@ -294,14 +297,14 @@ pub extern "C" fn frondb_db_with_commit_sync(
     })
 }
 
-/// Changes what FRONDB_SYNC waits for, for all handles and threads, until the database is closed.
-/// `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Everything that was committed before this was
-/// called is durable when it returns.
+/// Changes what FRONDB_SYNC waits for, for all handles and threads until the database is closed.
+/// `millis` is used for FRONDB_SYNC_EVERY_MILLIS only. Everything that was committed before the
+/// call is durable when it returns.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. As frondb_db_sync(): the
-/// mode is changed all the same.
+/// Errors: FRONDB_INVALID for a bad mode or interval: nothing is changed. Otherwise as
+/// frondb_db_sync(); the mode is changed nevertheless.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_set_sync_mode(
     db: *mut frondb_db,
@@ -311,8 +314,8 @@ pub extern "C" fn frondb_db_set_sync_mode(
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
 }
 
-/// Changes how long a record of the log may be the only place of its messages, milliseconds; see
-/// frondb_options_set_checkpoint_millis(). What was committed before counts from now on.
+/// Changes about how long messages may exist in the log alone, milliseconds; see
+/// frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
 ///
 /// Threads: any.
 ///
@@ -325,9 +328,9 @@ pub extern "C" fn frondb_db_set_checkpoint_millis(
     call(|| handle::shared::<Db>(db)?.set_checkpoint_period(Duration::from_millis(millis)))
 }
 
-/// Changes how many bytes a second flushes and merges may write; 0 for no limit. Those that wait go on
-/// at once. Commits, bulk loads and the parts of large transactions that are written before they
-/// commit have no limit of their own.
+/// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait for
+/// the old limit continue at once. Commits, bulk loads and the spilled writes of large
+/// transactions are not limited.
 ///
 /// Threads: any.
 ///
@@ -340,22 +343,23 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
     call(|| handle::shared::<Db>(db)?.set_background_bytes_per_second(bytes))
 }
 
-/// Changes how much memory the database may use, bytes; 0 for a quarter of the machine's. When it
-/// returns, the cache has given back what is too much, and writes beyond the new write buffer are
-/// being flushed. Merges and bulk loads that run end with what they began with.
+/// Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
+/// returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
+/// begun. Merges and bulk loads that are running keep what they have until they end.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID for less than 16 MiB, or than twice a write buffer of a fixed size: nothing
-/// is changed; FRONDB_CLOSED, FRONDB_POISONED.
+/// Errors: FRONDB_INVALID for less than 16 MiB or less than twice a write buffer of a fixed size:
+/// nothing is changed; FRONDB_CLOSED, FRONDB_POISONED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.set_memory_bytes(bytes))
 }
 
-/// Says how much memory the program holds for the database's sake, bytes, as a server does for its
-/// connections; 0 at the start. It counts as the database's own in memory_used, up to an eighth of
-/// the memory (a sixteenth of less than 64 MiB): the cache makes room for it. May be called often.
+/// Reports how much memory the program itself uses on behalf of the database, bytes, for example a
+/// server for its connections; initially 0. It counts in the statistic memory_used, and the cache
+/// makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB). May be
+/// called often.
 ///
 /// Threads: any.
 ///
@@ -368,7 +372,7 @@ pub extern "C" fn frondb_db_set_outside_memory_bytes(
     call(|| handle::shared::<Db>(db)?.set_outside_memory_bytes(bytes))
 }
 
-/// What FRONDB_SYNC waits for now, and the interval (0 where the mode has none).
+/// What FRONDB_SYNC waits for now, and the interval (0 if the mode has none).
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -395,23 +399,24 @@ pub extern "C" fn frondb_db_sync_mode(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_POISONED if the disk failed to; FRONDB_NO_SPACE; FRONDB_CLOSED.
+/// Errors: FRONDB_POISONED if the sync failed; FRONDB_NO_SPACE; FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_sync(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.sync())
 }
 
-/// Writes what is in memory to the trees, and waits for it.
+/// Flushes all memtables to the trees and waits for it.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NO_SPACE (nothing is lost, the log has it); FRONDB_POISONED; FRONDB_CLOSED.
+/// Errors: FRONDB_NO_SPACE: nothing is lost, the log still has the data; FRONDB_POISONED;
+/// FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_flush(db: *mut frondb_db) -> *mut frondb_error {
     call(|| handle::shared::<Db>(db)?.flush())
 }
 
-/// Flushes and lets go of the log: the next open replays nothing from before.
+/// Flushes all memtables and frees the log, so that the next open replays nothing from before.
 ///
 /// Threads: any.
 ///
@@ -421,8 +426,9 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
     call(|| handle::shared::<Db>(db)?.checkpoint())
 }
 
-/// Waits until no background work that writers owe is due, and until the space of deleted and overwritten large
-/// values (64 KiB or more) is given back where it is worth the leaves that are written anew for it.
+/// Waits until no background work is overdue that would slow writers, and until the space of
+/// deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
+/// leaf.
 ///
 /// Threads: any.
 ///
@@ -432,7 +438,8 @@ pub extern "C" fn frondb_db_wait_settled(db: *mut frondb_db) -> *mut frondb_erro
     call(|| handle::shared::<Db>(db)?.wait_settled())
 }
 
-/// Whether no background work that writers owe is due; false for what is no database.
+/// Whether no background work is overdue that would slow writers; false for a pointer that is no
+/// database.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -440,9 +447,9 @@ pub extern "C" fn frondb_db_is_settled(db: *mut frondb_db) -> bool {
     call_or(false, || Ok(handle::shared::<Db>(db)?.is_settled()))
 }
 
-/// Does one piece of background work if one is due; with no background threads the only way it gets
-/// done outside of writes. `idle` lets in what is otherwise done only when nothing is written.
-/// `did` says whether there was one.
+/// Runs one background job if one is due; `did` tells whether there was one. Without background
+/// threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
+/// that normally wait until nothing is written.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -458,7 +465,7 @@ pub extern "C" fn frondb_db_run_one(
     })
 }
 
-/// Figures of the whole database; docs/operating/status.md has their names.
+/// Statistics of the whole database; docs/operating/status.md lists their names.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -473,9 +480,9 @@ pub extern "C" fn frondb_db_stats(
     })
 }
 
-/// What was recovered when the database was opened: `created`, `records`, `log_bytes`, `messages`,
-/// and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off; the page has them in
-/// words.
+/// What recovery found when the database was opened: `created`, `records`, `log_bytes`,
+/// `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. The
+/// page describes the tails in words.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The last deadlock, to be looked at: for status pages.
+//! The last deadlock, for status pages.
 
 use std::mem::MaybeUninit;
 
@@ -11,24 +11,24 @@ use crate::handle;
 use crate::locks::{frondb_locks, of_waits};
 use crate::slice::{out, out_flag, out_handle};
 
-/// A deadlock as it was found.
+/// A deadlock that was found.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_deadlock_info {
-    /// Number of the transaction that was chosen as the victim.
+    /// Number of the transaction that was rolled back.
     victim: u64,
-    /// How many transactions the circle had.
+    /// The number of transactions in the cycle.
     transactions: u64,
-    /// How long ago it was, nanoseconds.
+    /// How long ago the deadlock was found, nanoseconds.
     ago_nanos: u64,
 }
 
-/// The last deadlock since the database was opened. `found` says whether there was one; else the other
-/// results are not written, but that `waits` is NULL.
+/// The last deadlock since the database was opened. `found` tells whether there was one; if not,
+/// `waits` is NULL and `info` is not written.
 ///
-/// `waits` has what each transaction of the circle waited for, in the order of the circle: each waits
-/// for the next one, the last for the first. The first 16 of them; keys are cut to 1,024 bytes. Free it
-/// with frondb_locks_free().
+/// `waits` lists what each transaction of the cycle waited for, in the order of the cycle: each
+/// waits for the next one, the last for the first. At most 16 waits are listed, and keys are cut
+/// to 1,024 bytes. Free it with frondb_locks_free().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

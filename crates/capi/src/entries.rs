@@ -1,4 +1,4 @@
-//! All entries of a row in one call: writes of a transaction that take effect together or not at all.
+//! All entries of a row in one call: writes of a transaction that are applied atomically.
 
 use std::mem::MaybeUninit;
 
@@ -24,7 +24,7 @@ pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 
 /// Flags of a frondb_write, combined with `|`; 0 for none.
 pub type frondb_write_flags = u32;
-/// Checks whether the key is outdated, as frondb_txn_get_outdated() would tell.
+/// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
 
 /// One write of frondb_txn_write_entries().
@@ -48,26 +48,27 @@ pub struct frondb_write {
 #[derive(Clone, Copy)]
 pub struct Writes(Array<frondb_write>);
 
-/// Applies `count` writes in order, all or none: if a write fails, the writes before it are undone. Meant for
-/// the entries that one row has in several trees; one call costs less than one call an entry. Each write
-/// locks its key and behaves as the single call of its operation; a write sees what earlier writes of the
-/// same call wrote. The locks that the call took stay until the transaction ends, also after an error.
+/// Applies `count` writes in order, all or none: if a write fails, the writes before it are
+/// undone. Meant for the entries that one row has in several trees; one call costs less than one
+/// call for each entry. Each write locks its key and behaves as the single call of its operation;
+/// a write sees what earlier writes of the same call wrote. The locks that the call took stay
+/// until the transaction ends, also after an error.
 ///
-/// After an error `failed_at` is the index of the write that failed, or `count` if the error did not come
-/// from a write.
+/// After an error `failed_at` is the index of the write that failed, or `count` if the error did
+/// not come from a write.
 ///
 /// `any_outdated` is set if another transaction has committed the key of a write that has
-/// FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads;
-/// frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the snapshot.
-/// `failed_at` and `any_outdated` may be NULL.
+/// FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads.
+/// frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
+/// snapshot. `failed_at` and `any_outdated` may be NULL.
 ///
-/// Threads: any. Calls of other threads with the same transaction may run between two writes; if a write
-/// fails, what they wrote in the meantime is undone too.
+/// Threads: any. Calls of other threads with the same transaction may run between two writes; if a
+/// write fails, what they wrote in the meantime is undone too.
 ///
-/// Errors: as the single calls. The transaction is then as it was before the call except for its locks; after
-/// FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an operation or a flag that does not exist.
-/// Where the writes cannot be undone the error is that of frondb_txn_roll_back_to(), and some of them remain:
-/// roll the transaction back.
+/// Errors: as the single calls. The transaction is then as it was before the call except for its
+/// locks; after FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an unknown operation
+/// or flag. If the writes cannot be undone, the error is that of frondb_txn_roll_back_to(), and
+/// some of them remain: roll the transaction back.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_write_entries(
     txn: *mut frondb_txn,
@@ -96,8 +97,8 @@ pub extern "C" fn frondb_txn_write_entries(
     })
 }
 
-/// Applies the writes or none of them; `done` is how many were applied when one failed. Whether a checked
-/// key is outdated.
+/// Applies the writes or none of them. `done` is how many were applied when one failed. Returns
+/// whether a checked key is outdated.
 fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     // A single write is atomic by itself.
     if writes.len() < 2 {
@@ -115,6 +116,7 @@ fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> R
     applied
 }
 
+/// Applies the writes until one fails.
 fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     let mut tree = None;
     let mut any_outdated = false;
@@ -131,7 +133,7 @@ fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result
     Ok(any_outdated)
 }
 
-/// The tree of a write; looked up once for neighbours that have the same.
+/// The tree of a write, looked up once for adjacent writes to the same tree.
 fn tree_of<'a>(
     last: &'a mut Option<(*mut frondb_tree, Shared<Tree>)>,
     write: &frondb_write,
@@ -152,7 +154,7 @@ impl frondb_write {
             FRONDB_WRITE_INSERT => txn.insert(tree, key, self.value.bytes()?),
             FRONDB_WRITE_DELETE => txn.delete(tree, key),
             FRONDB_WRITE_UPDATE => txn.update(tree, key, self.value.bytes()?),
-            other => Err(Error::invalid(format!("there is no frondb_operation {other}"))),
+            other => Err(Error::invalid(format!("unknown frondb_operation {other}"))),
         }
     }
 
@@ -160,7 +162,7 @@ impl frondb_write {
         match self.flags {
             0 => Ok(false),
             FRONDB_WRITE_CHECK_OUTDATED => Ok(true),
-            other => Err(Error::invalid(format!("there are no frondb_write_flags {other:#x}"))),
+            other => Err(Error::invalid(format!("unknown frondb_write_flags {other:#x}"))),
         }
     }
 }

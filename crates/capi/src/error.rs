@@ -1,6 +1,6 @@
-//! Errors as objects: a kind that says what to do, a message, the operating system's number, and the
-//! place of a corruption. `error_fields` has the functions with which C reads and frees them: they go
-//! through `call`, which makes errors and so stands between the two.
+//! Errors as objects: a kind that tells the caller what to do, a message, the operating system's
+//! error number, and the place of a corruption. The functions with which C reads and frees errors
+//! are in `error_fields`; they are wrapped by `call`, which in turn makes errors.
 
 use std::ffi::CString;
 
@@ -8,15 +8,15 @@ use frondb::{Error, ErrorKind};
 
 use crate::handle::{self, object};
 
-/// What went wrong. Every function that can fail returns a pointer to one, or NULL if it
-/// succeeded. It belongs to the caller, who frees it with frondb_error_free().
+/// An error. Every function that can fail returns a pointer to one, or NULL on success. The caller
+/// owns it and frees it with frondb_error_free().
 pub struct frondb_error {
     _private: [u8; 0],
 }
 
 object!(frondb_error, ErrorObject, Error);
 
-/// What the caller must do about an error. The numbers never change; new ones may be added.
+/// What the caller should do about an error. The numbers never change; new ones may be added.
 pub type frondb_kind = u32;
 /// No error.
 pub const FRONDB_OK: frondb_kind = 0;
@@ -26,7 +26,8 @@ pub const FRONDB_CONFLICT: frondb_kind = 1;
 pub const FRONDB_DEADLOCK: frondb_kind = 2;
 /// Waited too long for a lock: retry the transaction.
 pub const FRONDB_LOCK_TIMEOUT: frondb_kind = 3;
-/// In use just now: retry the call. Also where a second thread uses what is for one at a time.
+/// In use right now: retry the call. Also if a second thread uses an object that is for one thread
+/// at a time.
 pub const FRONDB_BUSY: frondb_kind = 4;
 /// The call is wrong: fix it. Also for a handle that is NULL, freed, or of another type.
 pub const FRONDB_INVALID: frondb_kind = 5;
@@ -34,11 +35,11 @@ pub const FRONDB_INVALID: frondb_kind = 5;
 pub const FRONDB_NOT_FOUND: frondb_kind = 6;
 /// The named thing exists already.
 pub const FRONDB_EXISTS: frondb_kind = 7;
-/// The disk is full: free space. Reading goes on, and writing resumes by itself.
+/// The disk is full: free space. Reads still work, and writes resume on their own.
 pub const FRONDB_NO_SPACE: frondb_kind = 8;
-/// A byte on disk is not what was written; see frondb_error_place().
+/// Data on disk is not what was written; see frondb_error_place().
 pub const FRONDB_CORRUPTION: frondb_kind = 9;
-/// A failed fsync left the state of the disk unknown: close and open again.
+/// A failed fsync left the state of the disk unknown: close the database and open it again.
 pub const FRONDB_POISONED: frondb_kind = 10;
 /// The device or the operating system reported an error; see frondb_error_os_code().
 pub const FRONDB_IO: frondb_kind = 11;
@@ -46,12 +47,12 @@ pub const FRONDB_IO: frondb_kind = 11;
 pub const FRONDB_CLOSED: frondb_kind = 12;
 /// The caller cancelled the operation.
 pub const FRONDB_CANCELLED: frondb_kind = 13;
-/// Written by a newer version, or a feature this build does not have.
+/// Written by a newer version, or with a feature that this build does not have.
 pub const FRONDB_UNSUPPORTED: frondb_kind = 14;
 /// A bug of the engine: please report it.
 pub const FRONDB_INTERNAL: frondb_kind = 15;
 
-/// The kinds with their names, in the order of their numbers from 1.
+/// The kinds with their names, in the order of their numbers, from 1.
 pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 15] = [
     (ErrorKind::Conflict, c"Conflict"),
     (ErrorKind::Deadlock, c"Deadlock"),
@@ -70,13 +71,14 @@ pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 15] = [
     (ErrorKind::Internal, c"Internal"),
 ];
 
-/// The number of a kind. One that this interface does not know yet is a bug of it.
+/// The number of a kind; FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which is a bug
+/// here.
 pub(crate) fn number_of(kind: ErrorKind) -> frondb_kind {
     let at = KINDS.iter().position(|(known, _)| *known == kind);
     at.map_or(FRONDB_INTERNAL, |at| at as frondb_kind + 1)
 }
 
-/// An error with its texts as C wants them.
+/// An error with its texts as C strings.
 pub struct ErrorObject {
     pub(crate) kind: frondb_kind,
     pub(crate) os_code: i32,
@@ -85,13 +87,13 @@ pub struct ErrorObject {
     pub(crate) place: Option<(CString, u64, CString)>,
 }
 
-/// A string for C: it ends at the first zero byte if it has one.
+/// A C string of `text`, cut at the first zero byte if it has one.
 pub(crate) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
 }
 
-/// An error as an object for C.
+/// Makes an error object for C.
 #[cold]
 pub(crate) fn make(error: Error) -> *mut frondb_error {
     let place = error.place();
@@ -101,7 +103,7 @@ pub(crate) fn make(error: Error) -> *mut frondb_error {
         message: c_string(error.message()),
         place: place.map(|place| (c_string(&place.file), place.offset, c_string(place.what))),
     };
-    // With millions of errors that nobody freed: a pointer that is no handle. It is not NULL, and
-    // its kind is Invalid.
+    // The table is full after millions of errors that were never freed. The pointer is then no
+    // handle, but it is not NULL, and its kind is Invalid.
     handle::insert(object).unwrap_or(std::ptr::without_provenance_mut(1))
 }

@@ -1,4 +1,4 @@
-//! What C asks of an error: its kind, message, number and place, and to free it.
+//! The functions with which C reads an error's kind, message, number and place, and frees it.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ use crate::call::{call_or, free};
 use crate::error::{ErrorObject, FRONDB_INVALID, FRONDB_OK, KINDS, frondb_error, frondb_kind};
 use crate::handle;
 
-/// What to do about the error; FRONDB_OK for NULL. FRONDB_INVALID for what is no error.
+/// The kind of an error; FRONDB_OK for NULL, FRONDB_INVALID for a pointer that is no error.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -18,7 +18,7 @@ pub extern "C" fn frondb_error_kind(error: *mut frondb_error) -> frondb_kind {
     call_or(FRONDB_INVALID, || Ok(handle::shared::<ErrorObject>(error)?.kind))
 }
 
-/// What happened, as a sentence: never NULL, good until the error is freed.
+/// What happened, in words. Never NULL; valid until the error is freed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -30,7 +30,7 @@ pub extern "C" fn frondb_error_message(error: *mut frondb_error) -> *const c_cha
     call_or(otherwise, || Ok(handle::shared::<ErrorObject>(error)?.message.as_ptr()))
 }
 
-/// The operating system's error number (errno), if it reported one; else 0.
+/// The operating system's error number (errno) if it reported one; otherwise 0.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -38,19 +38,19 @@ pub extern "C" fn frondb_error_os_code(error: *mut frondb_error) -> i32 {
     call_or(0, || Ok(handle::shared::<ErrorObject>(error)?.os_code))
 }
 
-/// Where a corruption is.
+/// The place of a corruption.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_place {
-    /// File, relative to the database directory. Good until the error is freed.
+    /// File, relative to the database directory. Valid until the error is freed.
     file: *const c_char,
-    /// What kind of block or record is there. Good until the error is freed.
+    /// Kind of the block or record there. Valid until the error is freed.
     what: *const c_char,
     /// Byte offset in the file.
     offset: u64,
 }
 
-/// Where the corruption is. Returns whether the error has a place; `place` is written only then.
+/// The place of a corruption. Returns whether the error has a place; `place` is written only then.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -69,7 +69,7 @@ pub extern "C" fn frondb_error_place(
     })
 }
 
-/// The name of a kind, for example "LockTimeout"; "?" for a number that is none. Always good.
+/// The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -80,8 +80,8 @@ pub extern "C" fn frondb_kind_name(kind: frondb_kind) -> *const c_char {
     KINDS.get(kind as usize - 1).map_or(c"?", |(_, name)| name).as_ptr()
 }
 
-/// Frees an error. NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for what is no error or was
-/// freed.
+/// Frees an error; NULL is ignored. Returns FRONDB_OK, or FRONDB_INVALID for a pointer that is no
+/// error or was freed before.
 ///
 /// Threads: any; the last call with this error.
 #[unsafe(no_mangle)]

@@ -1,5 +1,6 @@
-//! Figures by name: what an open database, a tree, a recovery or a verification says about itself.
-//! New ones come without a change of the interface.
+//! Named numbers: the statistics of a database or tree, and the results of a recovery,
+//! verification, salvage or bulk load. They are read by name, so that new ones need no change of
+//! the interface.
 
 use std::mem::MaybeUninit;
 
@@ -12,21 +13,21 @@ use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, out, out_handle};
 
-/// Names with numbers, as of one moment; see docs/operating/status.md. Free it with
-/// frondb_figures_free().
+/// Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
+/// with frondb_figures_free().
 pub struct frondb_figures {
     _private: [u8; 0],
 }
 
 object!(frondb_figures, Figures, Figures);
 
-/// The figures and the page that shows them.
+/// The numbers, and a page that shows them.
 pub struct Figures {
     figures: Vec<(CString, u64)>,
     page: CString,
 }
 
-/// Hands out figures with a page; without one, the figures are listed.
+/// Returns figures to C with their page; without one, the page is a list of the figures.
 pub(crate) fn give(
     place: Option<&mut MaybeUninit<*mut frondb_figures>>,
     figures: Vec<(&'static str, u64)>,
@@ -40,7 +41,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// How many figures there are; 0 for what is none.
+/// The number of figures; 0 for a pointer that is no frondb_figures.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -48,12 +49,12 @@ pub extern "C" fn frondb_figures_count(figures: *mut frondb_figures) -> usize {
     call_or(0, || Ok(handle::shared::<Figures>(figures)?.figures.len()))
 }
 
-/// A figure by its place. Either result may be NULL if it is not wanted. The name is good until the
-/// figures are freed.
+/// Figure `at`, from 0. `name` and `value` may be NULL. The name is valid until the figures are
+/// freed.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if there are not so many.
+/// Errors: FRONDB_INVALID beyond the last figure.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_figures_get(
     figures: *mut frondb_figures,
@@ -76,11 +77,11 @@ pub extern "C" fn frondb_figures_get(
     })
 }
 
-/// A figure by its name.
+/// The figure of this name.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if there is none of this name.
+/// Errors: FRONDB_NOT_FOUND if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_figures_find(
     figures: *mut frondb_figures,
@@ -97,7 +98,7 @@ pub extern "C" fn frondb_figures_find(
     })
 }
 
-/// All figures as a page for people; never NULL, good until the figures are freed.
+/// All figures as readable text; never NULL, valid until the figures are freed.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -105,7 +106,7 @@ pub extern "C" fn frondb_figures_page(figures: *mut frondb_figures) -> *const c_
     call_or(c"".as_ptr(), || Ok(handle::shared::<Figures>(figures)?.page.as_ptr()))
 }
 
-/// Frees figures. NULL is ignored.
+/// Frees figures; NULL is ignored.
 ///
 /// Threads: any; the last call with these figures.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The files that a database owns, to be looked at: for status pages.
+//! The list of a database's files, for status pages.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{out, out_handle};
 
-/// A list of files, as of one moment. Free it with frondb_files_free().
+/// A list of files. Free it with frondb_files_free().
 pub struct frondb_files {
     _private: [u8; 0],
 }
@@ -21,33 +21,33 @@ object!(frondb_files, Files, Files);
 /// The list.
 pub struct Files(Vec<(CString, frondb::FileInfo)>);
 
-/// What a file is for.
+/// The kind of a file.
 pub type frondb_file_kind = u32;
 /// Data of all trees.
 pub const FRONDB_FILE_DATA: frondb_file_kind = 0;
-/// A segment of the log, in use or kept for later.
+/// A segment of the log, in use or kept for reuse.
 pub const FRONDB_FILE_LOG: frondb_file_kind = 1;
-/// What the data files have and where.
+/// The directory of what the data files contain.
 pub const FRONDB_FILE_MANIFEST: frondb_file_kind = 2;
-/// A lock or the mark of an owner: a few bytes.
+/// A lock file, or the mark of an owner; a few bytes.
 pub const FRONDB_FILE_MARK: frondb_file_kind = 3;
 
 /// A file of a database.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_file_info {
-    /// Its path, below the directory that frondb_db_open() was given, or in the log's directory. Good
-    /// until the list is freed.
+    /// The path, relative to the database directory or to the log directory. Valid until the list
+    /// is freed.
     path: *const c_char,
-    /// What it is for.
+    /// The kind of the file.
     kind: frondb_file_kind,
-    /// Its length, bytes.
+    /// The length, bytes.
     bytes: u64,
-    /// Bytes that it takes on the device: less where it has holes.
+    /// Bytes allocated on the device; less than the length if the file has holes.
     allocated_bytes: u64,
 }
 
-/// The files that the database owns, by kind and path.
+/// The files of the database, ordered by kind and path.
 ///
 /// Threads: any.
 ///
@@ -66,7 +66,7 @@ pub extern "C" fn frondb_db_files(
     })
 }
 
-/// How many there are; 0 for what is no list.
+/// The number of items; 0 for a pointer that is no list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -74,11 +74,11 @@ pub extern "C" fn frondb_files_count(files: *mut frondb_files) -> usize {
     call_or(0, || Ok(handle::shared::<Files>(files)?.0.len()))
 }
 
-/// One of the list.
+/// Item `at` of the list, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if there are not so many.
+/// Errors: FRONDB_INVALID beyond the last item.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_files_get(
     files: *mut frondb_files,
@@ -102,7 +102,7 @@ pub extern "C" fn frondb_files_get(
     })
 }
 
-/// Frees a list. NULL is ignored.
+/// Frees a list; NULL is ignored.
 ///
 /// Threads: any; the last call with this list.
 #[unsafe(no_mangle)]

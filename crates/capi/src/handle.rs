@@ -1,5 +1,5 @@
-//! Tables of live objects. A handle that C holds is a number in the guise of a pointer; it is looked
-//! up and never dereferenced, so that a stale or wrong one is an error and no undefined behaviour.
+//! Tables of live objects. A handle that C holds is a number disguised as a pointer. It is looked
+//! up, never dereferenced, so a stale or wrong handle is an error and not undefined behaviour.
 //!
 //! ```text
 //!   63    56 55          24 23        0        slots of a type, in chunks that never move
@@ -7,47 +7,48 @@
 //!  | type   | generation   | slot      | ---> | lock | generation | Option<Box<T>>   |
 //!  +--------+--------------+-----------+      +--------------------------------------+
 //! ```
-//! - The type is never 0, so no handle is null, and it makes an address that x86-64 and AArch64
-//!   refuse: a program that dereferences a handle stops there and then.
-//! - A slot's generation grows when its object goes. A handle of an older one is stale; after 2^32
-//!   objects of one slot a number comes again.
-//! - The slot's lock is held for the whole call, shared or exclusive, and only ever *tried*: who
-//!   does not get it is told `Busy`. So an object cannot go while another thread works with it, and
-//!   two threads cannot be in one cursor.
+//! - The type is never 0, so no handle is NULL. Its bits make an address that x86-64 and AArch64
+//!   reject, so a program that dereferences a handle faults at once.
+//! - A slot's generation increases when its object is removed. Handles of older generations are
+//!   stale. A handle value repeats after 2^32 objects in one slot.
+//! - A call holds the slot's lock, shared or exclusive, until it returns. It only tries the lock,
+//!   and fails with `Busy` if another thread has it. So an object is not freed while another
+//!   thread works with it, and two threads are never in one cursor.
 //!
-//! Costs two atomic steps on a cache line of the object's own; see docs/decisions/0014-c-api.md.
+//! A lookup costs two atomic operations on a cache line of the object's own
+//! (docs/decisions/0014-c-api.md).
 
 use std::ops::{Deref, DerefMut};
 
 use frondb::{Error, ErrorKind, Result};
 use frondb_core::sync::{Mutex, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Bits of a handle that number the slot: at most 16 Mi objects of a type at a time.
+/// Bits of a handle for the slot: at most 16 Mi objects of a type at a time.
 const SLOT_BITS: u32 = 24;
 const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 const GENERATION_BITS: u32 = 32;
 const TYPE_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
-/// Set in every type, and the bit above it clear: no such address is canonical.
+/// Set in every type, with the bit above it clear: no such address is canonical.
 const TYPE_MARK: u64 = 0x40;
 
-/// Slots of the first chunk; each further one doubles what is there.
+/// Slots of the first chunk, as a power of 2; each further chunk doubles the number of slots.
 const CHUNK_BITS: u32 = 6;
 const CHUNKS: usize = (SLOT_BITS - CHUNK_BITS + 1) as usize;
 
 const _: () = assert!(usize::BITS == 64, "a handle is 64 bits in the guise of a pointer");
 
-/// An object with a handle.
+/// A type of objects that C has handles to.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
-    /// What C calls it.
+    /// The opaque type in C.
     type Handle;
-    /// Its type.
+    /// The type's number and name.
     const TYPE: Type;
-    /// Where all of them are.
+    /// All objects of this type.
     fn table() -> &'static Table<Self>;
 }
 
-/// Makes a type an [`Object`] with a table of its own. (Its C name is declared beside it, in plain
-/// sight of what writes the header.)
+/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared beside each
+/// use, where cbindgen finds it.)
 macro_rules! object {
     ($handle:ident, $object:ty, $kind:ident) => {
         impl crate::handle::Object for $object {
@@ -62,7 +63,7 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// Types of objects.
+/// The types of objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     Error = 1,
@@ -124,7 +125,7 @@ impl Type {
     }
 }
 
-/// All objects of a type.
+/// All objects of one type.
 pub(crate) struct Table<T> {
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
     free: Mutex<Free>,
@@ -132,16 +133,16 @@ pub(crate) struct Table<T> {
 
 struct Free {
     slots: Vec<u32>,
-    /// Slots that were ever used.
+    /// The number of slots that were ever used.
     used: u32,
 }
 
-/// The tables that ever had an object, for [`frondb_live_handles`]: listed here when they get their
-/// first, so that this module names no type of object.
+/// The tables that ever had an object, for [`frondb_live_handles`]. A table adds itself when it
+/// gets its first object, so that this module names no type of object.
 static TABLES: Mutex<Vec<&'static dyn CountLive>> = Mutex::new(Vec::new());
 
 trait CountLive: Sync {
-    /// How many objects have a handle.
+    /// The number of objects with a handle.
     fn live(&self) -> u64;
 }
 
@@ -152,7 +153,7 @@ impl<T: Send + Sync> CountLive for Table<T> {
     }
 }
 
-/// A slot has its cache lines to itself: neighbours are used by other threads.
+/// A slot. It has cache lines of its own, because other threads use the neighbouring slots.
 #[repr(align(128))]
 struct Slot<T>(RwLock<Entry<T>>);
 
@@ -161,7 +162,8 @@ struct Entry<T> {
     object: Option<Box<T>>,
 }
 
-/// Chunk and place in it of a slot: chunk 0 has the first 64, chunk n the next 64 << (n - 1).
+/// Chunk of a slot, and the slot's index in it: chunk 0 has the first 64 slots, chunk n the next
+/// 64 << (n - 1).
 fn place(slot: u32) -> (usize, usize) {
     let chunk = (u32::BITS - (slot >> CHUNK_BITS).leading_zeros()) as usize;
     let first = if chunk == 0 { 0 } else { 1 << (CHUNK_BITS as usize + chunk - 1) };
@@ -182,13 +184,14 @@ impl<T: Object> Table<T> {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// A slot that no handle names.
+    /// A slot that no valid handle names.
     fn take_free(&self) -> Result<(u32, &Slot<T>)> {
         let mut free = self.free.lock();
         let slot = match free.slots.pop() {
             Some(slot) => slot,
             None if free.used == SLOTS_MAX => {
-                let message = format!("there are {SLOTS_MAX} handles to a {}", T::TYPE.name());
+                let message =
+                    format!("too many {} handles: the limit is {SLOTS_MAX}", T::TYPE.name());
                 return Err(Error::invalid(message));
             }
             None => {
@@ -209,10 +212,10 @@ impl<T: Object> Table<T> {
     }
 }
 
-/// Puts an object into its table; the handle is C's from now on.
+/// Puts an object into its table and returns its handle, which C owns.
 pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
     let (slot, found) = T::table().take_free()?;
-    // Nobody names the slot; who holds a stale handle tries, and lets go at once.
+    // No valid handle names the slot. A call with a stale one may hold its lock for an instant.
     let mut entry = found.0.write();
     entry.object = Some(Box::new(object));
     let bits =
@@ -220,7 +223,7 @@ pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
     Ok(std::ptr::without_provenance_mut(bits as usize))
 }
 
-/// What a handle says; `Invalid` if it cannot be one of this type.
+/// Generation, slot number and slot of a handle; `Invalid` if it cannot be one of this type.
 fn parse<T: Object>(handle: *mut T::Handle) -> Result<(u32, u32, &'static Slot<T>)> {
     let bits = handle.addr() as u64;
     if bits >> TYPE_SHIFT != T::TYPE.bits() {
@@ -237,8 +240,8 @@ fn not_one<T: Object>(bits: u64) -> Error {
     let name = T::TYPE.name();
     Error::invalid(match (bits, Type::name_of(bits >> TYPE_SHIFT)) {
         (0, _) => format!("the {name} is NULL"),
-        (_, Some(other)) => format!("the handle is a {other} and no {name}"),
-        (_, None) => format!("the pointer is no {name}"),
+        (_, Some(other)) => format!("the handle is a {other}, not a {name}"),
+        (_, None) => format!("the pointer is not a {name}"),
     })
 }
 
@@ -249,11 +252,11 @@ fn stale<T: Object>() -> Error {
 
 #[cold]
 pub(crate) fn busy<T: Object>() -> Error {
-    let message = format!("another thread uses the {} just now", T::TYPE.name());
+    let message = format!("another thread is using the {}", T::TYPE.name());
     Error::new(ErrorKind::Busy, message)
 }
 
-/// An object that other threads may use too.
+/// An object that other threads may use at the same time.
 pub(crate) struct Shared<T: Object>(RwLockReadGuard<'static, Entry<T>>);
 
 impl<T: Object> Deref for Shared<T> {
@@ -268,10 +271,11 @@ impl<T: Object> Deref for Shared<T> {
     }
 }
 
-/// The object of a handle, beside others who share it.
+/// The object of a handle, shared with other threads.
 ///
 /// # Errors
-/// `Invalid` for what is no handle of this type, or a stale one; `Busy` if a thread uses it alone.
+/// `Invalid` for a pointer that is no handle of this type, or a stale one; `Busy` if a thread uses
+/// the object exclusively.
 #[inline]
 pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
     let (generation, _, slot) = parse::<T>(handle)?;
@@ -282,7 +286,7 @@ pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
     Ok(Shared(entry))
 }
 
-/// The same where NULL stands for none.
+/// Like [`shared`], with `None` for NULL.
 pub(crate) fn optional<T: Object>(handle: *mut T::Handle) -> Result<Option<Shared<T>>> {
     if handle.is_null() { Ok(None) } else { shared::<T>(handle).map(Some) }
 }
@@ -315,7 +319,8 @@ impl<T: Object> DerefMut for Exclusive<T> {
 /// The object of a handle, for this thread alone.
 ///
 /// # Errors
-/// `Invalid` for what is no handle of this type, or a stale one; `Busy` if another thread uses it.
+/// `Invalid` for a pointer that is no handle of this type, or a stale one; `Busy` if another
+/// thread uses the object.
 #[inline]
 pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T>> {
     let (generation, _, slot) = parse::<T>(handle)?;
@@ -326,7 +331,7 @@ pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T
     Ok(Exclusive(entry))
 }
 
-/// Takes an object out of its table: the handle is stale from now on.
+/// Takes an object out of its table; its handle becomes stale.
 ///
 /// # Errors
 /// As [`exclusive`].
@@ -334,10 +339,10 @@ pub(crate) fn remove<T: Object>(handle: *mut T::Handle) -> Result<Box<T>> {
     remove_if::<T>(handle, |_| Ok(()))
 }
 
-/// The same if the object allows it, which nobody else uses while it is asked.
+/// Like [`remove`], if `allows` permits it. No other thread uses the object meanwhile.
 ///
 /// # Errors
-/// As [`exclusive`], and what the object says: its handle is as before then.
+/// As [`exclusive`], and the error of `allows`; the handle then stays valid.
 pub(crate) fn remove_if<T: Object>(
     handle: *mut T::Handle,
     allows: impl FnOnce(&T) -> Result<()>,
@@ -350,17 +355,18 @@ pub(crate) fn remove_if<T: Object>(
     entry.generation = entry.generation.wrapping_add(1);
     drop(entry);
     T::table().free.lock().slots.push(slot);
-    // The caller drops it: what that takes must not happen under the slot's lock.
+    // The caller drops the object, outside of the slot's lock.
     Ok(object)
 }
 
-/// How many handles the process holds, of all types: those that a function gave and that were not
-/// freed yet. For tests of programs: it is 0 when all was freed.
+/// The number of handles of all types that the process has not freed yet. For tests: a program
+/// that has freed all its handles gets 0.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_live_handles() -> u64 {
-    // A table lists itself under its own lock: that one is never taken under the list's.
+    // Copied first: a table adds itself under its own lock, so taking table locks under the list's
+    // lock could deadlock.
     let tables = TABLES.lock().clone();
     tables.into_iter().map(CountLive::live).sum()
 }
@@ -401,7 +407,7 @@ mod tests {
         }
         let other: *mut frondb_batch = handle.cast();
         let error = shared::<frondb::Batch>(other).err().unwrap();
-        assert!(error.message().contains("is a frondb_buffer and no frondb_batch"), "{error}");
+        assert!(error.message().contains("is a frondb_buffer, not a frondb_batch"), "{error}");
 
         drop(remove::<Buffer>(handle).unwrap());
         assert_eq!(kind(shared::<Buffer>(handle)), invalid);
@@ -462,7 +468,7 @@ mod tests {
         let left = Buffer::table().live();
         let freed = freed.into_inner();
         assert!(freed > ROUNDS / 10, "{freed} were freed");
-        // Others of this test program make buffers too, few at a time.
+        // Other tests of this program make buffers too, a few at a time.
         assert!((4 * ROUNDS - freed).abs_diff(left) < 64, "{freed} freed, {left} left");
     }
 }

@@ -1,4 +1,4 @@
-//! FronDB for C and C++: what stands behind `include/frondb.h`, which is written from this source.
+//! FronDB for C and C++: the functions of `include/frondb.h`, which is generated from this source.
 //!
 //! ```text
 //!   C or C++ program, MariaDB plugin --> frondb.h --> this crate --> frondb
@@ -6,20 +6,20 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`handle`] | tables of live objects: a handle is a number and never dereferenced |
-//! | [`slice`] | all that reads or writes the caller's memory |
-//! | [`call`] | what every function is wrapped in: no panic leaves it |
+//! | [`slice`] | everything that reads or writes the caller's memory |
+//! | [`call`] | the wrapper of every function: no panic leaves it |
 //! | [`error`], [`error_fields`] | errors as objects, and what C reads from them |
-//! | the others | the functions, by what they are about |
+//! | the others | the functions, by subject |
 //!
-//! Invariants: a handle that is null, freed, of another type or never was one makes an error and
-//! nothing else. An object is used by many threads at once, or by one, as its functions say; the
-//! second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is in `slice`
-//! only.
+//! Invariants: a pointer that is NULL, freed, of another type or not a handle causes an error and
+//! nothing worse. Each function says whether many threads or one may use its object at a time; in the
+//! latter case a second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is only in
+//! `slice`.
 
 #![allow(non_camel_case_types, reason = "these are the names in C")]
 
-/// glibc makes connections that share an arena wait for each other, and a heap for each thread keeps memory
-/// for each connection. Configured in `.cargo/config.toml`.
+/// With glibc, connections that share an arena wait for each other, and a heap for each thread keeps
+/// memory for each connection. Configured in `.cargo/config.toml`.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -9,17 +9,17 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{frondb_slice, out, out_handle};
 
-/// A list of byte strings that never changes. Free it with frondb_list_free().
+/// An immutable list of byte strings. Free it with frondb_list_free().
 pub struct frondb_list {
     _private: [u8; 0],
 }
 
 object!(frondb_list, List, List);
 
-/// The strings, each with a zero byte behind it.
+/// The strings, each followed by a zero byte.
 pub struct List(Vec<Vec<u8>>);
 
-/// Hands out a list.
+/// Returns a list to C.
 pub(crate) fn give(
     place: Option<&mut MaybeUninit<*mut frondb_list>>,
     items: impl IntoIterator<Item = impl Into<Vec<u8>>>,
@@ -31,7 +31,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// How many strings there are; 0 for what is no list.
+/// The number of strings; 0 for a pointer that is no list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -39,12 +39,12 @@ pub extern "C" fn frondb_list_count(list: *mut frondb_list) -> usize {
     call_or(0, || Ok(handle::shared::<List>(list)?.0.len()))
 }
 
-/// A string of the list. A zero byte stands behind it, which its length does not count. Good until
-/// the list is freed.
+/// String `at` of the list, from 0. It is followed by a zero byte that its length does not count.
+/// Valid until the list is freed.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if there are not so many.
+/// Errors: FRONDB_INVALID beyond the last string.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_list_get(
     list: *mut frondb_list,
@@ -60,7 +60,7 @@ pub extern "C" fn frondb_list_get(
     })
 }
 
-/// Frees a list. NULL is ignored.
+/// Frees a list; NULL is ignored.
 ///
 /// Threads: any; the last call with this list.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! Locks and waits of transactions, to be looked at: for status pages, and to find out who is
-//! waited for.
+//! Lists of the locks that transactions hold and of their waits, for status pages and for finding
+//! out which transaction others wait for.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use crate::handle::{self, object};
 use crate::slice::{UserData, frondb_slice, out, out_handle};
 use crate::transaction::{FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_SHARED, frondb_lock};
 
-/// A list of locks, or of waits for locks, as of one moment. Free it with frondb_locks_free().
+/// A list of locks, or of waits for locks. Free it with frondb_locks_free().
 pub struct frondb_locks {
     _private: [u8; 0],
 }
@@ -33,43 +33,43 @@ struct Item {
     waited_nanos: u64,
 }
 
-/// What a lock is on.
+/// The kind of area that a lock covers.
 pub type frondb_lock_area = u32;
 /// One key: `lo`.
 pub const FRONDB_AREA_ROW: frondb_lock_area = 0;
-/// Keys where a locking read found no row.
+/// Keys between rows, where a locking read found no row.
 pub const FRONDB_AREA_GAP: frondb_lock_area = 1;
-/// What a locking scan passed, rows and gaps.
+/// Rows and gaps that a locking scan passed.
 pub const FRONDB_AREA_SCANNED: frondb_lock_area = 2;
 /// All keys of a range.
 pub const FRONDB_AREA_RANGE: frondb_lock_area = 3;
 
-/// A lock that a transaction holds or waits for. What it points to is good until the list is freed.
+/// A lock that a transaction holds or waits for. Its pointers are valid until the list is freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_lock_info {
-    /// Number of the transaction, as frondb_txn_id() has it.
+    /// Number of the transaction, as returned by frondb_txn_id().
     transaction: u64,
-    /// Number of the tree, as frondb_tree_id() has it.
+    /// Number of the tree, as returned by frondb_tree_id().
     tree: u64,
-    /// What is locked.
+    /// The kind of area.
     area: frondb_lock_area,
     /// FRONDB_LOCK_SHARED or FRONDB_LOCK_EXCLUSIVE.
     mode: frondb_lock,
     /// First key.
     lo: frondb_slice,
-    /// First key behind; data is NULL if the area goes to the end, and for one key.
+    /// The first key beyond the area; `data` is NULL if the area goes to the end, and for one key.
     hi: frondb_slice,
-    /// Numbers of the transactions that are waited for, ascending; none for a lock that is held.
+    /// Numbers of the transactions it waits for, ascending; none for a lock that is held.
     blockers: *const u64,
-    /// How many those are.
+    /// The number of `blockers`.
     blockers_count: usize,
-    /// For how long was waited, nanoseconds; 0 for a lock that is held.
+    /// The time waited so far, nanoseconds; 0 for a lock that is held.
     waited_nanos: u64,
 }
 
-/// All locks that transactions hold just now, in no order. Not one moment: locks come and go while
-/// the list is made. It copies every key, so it is for people.
+/// All locks that transactions hold now, unordered. Locks come and go while the list is made, so
+/// it does not show one moment. It copies every key; meant for diagnosis.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -93,7 +93,7 @@ pub extern "C" fn frondb_db_locks(
     })
 }
 
-/// All waits for locks just now, with who is waited for.
+/// All current waits for locks, each with the transactions it waits for.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -108,7 +108,7 @@ pub extern "C" fn frondb_db_lock_waits(
     })
 }
 
-/// Waits as a list for C.
+/// The waits as a list for C.
 pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
     let items = waits.into_iter().map(|wait| Item {
         transaction: wait.transaction,
@@ -121,17 +121,18 @@ pub(crate) fn of_waits(waits: Vec<WaitInfo>) -> Locks {
     Locks(items.collect())
 }
 
-/// Told of a wait for a lock: the number of the transaction that waits, and those of the ones it waits
-/// for, ascending. `blockers` is good during the call.
+/// A wait hook. Receives the number of the waiting transaction and those of the transactions it
+/// waits for, ascending. `blockers` is valid during the call.
 pub type frondb_wait_hook = Option<
     extern "C" fn(user_data: *mut c_void, waiter: u64, blockers: *const u64, blockers_count: usize),
 >;
 
-/// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer, for who
-/// has an order of its own for transactions; NULL for nobody. It is called by the thread that waits,
-/// before it sleeps: it may call frondb_txn_cancel() for any transaction and no other function with the
-/// one that waits, and must not throw or jump out. `free_user_data`, unless NULL, is called once, when
-/// the hook is not used any more. If this function fails it is not called.
+/// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers that
+/// have a transaction order of their own. NULL removes it. The waiting thread calls the hook
+/// before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
+/// other functions with the waiting one, and must return normally (no exception, no longjmp).
+/// `free_user_data`, unless NULL, is called once when the hook is no longer used. If this function
+/// fails, it is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -155,7 +156,7 @@ pub extern "C" fn frondb_db_set_wait_hook(
     })
 }
 
-/// How many there are; 0 for what is no list.
+/// The number of items; 0 for a pointer that is no list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -163,11 +164,11 @@ pub extern "C" fn frondb_locks_count(locks: *mut frondb_locks) -> usize {
     call_or(0, || Ok(handle::shared::<Locks>(locks)?.0.len()))
 }
 
-/// One of the list.
+/// Item `at` of the list, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if there are not so many.
+/// Errors: FRONDB_INVALID beyond the last item.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_locks_get(
     locks: *mut frondb_locks,
@@ -212,7 +213,7 @@ impl Item {
     }
 }
 
-/// Frees a list. NULL is ignored.
+/// Frees a list; NULL is ignored.
 ///
 /// Threads: any; the last call with this list.
 #[unsafe(no_mangle)]

@@ -1,10 +1,10 @@
-//! What the engine has to say when nobody asks: to whoever listens, one for the process.
+//! What the engine reports on its own, for one listener of the process.
 //!
 //! ```text
 //!   tracing event of a crate of ours --> Forward --> the listener
 //! ```
-//! Invariant: with no listener an event costs a load. What the listener logs in turn does not come
-//! back to it.
+//! Invariant: without a listener an event costs one load. What the listener itself logs is not
+//! passed back to it.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
@@ -21,28 +21,28 @@ use crate::call::call;
 use crate::error::{c_string, frondb_error};
 use crate::slice::UserData;
 
-/// How much a message matters.
+/// The severity of a message.
 pub type frondb_log_level = u32;
-/// Something failed, and somebody should look at it.
+/// Something failed and needs attention.
 pub const FRONDB_LOG_ERROR: frondb_log_level = 0;
-/// Something is not as it should be, and work goes on.
+/// Something is wrong, and work goes on.
 pub const FRONDB_LOG_WARNING: frondb_log_level = 1;
-/// What is being done, for example how far a recovery is.
+/// Progress, for example of a recovery.
 pub const FRONDB_LOG_INFO: frondb_log_level = 2;
 
-/// Told of a message, a sentence that is good during the call. Called by any thread, by several at
-/// once, also by those of the engine in the background; it must be quick, must not call functions of
-/// this interface, and must not throw or jump out.
+/// Receives a message, a sentence that is valid during the call. Any thread may call it, several
+/// at once, including the engine's background threads. It must be quick, must not call functions
+/// of this interface, and must return normally (no exception, no longjmp).
 pub type frondb_log =
     Option<extern "C" fn(user_data: *mut c_void, level: frondb_log_level, message: *const c_char)>;
 
-/// Who listens.
+/// The process's listener.
 struct Listener {
-    tell: extern "C" fn(*mut c_void, frondb_log_level, *const c_char),
+    log: extern "C" fn(*mut c_void, frondb_log_level, *const c_char),
     user_data: UserData,
 }
 
-/// Whether there is a listener: the way of an event that nobody wants is short.
+/// Whether there is a listener. Checked first, so that an event without a listener costs little.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
 fn listener() -> &'static RwLock<Option<Arc<Listener>>> {
@@ -50,23 +50,23 @@ fn listener() -> &'static RwLock<Option<Arc<Listener>>> {
     LISTENER.get_or_init(RwLock::default)
 }
 
-/// Makes our events come here, once a process.
+/// Makes the events of our crates arrive here; once for the process.
 fn subscribe() -> Result<()> {
     static SUBSCRIBED: OnceLock<bool> = OnceLock::new();
     if *SUBSCRIBED.get_or_init(|| tracing::subscriber::set_global_default(Forward).is_ok()) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Exists, "something else in this process listens to events already"))
+    Err(Error::new(ErrorKind::Exists, "another library in this process listens to events already"))
 }
 
-/// Tells `log` what happens in all databases of the process that nobody asked for: recoveries and how
-/// far they are, damage found in the background, a full disk. NULL for nobody, as at first.
-/// `free_user_data`, unless NULL, is called once, when `log` is not used any more: after another one
-/// was set. If this function fails it is not called.
+/// Sets a listener for what all databases of the process report on their own: recoveries and their
+/// progress, damage found in the background, a full disk. NULL, the initial state, removes it.
+/// `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
+/// another one was set. If this function fails, it is not called.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS if the process listens in another way.
+/// Errors: FRONDB_EXISTS if another library in the process listens to events.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_set_log(
     log: frondb_log,
@@ -76,12 +76,12 @@ pub extern "C" fn frondb_set_log(
     call(|| {
         subscribe()?;
         let user_data = UserData::new(user_data, free_user_data);
-        let new = log.map(|tell| Arc::new(Listener { tell, user_data }));
+        let new = log.map(|log| Arc::new(Listener { log, user_data }));
         let mut held = listener().write();
         IS_SET.store(new.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, new);
         drop(held);
-        // What frees it may do anything.
+        // Outside of the lock, because the caller's function may do anything.
         drop(old);
         Ok(())
     })
@@ -90,7 +90,8 @@ pub extern "C" fn frondb_set_log(
 struct Forward;
 
 thread_local! {
-    static TELLING: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread runs the listener, whose own events are ignored.
+    static IN_LISTENER: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Subscriber for Forward {
@@ -99,7 +100,7 @@ impl Subscriber for Forward {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        // The engine has no spans; of another they would say nothing here.
+        // The engine has no spans, and those of others are not passed on.
         Id::from_u64(1)
     }
 
@@ -108,7 +109,7 @@ impl Subscriber for Forward {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        if !IS_SET.load(Ordering::Acquire) || TELLING.replace(true) {
+        if !IS_SET.load(Ordering::Acquire) || IN_LISTENER.replace(true) {
             return;
         }
         if let Some(listener) = listener().read().as_ref().map(Arc::clone) {
@@ -120,9 +121,9 @@ impl Subscriber for Forward {
                 _ => FRONDB_LOG_INFO,
             };
             let message = c_string(&(sentence.message + &sentence.others));
-            (listener.tell)(listener.user_data.get(), level, message.as_ptr());
+            (listener.log)(listener.user_data.get(), level, message.as_ptr());
         }
-        TELLING.set(false);
+        IN_LISTENER.set(false);
     }
 
     fn enter(&self, _: &Id) {}
@@ -130,7 +131,7 @@ impl Subscriber for Forward {
     fn exit(&self, _: &Id) {}
 }
 
-/// An event in words: its message, and behind it what else it has.
+/// An event in words: its message, followed by its other fields.
 #[derive(Default)]
 struct Sentence {
     message: String,

@@ -1,5 +1,4 @@
-//! Options of a database: an object that is filled by setters, so that new options need no new
-//! layout.
+//! Options of a database: an object with setters, so that new options need no new layout.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -12,15 +11,15 @@ use crate::handle::{self, object};
 use crate::slice::{Text, out_handle};
 use crate::update::{self, frondb_update_fn};
 
-/// How a database is opened. Made by frondb_options_new() with the defaults, which need no
-/// tuning; values are checked by frondb_db_open(). May be used for several opens.
+/// How a database is opened. frondb_options_new() makes one with the defaults, which need no
+/// tuning; frondb_db_open() checks the values. May be used for several opens.
 pub struct frondb_options {
     _private: [u8; 0],
 }
 
 object!(frondb_options, OptionsObject, Options);
 
-/// The options so far.
+/// The options set so far.
 #[derive(Clone)]
 pub struct OptionsObject(pub(crate) Options);
 
@@ -35,10 +34,10 @@ fn set(
     })
 }
 
-/// Makes options with the defaults: make the database if there is none, a quarter of the machine's
-/// memory, sync at every commit. Free them with frondb_options_free().
+/// Makes options with the defaults: create the database if there is none, a quarter of the
+/// machine's memory, sync at every commit. Free them with frondb_options_free().
 ///
-/// Threads: any. The options are for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_options>>,
@@ -50,7 +49,7 @@ pub extern "C" fn frondb_options_new(
     })
 }
 
-/// Frees options. NULL is ignored. Databases opened with them go on.
+/// Frees options; NULL is ignored. Databases opened with them are not affected.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
 #[unsafe(no_mangle)]
@@ -58,8 +57,8 @@ pub extern "C" fn frondb_options_free(options: *mut frondb_options) -> frondb_ki
     free::<OptionsObject>(options)
 }
 
-/// All the memory the engine may use, bytes: cache, memtables, filters, indexes and work buffers. At
-/// least 16 MiB; default a quarter of the machine's memory.
+/// The memory budget, bytes: cache, memtables, filters, indexes and work buffers. At least 16 MiB;
+/// default a quarter of the machine's memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -70,8 +69,8 @@ pub extern "C" fn frondb_options_set_memory_bytes(
     set(options, |options| Ok(options.memory_bytes(bytes)))
 }
 
-/// How much of the memory is filled with writes before the largest tree's are flushed, bytes: 16 KiB
-/// to half of the memory; 0, the default, for a quarter, and less below 64 MiB of memory.
+/// The part of the memory that memtables fill before those of the largest tree are flushed, bytes:
+/// 16 KiB to half of the memory. 0, the default, for a quarter; less below 64 MiB of memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -82,7 +81,7 @@ pub extern "C" fn frondb_options_set_write_buffer_bytes(
     set(options, |options| Ok(options.write_buffer_bytes(bytes)))
 }
 
-/// Whether to make the database if the directory has none. Default true.
+/// Whether to create the database if the directory has none. Default true.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -104,8 +103,9 @@ pub extern "C" fn frondb_options_set_create_new(
     set(options, |options| Ok(options.create_new(create_new)))
 }
 
-/// Whether to open the database without changing a byte of it. Default false. Several processes may read
-/// at once, and none that writes beside them; every call that would write is FRONDB_INVALID.
+/// Whether to open the database without changing a byte of it. Default false. Several processes
+/// may have it open read-only at once, but none beside one that writes. Calls that would write
+/// fail with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -118,25 +118,26 @@ pub extern "C" fn frondb_options_set_read_only(
 
 /// What a commit with FRONDB_SYNC waits for.
 pub type frondb_sync_mode = u32;
-/// Until it is on the disk. Commits that wait at the same time share one sync. The default.
+/// Until the commit is on disk. Commits that wait at the same time share one sync (group commit).
+/// The default.
 pub const FRONDB_SYNC_ALWAYS: frondb_sync_mode = 0;
-/// For nothing; it is on the disk at most so many milliseconds later.
+/// For nothing; the commit reaches the disk at most this many milliseconds later.
 pub const FRONDB_SYNC_EVERY_MILLIS: frondb_sync_mode = 1;
-/// For nothing; it is on the disk when the log is synced for another reason.
+/// For nothing; the commit reaches the disk when the log is synced for another reason.
 pub const FRONDB_SYNC_NEVER: frondb_sync_mode = 2;
 
-/// The mode of a number; `millis` counts for one of them only.
+/// The mode of a number; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
 pub(crate) fn sync_mode(mode: frondb_sync_mode, millis: u64) -> Result<SyncMode> {
     match mode {
         FRONDB_SYNC_ALWAYS => Ok(SyncMode::Always),
         FRONDB_SYNC_EVERY_MILLIS => Ok(SyncMode::EveryMillis(millis)),
         FRONDB_SYNC_NEVER => Ok(SyncMode::Never),
-        other => Err(Error::invalid(format!("there is no frondb_sync_mode {other}"))),
+        other => Err(Error::invalid(format!("unknown frondb_sync_mode {other}"))),
     }
 }
 
-/// What a commit with FRONDB_SYNC waits for; `millis` is for FRONDB_SYNC_EVERY_MILLIS alone. Default
-/// FRONDB_SYNC_ALWAYS.
+/// What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
+/// Default FRONDB_SYNC_ALWAYS.
 ///
 /// Threads: one at a time.
 ///
@@ -150,8 +151,8 @@ pub extern "C" fn frondb_options_set_sync(
     set(options, |options| Ok(options.sync(sync_mode(mode, millis)?)))
 }
 
-/// Where the log is kept, for a device of its own. Default: in the database directory. Must be the
-/// same at every open.
+/// The directory of the log, for a log on a device of its own. Default: the database directory.
+/// Must be the same at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -162,9 +163,9 @@ pub extern "C" fn frondb_options_set_log_dir(
     set(options, |options| Ok(options.log_dir(path.path()?)))
 }
 
-/// Permission bits of new files, whatever the umask is: 0600 to 0666, with those of the owner. Default 0600,
-/// for the owner alone. Files that exist keep theirs, so that who shares a database with a group gives 0640 or
-/// 0660 at every open.
+/// Permission bits of new files, independent of the umask: 0600 to 0666, always with those of the
+/// owner. Default 0600, for the owner alone. Existing files keep theirs. To share a database with
+/// a group, pass 0640 or 0660 at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -175,8 +176,8 @@ pub extern "C" fn frondb_options_set_file_mode(
     set(options, |options| Ok(options.file_mode(mode)))
 }
 
-/// Permission bits of new directories, whatever the umask is: 0700 to 0777, with those of the owner. Default:
-/// those of files, and an x for each r, so 0700.
+/// Permission bits of new directories, independent of the umask: 0700 to 0777, always with those
+/// of the owner. Default: the file mode with an x for each r, so 0700.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -187,8 +188,8 @@ pub extern "C" fn frondb_options_set_dir_mode(
     set(options, |options| Ok(options.dir_mode(mode)))
 }
 
-/// Bytes that a file of the log grows to: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
-/// buffer and at most 100 MiB.
+/// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write buffer
+/// and at most 100 MiB.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -199,7 +200,7 @@ pub extern "C" fn frondb_options_set_log_segment_bytes(
     set(options, |options| Ok(options.log_segment_bytes(bytes)))
 }
 
-/// Whether log records are compressed with lz4 where that pays. Default false.
+/// Whether log records are compressed with lz4 where that makes them smaller. Default false.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -210,8 +211,8 @@ pub extern "C" fn frondb_options_set_log_compression(
     set(options, |options| Ok(options.log_compression(on)))
 }
 
-/// Threads that flush and merge. 0 does all of it inside the calls that need it. Default: half of
-/// the cores, at least 2.
+/// Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
+/// half of the cores, at least 2.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -222,7 +223,8 @@ pub extern "C" fn frondb_options_set_background_threads(
     set(options, |options| Ok(options.background_threads(threads as usize)))
 }
 
-/// Whether data files bypass the operating system's cache where the file system can. Default true.
+/// Whether data files bypass the operating system's page cache where the file system can. Default
+/// true.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -233,7 +235,7 @@ pub extern "C" fn frondb_options_set_direct_io(
     set(options, |options| Ok(options.direct_io(on)))
 }
 
-/// Disk space kept ready for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
+/// Disk space reserved for deletes and one merge on a full disk, bytes. Default 24 MiB, at most
 /// 256 MiB.
 ///
 /// Threads: one at a time.
@@ -245,9 +247,9 @@ pub extern "C" fn frondb_options_set_reserve_bytes(
     set(options, |options| Ok(options.reserve_bytes(bytes)))
 }
 
-/// How long a record of the log may be the only place of its messages, about, milliseconds: then they
-/// are flushed, although there is room for more, so that a crash replays little. Default 0: as long as
-/// the log is no longer than twice the write buffer.
+/// About how long messages may exist in the log alone before they are flushed, milliseconds, even
+/// if the write buffer has room, so that recovery replays little. Default 0: no limit of time,
+/// only the log's limit of twice the write buffer.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -258,8 +260,8 @@ pub extern "C" fn frondb_options_set_checkpoint_millis(
     set(options, |options| Ok(options.checkpoint_period(Duration::from_millis(millis))))
 }
 
-/// Bytes a second that flushes and merges may write; writers are slowed to what they can follow.
-/// Default 0: no limit.
+/// Limit of bytes per second for the writes of flushes and merges; writers are slowed down
+/// accordingly. Default 0: no limit.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -270,9 +272,9 @@ pub extern "C" fn frondb_options_set_background_bytes_per_second(
     set(options, |options| Ok(options.background_bytes_per_second(bytes)))
 }
 
-/// Registers an update function, beside other versions of it. A tree that was made with one that is
-/// missing takes no updates, and its keys that have some cannot be read. If this fails,
-/// `free_user_data` is not called.
+/// Registers an update function; several versions of it may be registered. If the function of a
+/// tree is not registered, the tree accepts no updates, and keys with pending updates cannot be
+/// read. If this call fails, `free_user_data` is not called.
 ///
 /// Threads: one at a time.
 ///

@@ -1,4 +1,4 @@
-//! Salvage: what can be read of a damaged database, into a new one.
+//! Salvage: saves what can be read of a damaged database into a new one.
 
 use std::fmt::Write;
 use std::mem::MaybeUninit;
@@ -16,28 +16,31 @@ use crate::options::{OptionsObject, frondb_options};
 use crate::slice::{Text, cleared};
 use crate::verify::frondb_progress;
 
-/// Saves what can be read of the database in the directory `from`, which is not changed, into a new database in the
-/// directory `to`, which must be empty or missing.
+/// Saves what can be read of the database in the directory `from` into a new database in the
+/// directory `to`, which must be empty or missing. `from` is not changed.
 ///
-/// Every row that is saved under the name of its tree is what was committed last. A key range in which a block
-/// cannot be read is left out whole. Where the manifest or the log had to be cut, no row is certain; then trees are
-/// saved only if `uncertain` is true, as NAME.uncertain. Where nothing is saved nothing is made.
+/// A row that is saved under its tree's own name is what was committed last. Key ranges with
+/// unreadable blocks are left out entirely. If damage made it necessary to cut the manifest or the
+/// log, no row is certain; trees are then saved only if `uncertain` is true, under the name
+/// NAME.uncertain. If nothing is saved, nothing is created.
 ///
-/// Until all is saved `to` has nothing but a directory `unfinished-salvage`, and opens as no database. A call that fails
-/// removes it; a process that is killed leaves it.
+/// Until the salvage is complete, `to` contains only a directory `unfinished-salvage` and is not a
+/// database. A failed call removes that directory; a killed process leaves it.
 ///
-/// `options` may be NULL for the defaults; they are those of both databases, with the log directory of `from`.
-/// `counts` has `trees` and `rows` that were saved, `repaired` (damage of manifest and log that was put right), `cut`
-/// (places where they were cut) and `lost` (strings of `losses`). `losses` has a sentence for each cut, for each key range
-/// of a tree that is lost, with its bounds in hexadecimal digits and the place of the damage, and for each
-/// prepared transaction. If it is empty, everything was saved. Each of them may be NULL if it is not wanted, and so
-/// may `progress`. Damage is no error of this function but in the results.
+/// `options` may be NULL for the defaults; they apply to both databases, and the log directory is
+/// that of `from`. `counts` has the `trees` and `rows` saved, `repaired` (repairs of manifest and
+/// log), `cut` (places where they were cut) and `lost` (the number of `losses`). `losses`
+/// describes in words each cut, each lost key range of a tree, with its bounds in hexadecimal
+/// digits and the place of the damage, and each prepared transaction. If it is empty, everything
+/// was saved. Damage is not an error of this function. `counts`, `losses` and `progress` may be
+/// NULL.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in `from` or in the directory of the log, or one of
-/// those in it; FRONDB_NOT_FOUND if there is no database in `from`, or no log directory; FRONDB_BUSY if it is open;
-/// FRONDB_CORRUPTION if nothing can be read of it; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+/// Errors: FRONDB_EXISTS if `to` contains files; FRONDB_INVALID if one of `to`, `from` and the log
+/// directory lies in another; FRONDB_NOT_FOUND if `from` has no database, or there is no log
+/// directory; FRONDB_BUSY if the database is open; FRONDB_CORRUPTION if nothing of it can be read;
+/// FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_salvage(
     from: Text,
@@ -56,14 +59,14 @@ pub extern "C" fn frondb_salvage(
             None => Options::new(),
         };
         let mut shown = (String::new(), CString::default());
-        let mut tell = |tree: &str, done, to_do| {
+        let mut report = |tree: &str, done, to_do| {
             let Some(progress) = progress else { return true };
             if shown.0 != tree {
                 shown = (tree.to_owned(), c_string(tree));
             }
             progress(user_data, shown.1.as_ptr(), done, to_do) == 0
         };
-        let report = Db::salvage(from.path()?, to.path()?, &options, uncertain, &mut tell)?;
+        let report = Db::salvage(from.path()?, to.path()?, &options, uncertain, &mut report)?;
         let sentences = sentences(&report);
         if counts.is_some() {
             figures::give(counts, figures_of(&report, sentences.len()), None)?;
@@ -86,7 +89,7 @@ fn figures_of(report: &SalvageReport, lost: usize) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// One for each loss.
+/// One sentence for each loss.
 fn sentences(report: &SalvageReport) -> Vec<String> {
     let mut sentences: Vec<String> =
         report.cut.iter().map(|error| format!("no row is certain: {error}")).collect();

@@ -1,44 +1,45 @@
-//! Memory of the caller: byte slices, strings, arrays, and places for results. The only module that
-//! reads or writes it.
+//! Memory of the caller: byte slices, strings, arrays, and places for results. The only module
+//! that reads or writes it.
 //!
-//! The types here are made by C alone (their fields are private): a value of one is the caller's
-//! promise that what it points to is there, and stays unchanged, until the call returns. That is
-//! what each `unsafe` block rests on. A null pointer is no promise broken: it is an error.
+//! Only C makes values of these types (their fields are private). A value is the caller's promise
+//! that the memory it points to is valid and unchanged until the call returns; every `unsafe`
+//! block here relies on that promise. A null pointer does not break it: it is reported as an
+//! error.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 
 use frondb::{Error, Result};
 
-/// Bytes: a key, a value, an operand. May hold zero bytes. NULL with a length of 0 is empty; NULL
+/// Bytes: a key, a value, an operand. May contain zero bytes. NULL with length 0 is empty; NULL
 /// with another length is an error of the kind FRONDB_INVALID.
 ///
-/// As an argument it must stay readable and unchanged until the function returns, no longer. Where
-/// a function gives one, its documentation says how long it stays good.
+/// The bytes of an argument must stay readable and unchanged until the function returns, no
+/// longer. Where a function returns a slice, its comment says how long the bytes stay valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_slice {
     /// The first byte.
     data: *const u8,
-    /// How many bytes.
+    /// The number of bytes.
     len: usize,
 }
 
-// SAFETY: a slice is an address and a length; whoever follows it answers for what is there.
+// SAFETY: a slice is an address and a length; only `bytes` dereferences it, under the promise above.
 unsafe impl Send for frondb_slice {}
 // SAFETY: as above; it has no interior to share.
 unsafe impl Sync for frondb_slice {}
 
 impl frondb_slice {
-    /// No bytes, and not even an empty value.
+    /// No bytes: NULL, which C can tell from an empty value.
     pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
-    /// For C to look at `bytes`.
+    /// A slice of `bytes` for C to read.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
-    /// What C gave.
+    /// The bytes that C passed.
     #[inline]
     pub(crate) fn bytes(&self) -> Result<&[u8]> {
         if self.len == 0 {
@@ -55,15 +56,15 @@ impl frondb_slice {
 
 #[cold]
 fn bad_slice(len: usize) -> Error {
-    Error::invalid(format!("a slice of {len} bytes at NULL, or longer than memory"))
+    Error::invalid(format!("a slice of {len} bytes is at NULL or longer than memory"))
 }
 
-/// The bytes of a slice that may be left out.
+/// The bytes of a slice that may be missing.
 pub(crate) fn optional_bytes(slice: Option<&frondb_slice>) -> Result<Option<&[u8]>> {
     slice.map(frondb_slice::bytes).transpose()
 }
 
-/// A string of C.
+/// A C string.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
@@ -77,13 +78,13 @@ impl Text {
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 
-    /// Its characters.
+    /// The string as UTF-8; `what` names it in errors.
     pub(crate) fn str(&self, what: &str) -> Result<&str> {
         let text = self.c_str(what)?.to_str();
         text.map_err(|_| Error::invalid(format!("the {what} is not UTF-8")))
     }
 
-    /// It as a path, which may be any bytes.
+    /// The string as a path, which may be any bytes.
     pub(crate) fn path(&self) -> Result<&std::path::Path> {
         use std::os::unix::ffi::OsStrExt;
         let bytes = self.c_str("path")?.to_bytes();
@@ -91,13 +92,13 @@ impl Text {
     }
 }
 
-/// An array that C gives, without its length.
+/// An array passed by C; its length is a separate argument.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct Array<T>(*const T);
 
 impl<T> Array<T> {
-    /// The `count` items in it.
+    /// The array's `count` items.
     pub(crate) fn items(&self, count: usize) -> Result<&[T]> {
         if count == 0 {
             return Ok(&[]);
@@ -123,17 +124,19 @@ impl Slices {
 
 fn check_array(is_null: bool, count: usize, item_bytes: usize) -> Result<()> {
     if is_null || count > isize::MAX as usize / item_bytes {
-        return Err(Error::invalid(format!("an array of {count} at NULL, or longer than memory")));
+        return Err(Error::invalid(format!(
+            "an array of {count} items is at NULL or longer than memory"
+        )));
     }
     Ok(())
 }
 
-/// An array for results.
+/// An array of slices for results.
 #[repr(transparent)]
 pub struct OutSlices(*mut frondb_slice);
 
 impl OutSlices {
-    /// Fails unless it can take `count`.
+    /// Fails if the array cannot take `count` slices.
     pub(crate) fn check(&self, count: usize) -> Result<()> {
         if count == 0 { Ok(()) } else { check_array(self.0.is_null(), count, 16) }
     }
@@ -150,20 +153,20 @@ impl OutSlices {
     }
 }
 
-/// The caller's memory for a value.
+/// Memory of the caller for a value.
 #[repr(transparent)]
 pub struct OutBytes(*mut u8);
 
 impl OutBytes {
-    /// Fails unless it can take `capacity` bytes.
+    /// Fails if the memory cannot take `capacity` bytes.
     pub(crate) fn check(&self, capacity: usize) -> Result<()> {
         if capacity > 0 && self.0.is_null() {
-            return Err(Error::invalid(format!("a buffer of {capacity} bytes at NULL")));
+            return Err(Error::invalid(format!("a buffer of {capacity} bytes is at NULL")));
         }
         Ok(())
     }
 
-    /// Writes as much of `bytes` as `capacity` has room for.
+    /// Writes as many of `bytes` as fit into `capacity`.
     pub(crate) fn write(&mut self, capacity: usize, bytes: &[u8]) -> Result<()> {
         self.check(capacity)?;
         let len = bytes.len().min(capacity);
@@ -177,19 +180,19 @@ impl OutBytes {
     }
 }
 
-/// The place for a result, which must be there. (C makes the reference: NULL, or good.)
+/// The place for a result, which must not be NULL. (C makes the reference: NULL, or valid.)
 pub(crate) fn out<T>(place: Option<&mut MaybeUninit<T>>) -> Result<&mut MaybeUninit<T>> {
-    place.ok_or_else(|| Error::invalid("the place for a result is NULL"))
+    place.ok_or_else(|| Error::invalid("the pointer for a result is NULL"))
 }
 
-/// The place for a flag, which must be there and is false until it is known.
+/// The place for a flag, which must not be NULL. Writes false until the result is known.
 pub(crate) fn out_flag(place: Option<&mut MaybeUninit<bool>>) -> Result<&mut MaybeUninit<bool>> {
     let place = out(place)?;
     place.write(false);
     Ok(place)
 }
 
-/// The place for a handle, NULL from now on, for who says later whether it must be there.
+/// The place for a handle, set to NULL; the caller checks later whether it must be there.
 pub(crate) fn cleared<T>(
     mut place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Option<&mut MaybeUninit<*mut T>> {
@@ -199,7 +202,7 @@ pub(crate) fn cleared<T>(
     place
 }
 
-/// The place for a handle, which must be there and is NULL until there is one.
+/// The place for a handle, which must not be NULL. Writes NULL until there is a handle.
 pub(crate) fn out_handle<T>(
     place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Result<&mut MaybeUninit<*mut T>> {
@@ -208,19 +211,19 @@ pub(crate) fn out_handle<T>(
     Ok(place)
 }
 
-/// Frees what a callback was given.
+/// Frees the user data of a callback.
 pub(crate) type FreeUserData = Option<extern "C" fn(user_data: *mut c_void)>;
 
-/// What a callback of the caller is given, and gives back when it is dropped.
+/// The user data of a callback, freed when dropped.
 pub(crate) struct UserData {
     data: *mut c_void,
     free: FreeUserData,
 }
 
-// SAFETY: the pointer is only handed back, to functions that the caller promised any thread may
-// call.
+// SAFETY: the pointer is only passed back, to functions that any thread may call by the caller's
+// promise.
 unsafe impl Send for UserData {}
-// SAFETY: as above, and several threads at once.
+// SAFETY: as above, also for several threads at once.
 unsafe impl Sync for UserData {}
 
 impl UserData {

@@ -6,15 +6,15 @@ use crate::call::free;
 use crate::error::frondb_kind;
 use crate::handle::object;
 
-/// A fixed state of a whole database to read at. While it lives, space of what it still sees is
-/// not given back.
+/// A fixed state of a whole database to read at. Space that a live snapshot can still see is not
+/// freed.
 pub struct frondb_snapshot {
     _private: [u8; 0],
 }
 
 object!(frondb_snapshot, Snapshot, Snapshot);
 
-/// Frees a snapshot. NULL is ignored. Cursors that read at it go on.
+/// Frees a snapshot; NULL is ignored. Cursors that read at it stay usable.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Transactions: their options, reads with and without locks, writes, savepoints and the end.
+//! Transactions: options, reads with and without locks, writes, savepoints, commit and rollback.
 
 use std::mem::MaybeUninit;
 
@@ -21,27 +21,26 @@ use crate::slice::{
 };
 use crate::tree::frondb_tree;
 
-/// What a transaction is begun with. May be used for any number of them.
+/// How transactions are begun. May be used for any number of them.
 pub struct frondb_txn_options {
     _private: [u8; 0],
 }
 
 object!(frondb_txn_options, TransactionOptions, TransactionOptions);
 
-/// Reads and writes over any number of trees that take effect together or not at all. What it
-/// writes is its own until it commits: it sees it, others do not. Each key it writes is locked
-/// until it ends.
+/// Reads and writes over any number of trees that take effect atomically. Until the commit only
+/// the transaction itself sees its writes. It locks each key it writes until it ends.
 ///
-/// Any thread may use it; calls take turns. The victim of a deadlock is rolled back at once:
-/// every later call but frondb_txn_rollback() and frondb_txn_free() fails. After its end every
-/// call but frondb_txn_free() fails with FRONDB_INVALID.
+/// Any thread may use it; calls take turns. A deadlock victim is rolled back at once, and every
+/// later call but frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
+/// every call but frondb_txn_free() fails with FRONDB_INVALID.
 pub struct frondb_txn {
     _private: [u8; 0],
 }
 
 object!(frondb_txn, TransactionObject, Transaction);
 
-/// A commit that has happened: all later reads see it. What is left is the wait for the disk.
+/// A commit that has happened and that all later reads see. What remains is the wait for the disk.
 pub struct frondb_committing {
     _private: [u8; 0],
 }
@@ -51,7 +50,7 @@ object!(frondb_committing, CommittingObject, Committing);
 /// A transaction and its savepoints.
 pub struct TransactionObject {
     txn: Transaction,
-    /// Those that are set, with the numbers C has for them, ascending.
+    /// The savepoints that are set, with their numbers for C, ascending.
     savepoints: Mutex<Vec<(u64, Savepoint)>>,
 }
 
@@ -65,10 +64,10 @@ impl TransactionObject {
     }
 }
 
-/// The first half of a commit.
+/// The second half of a commit or prepare.
 pub struct CommittingObject(pub(crate) Committing);
 
-/// Runs a body with the transaction of a handle.
+/// Runs `body` with the transaction of a handle.
 #[inline]
 fn with(
     txn: *mut frondb_txn,
@@ -77,7 +76,7 @@ fn with(
     call(|| body(&*handle::shared::<TransactionObject>(txn)?))
 }
 
-/// The same with a tree.
+/// Runs `body` with the transaction and the tree of two handles.
 #[inline]
 fn with_tree(
     txn: *mut frondb_txn,
@@ -89,32 +88,33 @@ fn with_tree(
 
 /// What a transaction sees of others.
 pub type frondb_isolation = u32;
-/// As read committed: uncommitted data is never shown.
+/// The same as read committed: uncommitted data is never shown.
 pub const FRONDB_READ_UNCOMMITTED: frondb_isolation = 0;
 /// Each statement sees what was committed when it began. Locking reads lock rows only.
 pub const FRONDB_READ_COMMITTED: frondb_isolation = 1;
-/// All plain reads see the state of the first one; locking reads and writes see the newest, and
-/// locking cursors lock the gaps they pass. The default.
+/// All plain reads see the state of the first one. Locking reads and writes see the newest data,
+/// and locking cursors lock the gaps they pass. The default.
 pub const FRONDB_REPEATABLE_READ: frondb_isolation = 2;
 /// All reads lock what they read.
 pub const FRONDB_SERIALIZABLE: frondb_isolation = 3;
 
 /// How a read locks.
 pub type frondb_lock = u32;
-/// Not at all (at serializable: shared).
+/// No lock (at serializable: shared).
 pub const FRONDB_LOCK_NONE: frondb_lock = 0;
-/// Shared: the newest value; nobody else can write it until the transaction ends.
+/// Shared lock. Reads the newest value; no other transaction can write it until this one ends.
 pub const FRONDB_LOCK_SHARED: frondb_lock = 1;
-/// Exclusive: the newest value; nobody else can lock or write it until the transaction ends.
+/// Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
+/// one ends.
 pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
 
-/// What to do where a lock is held by another transaction.
+/// What to do if another transaction holds the lock.
 pub type frondb_wait = u32;
 /// Wait, up to the transaction's lock timeout.
 pub const FRONDB_WAIT: frondb_wait = 0;
 /// Fail at once with FRONDB_BUSY.
 pub const FRONDB_NO_WAIT: frondb_wait = 1;
-/// Cursors pass over such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
+/// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
 
 fn wait(wait: frondb_wait) -> Result<Wait> {
@@ -122,20 +122,21 @@ fn wait(wait: frondb_wait) -> Result<Wait> {
         FRONDB_WAIT => Ok(Wait::Timeout),
         FRONDB_NO_WAIT => Ok(Wait::NoWait),
         FRONDB_SKIP_LOCKED => Ok(Wait::SkipLocked),
-        other => Err(Error::invalid(format!("there is no frondb_wait {other}"))),
+        other => Err(Error::invalid(format!("unknown frondb_wait {other}"))),
     }
 }
 
 fn bad_lock(lock: frondb_lock) -> Error {
-    Error::invalid(format!("there is no frondb_lock {lock}"))
+    Error::invalid(format!("unknown frondb_lock {lock}"))
 }
 
 // --- Options ---
 
-/// Makes options with the defaults: repeatable read, waits of 10 s for a lock, and a commit that
+/// Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
 /// waits for the disk. Free them with frondb_txn_options_free().
 ///
-/// Threads: any. The options are for one thread at a time to set, for any number to begin with.
+/// Threads: any. One thread at a time may set options, any number may begin transactions with
+/// them.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_txn_options>>,
@@ -147,7 +148,7 @@ pub extern "C" fn frondb_txn_options_new(
     })
 }
 
-/// Frees options. NULL is ignored.
+/// Frees options; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
 #[unsafe(no_mangle)]
@@ -166,11 +167,11 @@ fn set(
     })
 }
 
-/// What the transaction sees of others. Default FRONDB_REPEATABLE_READ.
+/// What transactions see of others. Default FRONDB_REPEATABLE_READ.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a level that does not exist.
+/// Errors: FRONDB_INVALID for an unknown level.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_options_set_isolation(
     options: *mut frondb_txn_options,
@@ -182,15 +183,15 @@ pub extern "C" fn frondb_txn_options_set_isolation(
             FRONDB_READ_COMMITTED => Isolation::ReadCommitted,
             FRONDB_REPEATABLE_READ => Isolation::RepeatableRead,
             FRONDB_SERIALIZABLE => Isolation::Serializable,
-            other => return Err(Error::invalid(format!("there is no frondb_isolation {other}"))),
+            other => return Err(Error::invalid(format!("unknown frondb_isolation {other}"))),
         };
         Ok(options.isolation(isolation))
     })
 }
 
 /// Whether a write to a row that was changed since the transaction's snapshot fails with
-/// FRONDB_CONFLICT. Default false. For repeatable read only: at another level frondb_db_begin() fails
-/// with FRONDB_INVALID.
+/// FRONDB_CONFLICT. Default false. Only for repeatable read; at other levels frondb_db_begin()
+/// fails with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -201,7 +202,7 @@ pub extern "C" fn frondb_txn_options_set_snapshot_isolation(
     set(options, |options| Ok(options.snapshot_isolation(on)))
 }
 
-/// How long each lock is waited for before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
+/// How long to wait for each lock before the call fails with FRONDB_LOCK_TIMEOUT, milliseconds.
 /// Default 10,000.
 ///
 /// Threads: one at a time.
@@ -213,12 +214,12 @@ pub extern "C" fn frondb_txn_options_set_lock_timeout_millis(
     set(options, |options| Ok(options.lock_timeout(Duration::from_millis(millis))))
 }
 
-/// What the commit waits for. Default: what the handle says that begins it
-/// (frondb_db_with_commit_sync()), which is FRONDB_SYNC if nothing else was said.
+/// What the commit waits for. Default: the durability of the handle that begins the transaction
+/// (frondb_db_with_commit_sync()), which is FRONDB_SYNC unless set otherwise.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for one that does not exist.
+/// Errors: FRONDB_INVALID for an unknown durability.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_options_set_durability(
     options: *mut frondb_txn_options,
@@ -229,20 +230,20 @@ pub extern "C" fn frondb_txn_options_set_durability(
 
 // --- The transaction itself ---
 
-/// Frees a transaction; one that has not ended is rolled back. NULL is ignored.
+/// Frees a transaction, and rolls it back if it has not ended; NULL is ignored.
 ///
-/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it, or with one
-/// of its cursors (frondb_txn_cancel() ends its wait).
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with the
+/// transaction or with one of its cursors (frondb_txn_cancel() ends its wait).
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_free(txn: *mut frondb_txn) -> frondb_kind {
     free_if::<TransactionObject>(txn, |txn| {
-        // A cursor's call has another handle. Rolled back here, so that no such call comes between.
+        // A cursor's call uses another handle. Roll back here, so that no such call runs in between.
         if txn.txn.try_abandon() { Ok(()) } else { Err(handle::busy::<TransactionObject>()) }
     })
 }
 
-/// The transaction's number: ascending in the order in which transactions begin; names it in
-/// frondb_lock_info.
+/// The transaction's number, ascending in the order in which transactions begin. frondb_lock_info
+/// names transactions by it.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -256,9 +257,10 @@ pub extern "C" fn frondb_txn_id(
     })
 }
 
-/// Begins a statement: at read committed, all plain reads until the next call of this see one state.
-/// Without it each call, and each cursor, is a statement of its own. A frondb_txn_cancel() that no wait
-/// has met is forgotten: it was meant for the statement before.
+/// Begins a statement. At read committed, all plain reads until the next
+/// frondb_txn_begin_statement() see one state; without it each call and each cursor is a statement
+/// of its own. A pending frondb_txn_cancel() is dropped, because it was meant for the previous
+/// statement.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -268,8 +270,8 @@ pub extern "C" fn frondb_txn_begin_statement(txn: *mut frondb_txn) -> *mut frond
     with(txn, |txn| txn.txn.begin_statement())
 }
 
-/// Ends a statement: at read committed, the state that its reads saw is kept for it no longer, also if
-/// the next frondb_txn_begin_statement() comes late.
+/// Ends a statement. At read committed the state that its reads saw is released, even if the next
+/// frondb_txn_begin_statement() comes late.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -279,8 +281,8 @@ pub extern "C" fn frondb_txn_end_statement(txn: *mut frondb_txn) -> *mut frondb_
     with(txn, |txn| txn.txn.end_statement())
 }
 
-/// Changes how long each lock is waited for, milliseconds, from the next call on.
-/// frondb_txn_options_set_lock_timeout_millis() is what a transaction begins with.
+/// Changes how long later calls wait for each lock, milliseconds.
+/// frondb_txn_options_set_lock_timeout_millis() sets the initial value.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -293,12 +295,12 @@ pub extern "C" fn frondb_txn_set_lock_timeout_millis(
     with(txn, |txn| txn.txn.set_lock_timeout(Duration::from_millis(millis)))
 }
 
-/// Changes what the prepare and the commit to come wait for. Also once it is prepared, for
-/// frondb_txn_commit(). frondb_txn_options_set_durability() is what a transaction begins with.
+/// Changes what the prepare and the commit wait for. Also allowed on a prepared transaction, for
+/// frondb_txn_commit(). frondb_txn_options_set_durability() sets the initial value.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended, or for a durability that does not exist;
+/// Errors: FRONDB_INVALID if the transaction has ended, or for an unknown durability;
 /// FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_set_durability(
@@ -308,7 +310,7 @@ pub extern "C" fn frondb_txn_set_durability(
     with(txn, |txn| txn.txn.set_durability(durability(waits_for)?))
 }
 
-/// Fixes now what a repeatable read sees; else its first read does.
+/// Takes the snapshot of a repeatable read now; otherwise the first read does.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -318,12 +320,12 @@ pub extern "C" fn frondb_txn_take_snapshot(txn: *mut frondb_txn) -> *mut frondb_
     with(txn, |txn| txn.txn.take_snapshot())
 }
 
-/// Makes the transaction's wait for a lock fail with FRONDB_CANCELLED, or its commit or prepare while that
-/// waits for background work to make room: it is then as if it had not been tried. If the transaction does
-/// not wait, its next wait fails, unless frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes
-/// before. Never waits itself.
+/// Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
+/// commit or prepare that waits for background work to make room, which then has not happened. If
+/// the transaction is not waiting, its next wait fails, unless frondb_txn_begin_statement() or
+/// frondb_txn_forget_cancel() comes first. This call never waits.
 ///
-/// Threads: any; this is for another one than the one that waits.
+/// Threads: any; meant for another thread than the waiting one.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| {
@@ -332,8 +334,8 @@ pub extern "C" fn frondb_txn_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
     })
 }
 
-/// Forgets a frondb_txn_cancel() that no wait has met, as frondb_txn_begin_statement() does: for a commit
-/// that is a statement of its own.
+/// Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does, for a commit that is
+/// a statement of its own.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -361,16 +363,17 @@ fn get(
     }
 }
 
-/// Puts the value of a key into a buffer, own writes included; `found` says whether it has one. With
-/// a lock it is the newest value, whatever the snapshot, and the key is locked also if it has none.
+/// Puts the value of a key into a buffer, including the transaction's own writes; `found` tells
+/// whether the key has one. With a lock it is the newest value, independent of the snapshot, and
+/// the key is locked even if it has no value.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
-/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. Where it
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
 /// locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
-/// FRONDB_BUSY if it is locked and is not to be waited for; FRONDB_CANCELLED; FRONDB_CONFLICT under
-/// snapshot isolation.
+/// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
+/// FRONDB_CONFLICT under snapshot isolation.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_get(
     txn: *mut frondb_txn,
@@ -389,8 +392,8 @@ pub extern "C" fn frondb_txn_get(
     })
 }
 
-/// Copies the value of a key to `value`, as much of it as `capacity` has room for; `value_len` is its
-/// full length. Else as frondb_txn_get().
+/// Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
+/// length. Otherwise as frondb_txn_get().
 ///
 /// Threads: any; calls take turns.
 ///
@@ -420,8 +423,8 @@ pub extern "C" fn frondb_txn_get_into(
     })
 }
 
-/// Reads several keys as of one moment, without locks (at serializable with shared ones); as
-/// frondb_tree_multi_get().
+/// Reads several keys as of one moment, without locks (at serializable with shared ones);
+/// otherwise as frondb_tree_multi_get().
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -442,9 +445,9 @@ pub extern "C" fn frondb_txn_multi_get(
     })
 }
 
-/// Gives up the lock of a key that the last locking frondb_txn_get() took: for a caller that looked and
-/// does not want it. Only at read committed and below, only if the transaction had no lock on it
-/// before, and only if it has locked or written nothing since; else nothing happens.
+/// Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
+/// rejects the row it has read. Does nothing unless the level is read committed or below, the
+/// transaction had no lock on the key before, and it has not locked or written anything since.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -459,15 +462,17 @@ pub extern "C" fn frondb_txn_unlock(
     with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
 }
 
-/// Whether a key was committed after the snapshot that plain reads of the transaction read at: then
-/// `is_outdated` is set, `found` says whether the key had a value there, and `buffer` has it. Not set: plain
-/// reads see the newest commit; also without a snapshot, where the overlay has the key, and under
-/// snapshot isolation. Own writes do not count.
+/// Whether a key was committed after the snapshot of the transaction's plain reads. If so
+/// `is_outdated` is set, `found` tells whether the key had a value at the snapshot, and `buffer`
+/// has it. If not, plain reads see the newest commit. `is_outdated` is also false without a
+/// snapshot, where the overlay has the key, and under snapshot isolation. The transaction's own
+/// writes do not count.
 ///
-/// For keys that the transaction has locked and is about to write, by a caller that keeps other trees derived
-/// from their values: the transaction's writes to those trees lead from the newest value to its own, and its
-/// plain reads need the way from this value too, which is for frondb_txn_overlay_put() and
-/// frondb_txn_overlay_delete(). Costs next to nothing while nobody has committed to the tree since the snapshot.
+/// For callers that keep other trees derived from the value, such as indexes, and are about to
+/// write a key they have locked. Their writes to the derived trees lead from the newest value to
+/// the new one; plain reads of this transaction also need the step from the value at the snapshot,
+/// which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to nothing
+/// while no transaction has committed to the tree since the snapshot.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -492,15 +497,16 @@ pub extern "C" fn frondb_txn_get_outdated(
     })
 }
 
-/// From now on plain reads see this value of a key in place of what their snapshot has, unless the transaction
-/// writes the key itself. It is neither locked nor committed, and locking reads do not see it. It ends with
-/// the snapshot; rolling back to a savepoint undoes it.
+/// Makes later plain reads see this value of a key instead of that at their snapshot, unless the
+/// transaction writes the key itself. The value is neither locked nor committed, and locking reads
+/// do not see it. It lasts as long as the snapshot; rolling back to a savepoint undoes it.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if plain reads have no snapshot (yet), at serializable, if the transaction has ended,
-/// for a key or value that is too long, or for a tree of another database; FRONDB_NOT_FOUND if the tree was
-/// dropped; FRONDB_NO_SPACE if a large transaction cannot go on to disk; FRONDB_IO, FRONDB_CLOSED.
+/// Errors: FRONDB_INVALID if plain reads have no snapshot yet, at serializable, if the transaction
+/// has ended, for a key or value that is too long, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE if a large transaction cannot spill
+/// to disk; FRONDB_IO, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_overlay_put(
     txn: *mut frondb_txn,
@@ -511,7 +517,7 @@ pub extern "C" fn frondb_txn_overlay_put(
     with_tree(txn, tree, |txn, tree| txn.overlay_put(tree, key.bytes()?, value.bytes()?))
 }
 
-/// From now on plain reads see no value of a key, as frondb_txn_overlay_put().
+/// Makes later plain reads see no value of a key; see frondb_txn_overlay_put().
 ///
 /// Threads: any; calls take turns.
 ///
@@ -525,8 +531,8 @@ pub extern "C" fn frondb_txn_overlay_delete(
     with_tree(txn, tree, |txn, tree| txn.overlay_delete(tree, key.bytes()?))
 }
 
-/// Locks all keys from `lo` on that are below `hi`, there or not, until the transaction ends; all
-/// to the end if `hi` is NULL. An empty `lo` without `hi` is the whole tree.
+/// Locks all keys from `lo` on that are below `hi`, existing or not, until the transaction ends;
+/// without `hi` (NULL), all from `lo` on. An empty `lo` without `hi` locks the whole tree.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -550,7 +556,7 @@ pub extern "C" fn frondb_txn_lock_range(
     })
 }
 
-/// Whether a key has a value; reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+/// Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -570,12 +576,13 @@ pub extern "C" fn frondb_txn_exists(
     })
 }
 
-/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end), with
-/// the transaction's own writes as of its last seek. With a lock it shows the newest data and locks
-/// each entry before it shows it, from repeatable read on with the gap before it. Free it with
-/// frondb_cursor_free(), before or after the transaction's end; after it every move fails.
+/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end),
+/// including the transaction's own writes as of the cursor's last seek. With a lock it shows the
+/// newest data. It locks each entry before it shows it, and from repeatable read on also the gap
+/// before the entry. Free it with frondb_cursor_free(), before or after the transaction's end,
+/// after which every move fails.
 ///
-/// Threads: any for the transaction, calls take turns. The cursor is for one thread at a time.
+/// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///
 /// Errors: as frondb_txn_get().
 #[unsafe(no_mangle)]
@@ -614,11 +621,12 @@ pub extern "C" fn frondb_txn_cursor(
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or for a
-/// tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
+/// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
+/// for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
 /// FRONDB_DEADLOCK: the transaction was rolled back, try it again; FRONDB_CONFLICT under snapshot
-/// isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot go on to disk;
-/// FRONDB_IO, FRONDB_CLOSED. The transaction is as it was before the call, but for FRONDB_DEADLOCK.
+/// isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot spill to disk;
+/// FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the transaction's writes are as before the
+/// call.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_put(
     txn: *mut frondb_txn,
@@ -633,7 +641,8 @@ pub extern "C" fn frondb_txn_put(
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_EXISTS if it has one; it is locked now. Else as frondb_txn_put().
+/// Errors: FRONDB_EXISTS if the key has a value; the key stays locked. Otherwise as
+/// frondb_txn_put().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_insert(
     txn: *mut frondb_txn,
@@ -644,7 +653,7 @@ pub extern "C" fn frondb_txn_insert(
     with_tree(txn, tree, |txn, tree| txn.insert(tree, key.bytes()?, value.bytes()?))
 }
 
-/// Removes a key, whether it exists or not.
+/// Removes a key; it need not exist.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -658,8 +667,8 @@ pub extern "C" fn frondb_txn_delete(
     with_tree(txn, tree, |txn, tree| txn.delete(tree, key.bytes()?))
 }
 
-/// Removes all keys from `lo` on that are below `hi`; all to the end if `hi` is NULL. The range is
-/// locked as a whole.
+/// Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end). Locks the whole
+/// range.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -674,12 +683,12 @@ pub extern "C" fn frondb_txn_delete_range(
     with_tree(txn, tree, |txn, tree| txn.delete_range(tree, lo.bytes()?, optional_bytes(hi)?))
 }
 
-/// Applies the tree's update function to a key, without reading it.
+/// Applies the tree's update function to a key without reading it.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function, or the database
-/// was opened without it.
+/// Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function or it is not
+/// registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_update(
     txn: *mut frondb_txn,
@@ -692,10 +701,11 @@ pub extern "C" fn frondb_txn_update(
 
 // --- Savepoints ---
 
-/// Numbers of savepoints: of all transactions, so that one's is not taken for another's.
+/// Numbers savepoints for the whole process, so that no transaction accepts a savepoint of
+/// another.
 static SAVEPOINTS: ProcessCounter = ProcessCounter::new(1);
 
-/// Where a savepoint is in the list of those set.
+/// The index of a savepoint in the list of those set.
 fn find_savepoint(savepoints: &[(u64, Savepoint)], number: u64) -> Result<usize> {
     savepoints.binary_search_by_key(&number, |(number, _)| *number).map_err(|_| {
         let message = format!("savepoint {number} is not set in this transaction, or not any more");
@@ -703,8 +713,8 @@ fn find_savepoint(savepoints: &[(u64, Savepoint)], number: u64) -> Result<usize>
     })
 }
 
-/// Sets a savepoint and gives its number, which is never 0 and no other savepoint's of the process.
-/// Savepoints nest. It needs no freeing; the transaction's end forgets it.
+/// Sets a savepoint and returns its number, which is never 0 and is unique in the process.
+/// Savepoints nest. They need no freeing; the end of the transaction removes them.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -716,7 +726,7 @@ pub extern "C" fn frondb_txn_set_savepoint(
 ) -> *mut frondb_error {
     with(txn, |txn| {
         let place = out(savepoint)?;
-        // Under one lock, so that the order of the numbers is that of the savepoints.
+        // Under one lock, so that numbers and savepoints have the same order.
         let mut savepoints = txn.savepoints.lock();
         let set = txn.txn.set_savepoint()?;
         let number = SAVEPOINTS.next();
@@ -726,14 +736,14 @@ pub extern "C" fn frondb_txn_set_savepoint(
     })
 }
 
-/// Undoes all writes since the savepoint was set. It stays set; those set after it are gone. Locks
-/// stay.
+/// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are gone.
+/// Locks are kept.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NOT_FOUND if it is not set any more, or is another transaction's; FRONDB_INVALID if
-/// the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if a part of a large transaction has to
-/// be written anew: the call may be repeated.
+/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+/// FRONDB_INVALID if the transaction has ended; FRONDB_NO_SPACE or FRONDB_IO if spilled writes of
+/// a large transaction cannot be rewritten: the call may be repeated.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_roll_back_to(
     txn: *mut frondb_txn,
@@ -748,12 +758,12 @@ pub extern "C" fn frondb_txn_roll_back_to(
     })
 }
 
-/// Forgets a savepoint and those set after it, and keeps what was written.
+/// Removes a savepoint and later ones, and keeps the writes.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NOT_FOUND if it is not set any more, or is another transaction's; FRONDB_INVALID if
-/// the transaction has ended.
+/// Errors: FRONDB_NOT_FOUND if the savepoint is no longer set, or is another transaction's;
+/// FRONDB_INVALID if the transaction has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_release_savepoint(
     txn: *mut frondb_txn,
@@ -762,7 +772,7 @@ pub extern "C" fn frondb_txn_release_savepoint(
     end_savepoint(txn, savepoint, false)
 }
 
-/// Forgets a savepoint alone: those set after it stay, and what was written.
+/// Removes only this savepoint: later ones stay set, and the writes are kept.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -775,7 +785,7 @@ pub extern "C" fn frondb_txn_forget_savepoint(
     end_savepoint(txn, savepoint, true)
 }
 
-/// Ends a savepoint: alone, or with those set after it.
+/// Removes a savepoint: alone, or with later ones.
 fn end_savepoint(txn: *mut frondb_txn, savepoint: u64, alone: bool) -> *mut frondb_error {
     with(txn, |txn| {
         let mut savepoints = txn.savepoints.lock();
@@ -791,24 +801,25 @@ fn end_savepoint(txn: *mut frondb_txn, savepoint: u64, alone: bool) -> *mut fron
     })
 }
 
-// --- The end ---
+// --- Commit and rollback ---
 
-/// Commits: all writes take effect together. Returns when they are as durable as it asks;
-/// others see them, and get the locks, before the wait for the disk.
+/// Commits: all writes take effect atomically. Returns when the commit is as durable as the
+/// transaction asks. Other transactions see the writes and get the locks before the wait for the
+/// disk.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
-/// transaction goes on, for another try or a rollback. FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED;
-/// FRONDB_INVALID if it has ended.
+/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and
+/// the transaction stays active, for another try or a rollback. FRONDB_POISONED, FRONDB_IO,
+/// FRONDB_CLOSED; FRONDB_INVALID if it has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_commit(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.commit())
 }
 
-/// The first half of frondb_txn_commit(): all but the wait for the disk, which is
-/// frondb_committing_wait(). Who calls it for several transactions one after the other decides their
-/// order, and lets one sync serve them all.
+/// The first half of frondb_txn_commit(): everything except the wait for the disk, which is
+/// frondb_committing_wait(). A caller that makes the first halves of several transactions one
+/// after the other decides their order, and one sync serves all of them.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -827,19 +838,20 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until it is as durable as the transaction asks. Frees
-/// `committing`, also if it fails.
+/// The second half of a commit: waits until the commit is as durable as the transaction asks.
+/// Frees `committing`, also if it fails.
 ///
-/// Threads: any, also another one than that of the first half.
+/// Threads: any, not only the thread of the first half.
 ///
-/// Errors: FRONDB_POISONED if the disk failed: the commit may be lost; close and open again.
+/// Errors: FRONDB_POISONED if the sync failed: the commit may be lost; close the database and open
+/// it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> *mut frondb_error {
     call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
 }
 
-/// Frees a commit's second half without the wait: the commit has happened, and becomes durable with
-/// a later one, or with frondb_db_sync(). NULL is ignored.
+/// Frees the second half of a commit without waiting: the commit has happened, and becomes durable
+/// with a later one or with frondb_db_sync(). NULL is ignored.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -847,11 +859,11 @@ pub extern "C" fn frondb_committing_free(committing: *mut frondb_committing) -> 
     free::<CommittingObject>(committing)
 }
 
-/// Undoes all writes and lets go of all locks.
+/// Undoes all writes and releases all locks.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_INVALID if it was committed or rolled back before.
+/// Errors: FRONDB_INVALID if the transaction was committed or rolled back before.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_rollback(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.rollback())

@@ -1,4 +1,4 @@
-//! The list of transactions that have not ended, to be looked at: for status pages and for people.
+//! The list of transactions that have not ended, for status pages and diagnosis.
 
 use std::mem::MaybeUninit;
 
@@ -24,36 +24,35 @@ object!(frondb_transactions, Transactions, Transactions);
 /// The list.
 pub struct Transactions(Vec<TransactionInfo>);
 
-/// A transaction that has not ended. What it points to is good until the list is freed.
+/// A transaction that has not ended. Its pointers are valid until the list is freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_transaction_info {
-    /// Its number, as frondb_txn_id() and frondb_lock_info have it.
+    /// The transaction's number, as in frondb_txn_id() and frondb_lock_info.
     transaction: u64,
-    /// How long ago it began, nanoseconds; of one that was found prepared when the database was opened:
-    /// how long ago that was.
+    /// How long ago it began, nanoseconds; if recovery found it prepared, how long ago the database was
+    /// opened.
     age_nanos: u64,
-    /// Messages it has written and not undone: puts, deletes, updates, and one for each range delete. Of
-    /// one that was found prepared what was left of them, one for each key and range.
+    /// Messages it has written and not undone: puts, deletes, updates, and one for each range delete. If
+    /// recovery found it prepared, only the last message for each key and range counts.
     messages: u64,
-    /// Locks it holds: rows, gaps and ranges.
+    /// Locks it holds on rows, gaps and ranges.
     locks: u64,
-    /// For how long it has waited for a lock, nanoseconds, if it waits.
+    /// How long it has waited for a lock, nanoseconds, if it waits now.
     waited_nanos: u64,
-    /// Its name if it is prepared; else data is NULL.
+    /// Its name if it is prepared; otherwise `data` is NULL.
     xid: frondb_slice,
-    /// What it sees of others; FRONDB_ISOLATION_UNKNOWN for one that was found prepared when the database
-    /// was opened.
+    /// Its isolation level; FRONDB_ISOLATION_UNKNOWN if recovery found it prepared.
     isolation: frondb_isolation,
-    /// It waits for a lock.
+    /// Whether it waits for a lock now.
     waits: bool,
 }
 
-/// Of a transaction that an earlier process has prepared.
+/// The level of a transaction that an earlier process prepared.
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
-/// All transactions that have not ended, active ones and prepared ones, by number. Not one moment: they
-/// go on while the list is made. It takes time with their number, and keeps none of them waiting.
+/// All transactions that have not ended, active and prepared, by number. The transactions go on
+/// while the list is made, so it does not show one moment; its cost grows with their number.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -69,7 +68,7 @@ pub extern "C" fn frondb_db_transactions(
     })
 }
 
-/// How many there are; 0 for what is no list.
+/// The number of items; 0 for a pointer that is no list.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -77,11 +76,11 @@ pub extern "C" fn frondb_transactions_count(transactions: *mut frondb_transactio
     call_or(0, || Ok(handle::shared::<Transactions>(transactions)?.0.len()))
 }
 
-/// One of the list.
+/// Item `at` of the list, from 0.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if there are not so many.
+/// Errors: FRONDB_INVALID beyond the last item.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_transactions_get(
     transactions: *mut frondb_transactions,
@@ -119,7 +118,7 @@ impl frondb_transaction_info {
     }
 }
 
-/// Frees a list. NULL is ignored.
+/// Frees a list; NULL is ignored.
 ///
 /// Threads: any; the last call with this list.
 #[unsafe(no_mangle)]

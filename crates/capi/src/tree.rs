@@ -1,4 +1,4 @@
-//! Trees: reading and writing single keys, estimates and figures.
+//! Trees: reads and writes of single keys, estimates and statistics.
 
 use std::mem::MaybeUninit;
 
@@ -15,14 +15,14 @@ use crate::slice::{
 };
 use crate::snapshot::frondb_snapshot;
 
-/// A tree: keys in byte order, each with a value. Stays good when the tree is renamed.
+/// A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
 pub struct frondb_tree {
     _private: [u8; 0],
 }
 
 object!(frondb_tree, Tree, Tree);
 
-/// Frees the handle of a tree; the tree stays. NULL is ignored.
+/// Frees the handle of a tree, not the tree; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses the handle.
 #[unsafe(no_mangle)]
@@ -30,7 +30,7 @@ pub extern "C" fn frondb_tree_free(tree: *mut frondb_tree) -> frondb_kind {
     free::<Tree>(tree)
 }
 
-/// The tree's name, put into a buffer.
+/// Puts the tree's name into a buffer.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 #[unsafe(no_mangle)]
@@ -45,7 +45,7 @@ pub extern "C" fn frondb_tree_name(
     })
 }
 
-/// The tree's number: never used for another tree; frondb_lock_info names trees by it.
+/// The tree's number, which is never used for another tree. frondb_lock_info names trees by it.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -60,8 +60,8 @@ pub extern "C" fn frondb_tree_id(
     })
 }
 
-/// Puts the value of a key into a buffer; `found` says whether it has one. `snapshot` may be NULL
-/// for the newest.
+/// Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be
+/// NULL for the newest value.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -82,8 +82,8 @@ pub extern "C" fn frondb_tree_get(
     })
 }
 
-/// Copies the value of a key to `value`, as much of it as `capacity` has room for; `value_len` is its
-/// full length. Else as frondb_tree_get().
+/// Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
+/// length. Otherwise as frondb_tree_get().
 ///
 /// Threads: any.
 ///
@@ -122,9 +122,9 @@ fn get(
     }
 }
 
-/// Reads several keys as of one moment, or at a snapshot. The values are put into the buffer, and
-/// `values`, an array of `count`, says where: data is NULL for a key that has none. They are good
-/// until the buffer is filled again or freed.
+/// Reads several keys as of one moment, or at a snapshot. The buffer takes the values, and the
+/// array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
+/// slices are valid until the buffer is filled again or freed.
 ///
 /// Threads: any for the tree, one at a time for the buffer.
 ///
@@ -150,7 +150,7 @@ pub extern "C" fn frondb_tree_multi_get(
     })
 }
 
-/// Whether a key has a value. A large one is not read.
+/// Whether a key has a value. Large values are not read.
 ///
 /// Threads: any.
 ///
@@ -173,8 +173,8 @@ pub extern "C" fn frondb_tree_exists(
     })
 }
 
-/// Sets one key, durably unless the database's handle says otherwise
-/// (frondb_db_with_commit_sync()). Many are better put in a batch.
+/// Sets the value of one key with the durability of the database handle
+/// (frondb_db_with_commit_sync()). Many writes are cheaper in a batch.
 ///
 /// Threads: any.
 ///
@@ -188,7 +188,7 @@ pub extern "C" fn frondb_tree_put(
     call(|| handle::shared::<Tree>(tree)?.put(key.bytes()?, value.bytes()?))
 }
 
-/// Removes one key, whether it exists or not; as durable as frondb_tree_put().
+/// Removes one key, which need not exist, with the durability of the database handle.
 ///
 /// Threads: any.
 ///
@@ -201,12 +201,13 @@ pub extern "C" fn frondb_tree_delete(
     call(|| handle::shared::<Tree>(tree)?.delete(key.bytes()?))
 }
 
-/// Applies the update function to one key without reading it; as durable as frondb_tree_put().
+/// Applies the update function to one key without reading it, with the durability of the database
+/// handle.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_INVALID if the tree has no update function, or the database was opened without it;
-/// else as frondb_db_write().
+/// Errors: FRONDB_INVALID if the tree has no update function or it is not registered; otherwise as
+/// frondb_db_write().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_update(
     tree: *mut frondb_tree,
@@ -216,8 +217,8 @@ pub extern "C" fn frondb_tree_update(
     call(|| handle::shared::<Tree>(tree)?.update(key.bytes()?, operand.bytes()?))
 }
 
-/// Removes all keys from `lo` on that are below `hi`, all to the end if `hi` is NULL; as durable
-/// as frondb_tree_put().
+/// Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end), with the durability
+/// of the database handle.
 ///
 /// Threads: any.
 ///
@@ -231,18 +232,18 @@ pub extern "C" fn frondb_tree_delete_range(
     call(|| handle::shared::<Tree>(tree)?.delete_range(lo.bytes()?, optional_bytes(hi)?))
 }
 
-/// What a key range is estimated to hold.
+/// The estimated contents of a key range.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_estimate {
     /// Keys that have a value.
     entries: u64,
-    /// Bytes on disk, and what is still in memory will take there.
+    /// Bytes on disk, including those that messages in memory will take there.
     disk_bytes: u64,
 }
 
-/// About how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end). Costs a few
-/// searches; usually within a factor of two.
+/// Estimates how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end).
+/// Costs a few searches; the result is usually within a factor of two.
 ///
 /// Threads: any.
 ///
@@ -262,25 +263,24 @@ pub extern "C" fn frondb_tree_estimate(
     })
 }
 
-/// Entries at the beginning of a key range.
+/// The entries at the beginning of a key range.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct frondb_first_entries {
-    /// How many there are among the keys that were looked at, or what `is_estimate` says.
+    /// Entries among the keys that were counted, or an estimate for the whole range if `is_estimate`.
     count: u64,
-    /// Whether those are all keys of the range.
+    /// Whether the range has no more keys than those.
     is_all: bool,
-    /// Whether `count` is about how many entries the range has: there are many messages, and only
-    /// the first keys were looked at.
+    /// Whether `count` estimates the whole range: it has many messages, and only the first keys were
+    /// examined.
     is_estimate: bool,
 }
 
-/// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL: to
-/// the end). Deleted keys whose deletes still lie in the tree count as keys. Costs as much as a scan of
-/// these keys that does not look at their values. Where the range has many messages in memory, its
-/// entries are estimated by the first keys, an eighth of `max_keys` or more, but never by fewer than
-/// eight. If it is known without a look that there are several times as many keys, 0 is counted and
-/// nothing read.
+/// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL:
+/// to the end). Deleted keys whose tombstones are still in the tree count as keys. Costs as much
+/// as a scan of these keys without values. If the range has many messages in memory, the entries
+/// are estimated from the first eighth of `max_keys` or more, and from at least eight keys. If the
+/// range is known to have several times as many keys, the count is 0 and nothing is read.
 ///
 /// Threads: any.
 ///
@@ -302,19 +302,19 @@ pub extern "C" fn frondb_tree_count_first(
     })
 }
 
-/// How many messages a key range has.
+/// The messages of a key range.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct frondb_message_counts {
-    /// Puts, deletes and updates, those too that newer ones make obsolete.
+    /// Puts, deletes and updates, including obsolete ones.
     all: u64,
-    /// Those of them that are consolidated: each is the only one of its key that is.
+    /// Consolidated messages among them; a key has at most one.
     base: u64,
 }
 
-/// About how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the end). By
-/// counts alone: cheaper than frondb_tree_estimate(), and reads no data. Within a block keys count
-/// as even.
+/// Estimates how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the
+/// end). It reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts, and
+/// assumes that keys are evenly spread within a block.
 ///
 /// Threads: any.
 ///
@@ -334,9 +334,9 @@ pub extern "C" fn frondb_tree_messages(
     })
 }
 
-/// Keys that cut the tree into parts that hold about as many entries each: up to `parts` - 1 of them,
-/// ascending, fewer where there are few keys; at most 1,024 parts are made. For a sample that stands for all of
-/// the tree, or work in parts. Costs a few searches a part and reads no data.
+/// Up to `parts` - 1 ascending keys that split the tree into parts with about equally many
+/// entries, for representative samples or parallel work. `parts` is at most 1,024; a tree with few
+/// keys is split into fewer parts. Costs a few searches for each part and reads no data.
 ///
 /// Threads: any.
 ///
@@ -353,7 +353,7 @@ pub extern "C" fn frondb_tree_split_keys(
     })
 }
 
-/// Figures of a tree; docs/operating/status.md has their names.
+/// Statistics of a tree; docs/operating/status.md lists their names.
 ///
 /// Threads: any.
 ///
@@ -370,8 +370,9 @@ pub extern "C" fn frondb_tree_stats(
     })
 }
 
-/// Puts the smallest key above all that begin with `prefix` into a buffer: the `hi` of a range of
-/// them. `found` is false if there is no such key: then the range goes to the end, `hi` is NULL.
+/// Puts the smallest key above all keys that begin with `prefix` into a buffer: the `hi` of a
+/// range of them. `found` is false if there is no such key; the range then goes to the end, and
+/// its `hi` is NULL.
 ///
 /// Threads: one at a time for the buffer.
 #[unsafe(no_mangle)]
@@ -384,7 +385,7 @@ pub extern "C" fn frondb_prefix_end(
         let place = out_flag(found)?;
         let prefix = prefix.bytes()?;
         if prefix.len() > frondb::limits::KEY_BYTES_MAX {
-            return Err(Error::invalid(format!("a prefix of {} bytes", prefix.len())));
+            return Err(Error::invalid(format!("a prefix of {} bytes is too long", prefix.len())));
         }
         place.write(fill(to_fill(buffer)?, frondb::tuple::prefix_end(prefix)));
         Ok(())

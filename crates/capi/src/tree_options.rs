@@ -1,4 +1,4 @@
-//! Options of a tree: an object that is filled by setters.
+//! Options of a tree: an object with setters.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, out_handle};
 
-/// How a tree is made; kept with the tree. Values are checked by frondb_db_create_tree(). May be
+/// How a tree is made; stored with the tree. frondb_db_create_tree() checks the values. May be
 /// used for several trees.
 pub struct frondb_tree_options {
     _private: [u8; 0],
@@ -17,10 +17,10 @@ pub struct frondb_tree_options {
 
 object!(frondb_tree_options, TreeOptionsObject, TreeOptions);
 
-/// The options so far.
+/// The options set so far.
 pub struct TreeOptionsObject(pub(crate) TreeOptions);
 
-/// The options behind a handle, or the defaults for NULL.
+/// The options of a handle; the defaults for NULL.
 pub(crate) fn tree_options(options: *mut frondb_tree_options) -> Result<TreeOptions> {
     Ok(match handle::optional::<TreeOptionsObject>(options)? {
         Some(options) => options.0.clone(),
@@ -50,10 +50,10 @@ fn set(
     })
 }
 
-/// Options of a primary or unique index: looked up by full key, values with the keys. Free them with
-/// frondb_tree_options_free().
+/// Options of a primary or unique index: point reads by full key, values stored with the keys.
+/// Free them with frondb_tree_options_free().
 ///
-/// Threads: any. The options are for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the options; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
@@ -61,8 +61,8 @@ pub extern "C" fn frondb_tree_options_new(
     make(options, || Ok(TreeOptions::new()))
 }
 
-/// Options of a non-unique secondary index: scanned by prefix and never asked whether one full key
-/// exists, so that its bases carry no filters.
+/// Options of a non-unique secondary index: scanned by prefix, never asked whether a full key
+/// exists, so its bases have no filters.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -72,7 +72,7 @@ pub extern "C" fn frondb_tree_options_new_secondary(
     make(options, || Ok(TreeOptions::secondary()))
 }
 
-/// Options for data that is read seldom, smallest files: LZMA in blocks of 128 KiB.
+/// Options for the smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -82,7 +82,7 @@ pub extern "C" fn frondb_tree_options_new_aggressive(
     make(options, || Ok(TreeOptions::aggressive()))
 }
 
-/// The options that a tree was made with, for another one like it.
+/// The options that a tree was made with, for example to make another one like it.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -93,7 +93,7 @@ pub extern "C" fn frondb_tree_options_of(
     make(options, || Ok(handle::shared::<frondb::Tree>(tree)?.options()))
 }
 
-/// Frees options. NULL is ignored.
+/// Frees options; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses them.
 #[unsafe(no_mangle)]
@@ -103,15 +103,15 @@ pub extern "C" fn frondb_tree_options_free(options: *mut frondb_tree_options) ->
 
 /// How blocks are compressed.
 pub type frondb_codec = u32;
-/// Stored as they are.
+/// No compression.
 pub const FRONDB_CODEC_NONE: frondb_codec = 0;
-/// LZ4: cheapest. No levels.
+/// LZ4: the cheapest. No levels.
 pub const FRONDB_CODEC_LZ4: frondb_codec = 1;
 /// Zstandard, levels 1 to 19.
 pub const FRONDB_CODEC_ZSTD: frondb_codec = 2;
 /// zlib, levels 1 to 9.
 pub const FRONDB_CODEC_ZLIB: frondb_codec = 3;
-/// LZMA, presets 0 to 9: smallest and slowest; wants blocks of 128 KiB.
+/// LZMA, presets 0 to 9: the smallest and slowest; works best with blocks of 128 KiB.
 pub const FRONDB_CODEC_LZMA: frondb_codec = 4;
 
 fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
@@ -123,17 +123,18 @@ fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
         FRONDB_CODEC_ZSTD => level.map(Codec::Zstd),
         FRONDB_CODEC_ZLIB => level.map(Codec::Zlib),
         FRONDB_CODEC_LZMA => level.map(Codec::Lzma),
-        other => Err(Error::invalid(format!("there is no frondb_codec {other}"))),
+        other => Err(Error::invalid(format!("unknown frondb_codec {other}"))),
     }
 }
 
-/// The codec of consolidated data, and its level if it has some. Default zstd level 1.
-/// FRONDB_CODEC_NONE turns compression off for what is not consolidated yet, too; any other leaves
-/// that at lz4.
+/// The codec of bases, which hold consolidated data, and its level if it has levels. Default zstd
+/// level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
+/// yet; otherwise runs use lz4.
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is made.
+/// Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is
+/// made.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_options_set_codec(
     options: *mut frondb_tree_options,
@@ -143,8 +144,8 @@ pub extern "C" fn frondb_tree_options_set_codec(
     set(options, |options| Ok(options.codec(codec(of, level)?)))
 }
 
-/// The codec of data that is not consolidated yet. Default lz4. After
-/// frondb_tree_options_set_codec(), which sets it too.
+/// The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()
+/// sets it too, so call this one later.
 ///
 /// Threads: one at a time.
 ///
@@ -161,7 +162,7 @@ pub extern "C" fn frondb_tree_options_set_run_codec(
     })
 }
 
-/// Bytes of keys and values in a block of consolidated data. Default 16 KiB.
+/// Key and value bytes in a block of consolidated data. Default 16 KiB.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -185,16 +186,16 @@ pub extern "C" fn frondb_tree_options_set_fanout(
 
 /// Which filters a tree has.
 pub type frondb_filter = u32;
-/// None at all.
+/// No filters.
 pub const FRONDB_FILTER_NONE: frondb_filter = 0;
-/// Whole keys, on all data: for trees looked up by full key. The default.
+/// Filters of whole keys on all data, for trees with point reads by full key. The default.
 pub const FRONDB_FILTER_FULL: frondb_filter = 1;
-/// Whole keys, not on consolidated data: for non-unique indexes.
+/// Filters of whole keys, but not on consolidated data, for non-unique indexes.
 pub const FRONDB_FILTER_RUNS: frondb_filter = 2;
-/// The first bytes of keys, not on consolidated data.
+/// Filters of the first bytes of keys, but not on consolidated data.
 pub const FRONDB_FILTER_PREFIX: frondb_filter = 3;
 
-/// What keys are looked up by; `prefix_bytes` is for FRONDB_FILTER_PREFIX alone. Default
+/// The tree's filters; `prefix_bytes` is used for FRONDB_FILTER_PREFIX only. Default
 /// FRONDB_FILTER_FULL.
 ///
 /// Threads: one at a time.
@@ -212,13 +213,14 @@ pub extern "C" fn frondb_tree_options_set_filter(
             FRONDB_FILTER_FULL => FilterPolicy::Full,
             FRONDB_FILTER_RUNS => FilterPolicy::Runs,
             FRONDB_FILTER_PREFIX => FilterPolicy::Prefix(prefix_bytes),
-            other => return Err(Error::invalid(format!("there is no frondb_filter {other}"))),
+            other => return Err(Error::invalid(format!("unknown frondb_filter {other}"))),
         };
         Ok(options.filter(policy))
     })
 }
 
-/// The update function of this name and version, registered by frondb_options_add_update_fn().
+/// The tree's update function, by the name and version registered with
+/// frondb_options_add_update_fn().
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -230,13 +232,13 @@ pub extern "C" fn frondb_tree_options_set_update_fn(
     set(options, |options| Ok(options.update_fn(name.str("name of the update function")?, version)))
 }
 
-/// A number of the tree's shape, for experts and tests: `name` is a field of "A tree's shape" in
-/// docs/operating/options.md, for example "leaf_bytes_max".
+/// Sets a number of the tree's shape, for experts and tests. `name` is a field of "A tree's shape"
+/// in docs/operating/options.md, for example "leaf_bytes_max".
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a name that does not exist or a number that is too large; a range is
-/// checked when the tree is made.
+/// Errors: FRONDB_INVALID for an unknown name or a number that is too large;
+/// frondb_db_create_tree() checks the range.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_options_set_shape(
     options: *mut frondb_tree_options,

@@ -10,21 +10,21 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{frondb_slice, out_handle};
 
-/// A compound key in the making: parts of several types, ascending or descending, encoded so
-/// that the keys sort as the parts do. Null sorts before all else (after it, descending), then
-/// booleans, integers, floats, doubles, bytes, strings.
+/// A compound key under construction: parts of several types, ascending or descending, encoded so
+/// that keys sort as their parts do. Null sorts before all other values (after them if
+/// descending), followed by booleans, integers, floats, doubles, bytes and strings.
 pub struct frondb_tuple {
     _private: [u8; 0],
 }
 
 object!(frondb_tuple, TupleObject, Tuple);
 
-/// The parts so far, encoded.
+/// The encoded parts.
 pub struct TupleObject(Vec<u8>);
 
 /// Makes a tuple without parts. Free it with frondb_tuple_free().
 ///
-/// Threads: any. The tuple is for one thread at a time; a second one gets FRONDB_BUSY.
+/// Threads: any. One thread at a time may use the tuple; a second one gets FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_new(
     tuple: Option<&mut MaybeUninit<*mut frondb_tuple>>,
@@ -36,7 +36,7 @@ pub extern "C" fn frondb_tuple_new(
     })
 }
 
-/// Frees a tuple. NULL is ignored.
+/// Frees a tuple; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
 #[unsafe(no_mangle)]
@@ -57,7 +57,7 @@ fn add(
     })
 }
 
-/// Forgets all parts and keeps the memory.
+/// Removes all parts and keeps the allocated memory.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -68,7 +68,7 @@ pub extern "C" fn frondb_tuple_clear(tuple: *mut frondb_tuple) -> *mut frondb_er
     })
 }
 
-/// Adds "no value".
+/// Adds null.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -91,7 +91,7 @@ pub extern "C" fn frondb_tuple_add_bool(
     add(tuple, descending, Ok(Scalar::Bool(value)))
 }
 
-/// Adds an integer. Equal to an unsigned one of the same value.
+/// Adds an integer. It equals an unsigned integer of the same value.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -115,7 +115,7 @@ pub extern "C" fn frondb_tuple_add_uint(
     add(tuple, descending, Ok(Scalar::Int(value.into())))
 }
 
-/// Adds a 32-bit float, in IEEE 754's total order.
+/// Adds a 32-bit float, sorted in IEEE 754's total order.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -127,7 +127,7 @@ pub extern "C" fn frondb_tuple_add_float(
     add(tuple, descending, Ok(Scalar::F32(value)))
 }
 
-/// Adds a 64-bit float, in IEEE 754's total order.
+/// Adds a 64-bit float, sorted in IEEE 754's total order.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -169,7 +169,8 @@ pub extern "C" fn frondb_tuple_add_string(
     add(tuple, descending, string.map(|text| Scalar::Str(text.into())))
 }
 
-/// The key so far; empty for what is no tuple. Good until the tuple changes or is freed.
+/// The key so far; empty for a pointer that is no tuple. Valid until the tuple changes or is
+/// freed.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

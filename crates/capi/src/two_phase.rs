@@ -1,5 +1,5 @@
-//! Two-phase commit: preparing under a name, the end by that name, and the hook that is told of
-//! every commit in its order.
+//! Two-phase commit: preparing under a name, the commit or rollback by that name, and the hook
+//! that is called for every commit in commit order.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,24 +16,24 @@ use crate::list::{self, frondb_list};
 use crate::slice::{UserData, cleared, frondb_slice, out_handle};
 use crate::transaction::{CommittingObject, TransactionObject, frondb_committing, frondb_txn};
 
-/// Prepares under a name of 1 to 256 bytes, the first of two phases: from now on the transaction can
-/// be committed or rolled back, whatever happens, by this handle or by name
-/// (frondb_db_commit_prepared()), also after a restart. It keeps its write locks and takes no more
-/// reads or writes; freeing the handle leaves it prepared. Durable, as it asks, when this
-/// returns.
+/// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
+/// From then on it can be committed or rolled back by this handle or by name
+/// (frondb_db_commit_prepared()), whatever happens, also after a restart. It keeps its write locks
+/// and accepts no more reads or writes. Freeing the handle leaves it prepared. It is as durable as
+/// the transaction asks when this returns.
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_EXISTS if one of this name is prepared; FRONDB_INVALID for the name, or if it has
-/// ended; else as frondb_txn_commit().
+/// Errors: FRONDB_EXISTS if another prepared transaction has this name; FRONDB_INVALID for the
+/// name, or if the transaction has ended; otherwise as frondb_txn_commit().
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_prepare(txn: *mut frondb_txn, xid: frondb_slice) -> *mut frondb_error {
     call(|| handle::shared::<TransactionObject>(txn)?.txn().prepare(xid.bytes()?))
 }
 
-/// The first half of frondb_txn_prepare(): all but the wait for the disk, which is
-/// frondb_committing_wait(). Only when that is over may a coordinator be told that the transaction
-/// is prepared.
+/// The first half of frondb_txn_prepare(): everything except the wait for the disk, which is
+/// frondb_committing_wait(). A coordinator may only be told that the transaction is prepared after
+/// that wait.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -53,8 +53,7 @@ pub extern "C" fn frondb_txn_prepare_in_order(
     })
 }
 
-/// The names of all prepared transactions, sorted: those of this process, and those that the last
-/// one left behind.
+/// The names of all prepared transactions, sorted, including those from before the last restart.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -65,12 +64,12 @@ pub extern "C" fn frondb_db_prepared(
     call(|| list::give(cleared(xids), handle::shared::<Db>(db)?.prepared()))
 }
 
-/// Commits a prepared transaction by its name.
+/// Commits a prepared transaction by name.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if none of this name is prepared; FRONDB_NO_SPACE: it is still prepared,
-/// try again; FRONDB_POISONED, FRONDB_CLOSED.
+/// Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: it is still
+/// prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_commit_prepared(
     db: *mut frondb_db,
@@ -80,7 +79,7 @@ pub extern "C" fn frondb_db_commit_prepared(
     call(|| handle::shared::<Db>(db)?.commit_prepared(xid.bytes()?, durability(waits_for)?))
 }
 
-/// Rolls a prepared transaction back by its name; durable when it returns.
+/// Rolls back a prepared transaction by name, durably.
 ///
 /// Threads: any.
 ///
@@ -93,27 +92,29 @@ pub extern "C" fn frondb_db_rollback_prepared(
     call(|| handle::shared::<Db>(db)?.rollback_prepared(xid.bytes()?))
 }
 
-/// What a commit hook is told.
+/// What a commit hook receives.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_commit_info {
-    /// Number of the transaction, as frondb_txn_id() has it; 0 for a plain batch.
+    /// Number of the transaction, as returned by frondb_txn_id(); 0 for a batch.
     transaction: u64,
-    /// The commit's place in the order of all commits: ascending.
+    /// The commit's position in the order of all commits, ascending.
     order: u64,
-    /// Where its record ends in the log: durable when the log is durable up to there.
+    /// The end of the commit's record in the log: the commit is durable once the log is durable up
+    /// to there.
     log_end: u64,
 }
 
-/// Told of a commit. `info` is good during the call.
+/// A commit hook. `info` is valid during the call.
 pub type frondb_commit_hook =
     Option<extern "C" fn(user_data: *mut c_void, info: *const frondb_commit_info)>;
 
-/// Tells `hook` of every commit from now on, in their order, for a log of one's own; NULL for
-/// nobody. It is called by the thread that commits, before the commit is durable and while no other
-/// can happen: it must be quick, must not call functions of this interface, and must not throw or
-/// jump out. `free_user_data`, unless NULL, is called once, when the hook is not used any more: after
-/// another one was set, or the database was freed. If this function fails it is not called.
+/// Sets a hook that is called for every later commit, in commit order, for example to write a log
+/// of one's own. NULL removes it. The committing thread calls the hook before the commit is
+/// durable, and it blocks all other commits: it must be quick, must not call functions of this
+/// interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
+/// is called once when the hook is no longer used: after another hook was set, or the database was
+/// freed. If this function fails, it is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

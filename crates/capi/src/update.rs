@@ -1,5 +1,4 @@
-//! Update functions of the caller: callbacks with data of theirs, and the place for what they
-//! return.
+//! Update functions of the caller: callbacks with user data, and the output they write to.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -10,8 +9,8 @@ use crate::call::call;
 use crate::error::frondb_error;
 use crate::slice::{Text, UserData, frondb_slice};
 
-/// Where an update function puts its result; good only during the call of the function that it is
-/// given to, and only in that thread.
+/// Where an update function writes its result. Valid only during the call that received it, and in
+/// that thread.
 pub struct frondb_output {
     _private: [u8; 0],
 }
@@ -31,26 +30,27 @@ type Combine = extern "C" fn(
     output: *mut frondb_output,
 ) -> i32;
 
-/// An update function: what frondb_tree_update() and its like apply to a value, without reading it.
+/// An update function: what frondb_tree_update() and similar calls apply to a value without
+/// reading it.
 ///
-/// The functions are called by any thread, by several at once, also by those of the engine in the
-/// background, whenever messages are merged or read. They must be pure: the same result for the same
-/// bytes, always. They must return, must not throw or jump out, and must not call functions of this
-/// interface other than frondb_output_append().
+/// Any thread may call the functions, several at once, including the engine's background threads,
+/// whenever messages are merged or read. They must be pure: the same input always gives the same
+/// result. They must return normally (no exception, no longjmp), and must not call any function of
+/// this interface but frondb_output_append().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_update_fn {
-    /// sizeof(frondb_update_fn), by which a later version tells what it was given.
+    /// sizeof(frondb_update_fn), so that later versions can add fields.
     size: usize,
-    /// Name kept with the tree; UTF-8. Copied.
+    /// The name stored with the tree, UTF-8. Copied by the call.
     name: Text,
-    /// Version kept with the tree.
+    /// The version stored with the tree.
     version: u32,
-    /// Given to the functions as it is.
+    /// Passed to the functions.
     user_data: *mut c_void,
-    /// Puts the new value, made of the existing one (NULL: the key is absent) and one operand, into
-    /// `output`. Returns 0; any other number leaves the operand as it is and makes reading the key
-    /// FRONDB_INVALID, with what is in `output` as the message. Must not be NULL.
+    /// Appends the new value to `output`, made from the existing value (NULL if the key is absent)
+    /// and one operand. Returns 0. Any other number keeps the operand pending and makes reads of
+    /// the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
     apply: Option<
         extern "C" fn(
             user_data: *mut c_void,
@@ -60,8 +60,8 @@ pub struct frondb_update_fn {
             output: *mut frondb_output,
         ) -> i32,
     >,
-    /// Puts one operand that does what `older` and then `newer` do into `output`. Returns 0, or
-    /// another number if they cannot be combined. NULL if none can.
+    /// Appends one operand to `output` that has the effect of `older` followed by `newer`. Returns
+    /// 0, or another number if they cannot be combined. NULL if operands can never be combined.
     combine: Option<
         extern "C" fn(
             user_data: *mut c_void,
@@ -71,12 +71,12 @@ pub struct frondb_update_fn {
             output: *mut frondb_output,
         ) -> i32,
     >,
-    /// Called once, by any thread, when nothing uses the function any more: after the options and
-    /// every database opened with them are freed. NULL if nothing is to be done.
+    /// Called once, by any thread, when the function is no longer used: after the options and
+    /// every database opened with them are freed. May be NULL.
     free_user_data: Option<extern "C" fn(user_data: *mut c_void)>,
 }
 
-/// A caller's function as the engine wants it.
+/// The caller's function as an [`UpdateFn`] of the engine.
 struct Callbacks {
     name: String,
     version: u32,
@@ -85,7 +85,7 @@ struct Callbacks {
     combine: Option<Combine>,
 }
 
-/// Makes the engine's function of the caller's.
+/// Makes the engine's update function from the caller's.
 pub(crate) fn of_caller(given: Option<&frondb_update_fn>) -> Result<impl UpdateFn + 'static> {
     let given = given.ok_or_else(|| Error::invalid("the update function is NULL"))?;
     if given.size < size_of::<frondb_update_fn>() {
@@ -137,12 +137,13 @@ impl UpdateFn for Callbacks {
 }
 
 thread_local! {
-    /// The bytes that the callback of this thread has put out so far, if one runs, and its number.
+    /// The number of this thread's current callback, and what it has written so far; `None` if
+    /// none runs.
     static OUTPUT: RefCell<(usize, Option<Vec<u8>>)> = const { RefCell::new((0, None)) };
 }
 
-/// Runs a callback and takes what it put out. An output is a number that lasts for the call, so
-/// that one which is used too late, or in another thread, is found out.
+/// Runs a callback and returns what it wrote. An output is a number that is valid for this call
+/// only, so that using it later or in another thread is detected.
 fn collect(callback: impl FnOnce(*mut frondb_output) -> i32) -> (i32, Vec<u8>) {
     let number = OUTPUT.with_borrow_mut(|(number, bytes)| {
         *number = number.wrapping_add(1).max(1);
@@ -153,11 +154,11 @@ fn collect(callback: impl FnOnce(*mut frondb_output) -> i32) -> (i32, Vec<u8>) {
     (code, OUTPUT.with_borrow_mut(|(_, bytes)| bytes.take()).unwrap_or_default())
 }
 
-/// Adds bytes to what an update function returns.
+/// Appends bytes to the result of an update function.
 ///
-/// Threads: the one in which the update function was called with this `output`.
+/// Threads: the thread that runs the update function with this `output`.
 ///
-/// Errors: FRONDB_INVALID for an output that is not of the present call.
+/// Errors: FRONDB_INVALID for an output of another call.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_output_append(
     output: *mut frondb_output,
@@ -170,7 +171,7 @@ pub extern "C" fn frondb_output_append(
                 bytes.extend_from_slice(added);
                 Ok(())
             }
-            _ => Err(Error::invalid("the output is not of the update function that runs")),
+            _ => Err(Error::invalid("the output does not belong to the running update function")),
         })
     })
 }

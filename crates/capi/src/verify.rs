@@ -1,4 +1,4 @@
-//! Verification: reading everything and checking it.
+//! Verification: reads everything and checks it.
 
 use std::mem::MaybeUninit;
 
@@ -15,9 +15,10 @@ use crate::list::{self, frondb_list};
 use crate::slice::cleared;
 use crate::tree::frondb_tree;
 
-/// Told of the progress of a verification: the tree's name (good during the call) and its bytes done
-/// and to do. Returns 0 to go on; any other number stops the work with FRONDB_CANCELLED. Called by
-/// the thread that verifies; must not throw or jump out.
+/// Receives the progress of a verification: the tree's name (valid during the call), the bytes
+/// done and the bytes in total. Returns 0 to continue; any other number stops the work with
+/// FRONDB_CANCELLED. Called by the verifying thread; must return normally (no exception, no
+/// longjmp).
 pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;
@@ -34,7 +35,7 @@ fn give(
         ("bytes", report.bytes),
         ("faults", number(report.faults.len())),
     ];
-    // The list first: where there is no place for it, nothing is left behind.
+    // The list first: if that fails, no other object has been made.
     if faults.is_some() {
         list::give(faults, report.faults.iter().map(ToString::to_string))?;
     }
@@ -45,9 +46,9 @@ fn give(
 }
 
 /// Reads every block and every large value of every tree and checks checksums, order, counts and
-/// structure. Goes on after a fault: damage is no error of this function but in the results.
-/// `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` has a sentence for each
-/// fault. Either may be NULL if it is not wanted, and so may `progress`.
+/// structure. Damage is not an error of this function: it continues, and reports faults in its
+/// results. `counts` has `runs`, `entries`, `values`, `bytes` and `faults`; `faults` describes
+/// each fault in words. `counts`, `faults` and `progress` may be NULL.
 ///
 /// Threads: any.
 ///
@@ -75,7 +76,7 @@ pub extern "C" fn frondb_db_verify(
     })
 }
 
-/// As frondb_db_verify(), for one tree.
+/// Verifies one tree, as frondb_db_verify().
 ///
 /// Threads: any.
 ///

@@ -1,8 +1,9 @@
-//! The version of the library that runs, beside those of the header that was compiled with.
+//! The version of the library that runs. The header has the version that a program was compiled
+//! with.
 
 use std::ffi::c_char;
 
-/// The version of the library, for example "0.1.0". FRONDB_VERSION is that of the header.
+/// The version of the running library, for example "0.1.0". FRONDB_VERSION is that of the header.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! `include/frondb.h` is what cbindgen writes from the source: `cargo xtask header` writes it anew
-//! (this test with REWRITE=1), and a committed header that differs fails.
+//! `include/frondb.h` is what cbindgen generates from the source. `cargo xtask header` writes it (this
+//! test with REWRITE=1); the test fails if the committed header differs.
 
 #![allow(clippy::expect_used, reason = "a test")]
 
@@ -40,24 +40,24 @@ const LAST: [&str; 2] = ["tuple", "handle"];
 
 const HEAD: &str = "\
 /*
- * FronDB for C and C++. Written from crates/capi/src by `cargo xtask header`: do not edit it.
- * docs/operating/c-api.md tells how to build with it and shows a program.
+ * FronDB for C and C++. Generated from crates/capi/src by `cargo xtask header`: do not edit.
+ * docs/operating/c-api.md explains how to build with it and has an example.
  *
- * Errors. A function that can fail returns an error, or NULL if it succeeded. The error belongs to
- * the caller, who frees it with frondb_error_free(). Results are then not written, but that a place
- * for a handle is NULL and a flag is false.
+ * Errors. A function that can fail returns an error, or NULL on success. The caller owns the error
+ * and frees it with frondb_error_free(). After an error no result is written, except that handles
+ * are set to NULL and flags to false.
  *
- * Handles. A pointer to one of the opaque types is a handle: a number that is looked up and never
- * followed. It belongs to the caller, who frees it once with the function of its type. One that is
- * NULL, was freed or is of another type makes an error of the kind FRONDB_INVALID and does no harm.
- * Nothing has to be freed in an order; frondb_db_close() ends them all.
+ * Handles. A pointer to an opaque type is a handle: a number that is looked up and never
+ * dereferenced. The caller owns it and frees it once with the function of its type. A pointer that is
+ * NULL, was freed or is of another type causes an error of the kind FRONDB_INVALID and no harm.
+ * Handles may be freed in any order; frondb_db_close() makes all handles of a database unusable.
  *
- * Threads. Every function says which threads may call it. Where that is \"one at a time\" for an
- * object and a second thread calls, that thread gets an error of the kind FRONDB_BUSY.
+ * Threads. Every function says which threads may call it. If that is \"one at a time\" for an object,
+ * a second thread that calls at the same time gets an error of the kind FRONDB_BUSY.
  *
- * Memory. Slices and strings that are given to a function must stay as they are until it returns.
- * What a function gives to look at belongs to its object and is good as long as its comment says.
- * No function throws, and none may be called from a signal handler or in a forked child.
+ * Memory. Slices and strings that are passed to a function must stay unchanged until it returns.
+ * Memory that a function returns belongs to its object and is valid as long as the comment says. No
+ * function throws. None may be called from a signal handler or in a forked child.
  */";
 
 const TAIL: &str = "\
@@ -69,7 +69,7 @@ static inline frondb_slice frondb_bytes(const void *data, size_t len) {
   return slice;
 }
 
-/* The characters of a string, without the zero byte behind them. */
+/* The characters of a string, without its final zero byte. */
 static inline frondb_slice frondb_text(const char *text) {
   return frondb_bytes(text, strlen(text));
 }
