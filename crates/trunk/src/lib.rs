@@ -18,6 +18,7 @@ pub mod cut;
 pub mod format;
 pub mod install;
 pub mod job;
+mod key;
 mod lookup;
 mod node;
 mod options;

@@ -19,10 +19,8 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{NodeId, SeqNo, TreeId};
 
+pub use crate::key::Key;
 use crate::view::View;
-
-/// A shared key: pivots and bounds.
-pub type Key = Arc<[u8]>;
 
 /// Hints from readers and flushes to the planner about one leaf. All versions of the node share
 /// them; they are not durable.

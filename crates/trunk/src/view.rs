@@ -5,7 +5,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result, SeqNo};
 use frondb_run::{ReadMode, Run, RunCursor};
 
-use crate::node::Key;
+use crate::key::Key;
 
 /// The part `[lo, hi)` of a run. Several views of one run may exist; the run lives as long as one.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! The keys and values of a sort buffer, in pieces of one size.
 //!
-//! The arena grows by a piece at a time, and a full piece never moves. Pieces are the engine's own blocks
-//! ([`frondb_core::mem`]). One vector that grew by a quarter left copies of itself in malloc's keeping: a
-//! load with 50 MiB for sorting was seen to hold 150 MiB more for a second.
+//! The arena grows by one piece at a time, and a full piece never moves. Pieces are the engine's
+//! own blocks ([`frondb_core::mem`]). A single vector that grew by a quarter left copies of itself
+//! in malloc's free lists: a load with 50 MiB for sorting was seen to hold 150 MiB more for a
+//! second.
 //!
 //! ```text
 //!   place   piece (14 bits) | offset in it (18 bits)
@@ -13,14 +14,14 @@ use frondb_core::limits::{KEY_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::mem::Array;
 
 const PIECE_BITS: u32 = 18;
-/// Bytes of a piece. A pair of key and value lies in one piece.
+/// Bytes of a piece. A key and its value are in one piece.
 const PIECE_BYTES: usize = 1 << PIECE_BITS;
 const _: () = assert!(KEY_BYTES_MAX + VALUE_INLINE_BYTES_MAX <= PIECE_BYTES / 2);
 
-/// Pairs of keys and values, found by their places. For one thread at a time.
+/// Pairs of keys and values, addressed by their places. For one thread at a time.
 #[derive(Default)]
 pub(crate) struct Arena {
-    /// The first so many are in use; the others are kept for later.
+    /// The first `used` pieces are in use; the others are kept for later.
     pieces: Vec<Array<u8>>,
     used: usize,
     /// Bytes of all pairs.
@@ -28,9 +29,9 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Adds a pair and returns its place, which is above that of every pair before.
+    /// Adds a pair and returns its place, which is above that of every earlier pair.
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> u32 {
-        // An empty pair takes a byte, or the next pair would have its place.
+        // An empty pair takes a byte; otherwise the next pair would have the same place.
         let pad = usize::from(key.is_empty() && value.is_empty());
         let more = key.len() + value.len() + pad;
         let has_room = |piece: &Array<u8>| PIECE_BYTES - piece.len() >= more;
@@ -53,7 +54,7 @@ impl Arena {
 
     fn begin_piece(&mut self) {
         if self.used == self.pieces.len() {
-            // The first grows as it is filled: there may be many trees with few entries.
+            // The first piece grows as it is filled: there may be many trees with few entries.
             let first = self.pieces.is_empty();
             let piece = if first { Array::new() } else { Array::with_capacity(PIECE_BYTES) };
             self.pieces.push(piece);
@@ -61,14 +62,14 @@ impl Arena {
         self.used += 1;
     }
 
-    /// `len` bytes from `place` on, of one pair.
+    /// `len` bytes starting at `place`, all of one pair.
     #[inline]
     pub(crate) fn get(&self, place: u32, len: usize) -> &[u8] {
         let (piece, offset) = (place >> PIECE_BITS, place as usize & (PIECE_BYTES - 1));
         &self.pieces[piece as usize][offset..offset + len]
     }
 
-    /// The byte so far behind `place`, if the piece has it.
+    /// The byte `further` bytes after `place`, if the piece has it.
     #[inline]
     pub(crate) fn byte(&self, place: u32, further: usize) -> Option<u8> {
         let (piece, offset) = (place >> PIECE_BITS, place as usize & (PIECE_BYTES - 1));
@@ -80,7 +81,7 @@ impl Arena {
         self.bytes
     }
 
-    /// Bytes that the pairs take, with the ends of pieces that no pair fits.
+    /// Bytes that the pairs take, including the ends of pieces that were too short for a pair.
     pub(crate) fn used_bytes(&self) -> usize {
         self.last().map_or(0, |last| (self.used - 1) * PIECE_BYTES + last.len())
     }
@@ -90,7 +91,7 @@ impl Arena {
         self.pieces.iter().map(Array::allocated).sum()
     }
 
-    /// Forgets all pairs. The memory stays.
+    /// Removes all pairs and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.pieces.iter_mut().for_each(Array::clear);
         (self.used, self.bytes) = (0, 0);
@@ -106,7 +107,7 @@ mod tests {
         let mut arena = Arena::default();
         for round in 0..2 {
             let mut places = Vec::new();
-            // Of many lengths, the longest ones among them, over several pieces.
+            // Many lengths, including the largest, over several pieces.
             for i in 0..400 {
                 let key = vec![i as u8; (i * 83 + round) % 700];
                 let value = vec![!(i as u8); (i * 6151) % VALUE_INLINE_BYTES_MAX];

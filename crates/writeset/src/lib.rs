@@ -1,20 +1,23 @@
-//! Layer 4: what a transaction has written and not committed.
+//! Layer 4: the write set of a transaction, which holds what the transaction has written and not
+//! committed.
 //!
 //! ```text
-//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... a tree
-//!                         |  read     an index is made: a memtable with numbers for SeqNos
+//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... in a tree
+//!                         |  read     an index is built: a memtable with numbers for SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
-//!  rollback to a savepoint: cut off behind its numbers
-//!  commit: what is in memory is logged as it stands; private runs become part of the trees
+//!  rollback to a savepoint: cut off after its numbers
+//!  commit: what is in memory is logged as it is; private runs become part of the trees
 //! ```
 //!
-//! Numbers are local to a tree and a transaction (rule 20). To a reader of the transaction its own
-//! messages are newer than everything committed: their SeqNos are [`OWN_SEQS`] and up. Between the two
-//! may lie an overlay, whose messages are read and never committed ([`OVERLAY_SEQS`], decision 0036).
+//! Numbers are local to a tree and a transaction (rule 20). For readers of the transaction its own
+//! messages are newer than everything committed: their SeqNos start at [`OWN_SEQS`]. Between the
+//! two there may be an overlay, whose messages are read but never committed ([`OVERLAY_SEQS`],
+//! decision 0036).
 //!
-//! The crate knows nothing of locks, logs and trunks.
+//! This crate knows nothing of locks, logs and trunks.
 
 mod arena;
+mod env;
 pub mod op;
 mod own;
 mod savepoint;
@@ -24,9 +27,9 @@ mod sorted;
 mod spill;
 mod writes;
 
+pub use env::{SpillEnv, TreeSpill};
 pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
 pub use sort::{LeftOut, SortBuffer, SortedSource};
-pub use spill::{SpillEnv, TreeSpill};
 pub use writes::TreeWrites;

@@ -1,4 +1,4 @@
-//! The encoding of one message, as the log keeps it and as batches and write sets hold it.
+//! The encoding of one message, in the log, in batches and in write sets.
 //!
 //! ```text
 //! message: head u8 (bits 0-2 kind, bit 3 value empty, bits 4-7 0), key length, key,
@@ -6,13 +6,13 @@
 //! range delete: head 7, lo length, lo, hi (optional bytes)
 //! ```
 //!
-//! Kinds: 0 put, 1 delete, 2 update, 3 put by reference, 7 range delete. Rule 26 keeps head bits
+//! Kinds: 0 put, 1 delete, 2 update, 3 put by reference, 7 range delete. Rule 26 reserves head bits
 //! 4-7 for "derived from an entry of another section".
 
 use frondb_core::MessageKind;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt};
 
-/// Head of a range delete.
+/// Head byte of a range delete.
 pub const OP_RANGE_DELETE: u8 = 7;
 const OP_VALUE_EMPTY: u8 = 8;
 
@@ -40,7 +40,7 @@ pub fn encode_range_delete(out: &mut Vec<u8>, lo: &[u8], hi: Option<&[u8]>) {
 pub enum Op<'a> {
     /// A point message.
     Point {
-        /// What it does.
+        /// The kind of the message.
         kind: MessageKind,
         /// Its key.
         key: &'a [u8],
@@ -56,10 +56,10 @@ pub enum Op<'a> {
     },
 }
 
-/// Reads one message.
+/// Decodes one message.
 ///
 /// # Errors
-/// [`Truncated`] if the bytes are cut short or name a kind that there is not.
+/// [`Truncated`] if the bytes end early or name an unknown kind.
 #[inline]
 pub fn decode_op<'a>(input: &mut Reader<'a>) -> Result<Op<'a>, Truncated> {
     let head = input.u8()?;

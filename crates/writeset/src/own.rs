@@ -1,4 +1,4 @@
-//! [`OwnWrites`]: one tree's uncommitted messages as a reader of the transaction meets them.
+//! [`OwnWrites`]: the uncommitted messages of one tree as readers of the transaction see them.
 
 use std::ops::Bound;
 
@@ -10,15 +10,15 @@ use frondb_merge::Lookup;
 use frondb_run::{ReadMode, Run, RunCursor};
 use frondb_space::Hold;
 
-/// Own message number `n` has SeqNo `OWN_SEQS + n` for readers of the transaction: above every
-/// SeqNo of committed data and of an overlay.
+/// Readers of the transaction see its message number `n` with SeqNo `OWN_SEQS + n`, which is above
+/// every SeqNo of committed data and of an overlay.
 pub const OWN_SEQS: SeqNo = SeqNo(1 << 62);
 
-/// The same for messages of an overlay ([`WriteSet::overlay`](crate::WriteSet::overlay)): above every
-/// SeqNo of committed data.
+/// The corresponding base for messages of an overlay
+/// ([`WriteSet::overlay`](crate::WriteSet::overlay)): above every SeqNo of committed data.
 pub const OVERLAY_SEQS: SeqNo = SeqNo(1 << 61);
 
-/// The SeqNo by which readers of the transaction know message number `n` of those from `from` on.
+/// The SeqNo with which readers of the transaction see message number `n`, relative to `from`.
 #[inline]
 #[must_use]
 pub(crate) fn own_seq(from: SeqNo, n: u64) -> SeqNo {
@@ -30,33 +30,34 @@ pub(crate) type Excluded = Arc<[(u64, u64)]>;
 
 #[inline]
 fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
-    // Intervals ascend and do not meet.
+    // The intervals ascend and are disjoint.
     let at = excluded.partition_point(|&(_, upto)| upto < n);
     excluded.get(at).is_some_and(|&(after, _)| after < n)
 }
 
-/// A tree's own messages at one moment: what is written later does not show. Cheap to clone, any
-/// thread may read it; it keeps what it needs alive.
+/// A tree's own messages at one moment; later writes are not visible. Cheap to clone; any thread
+/// may read it. Keeps what it needs alive.
 #[derive(Clone)]
 pub struct OwnWrites {
-    /// The SeqNo of message number 0 for readers.
+    /// The SeqNo that readers see for message number 0.
     pub(crate) from: SeqNo,
-    /// Messages in memory, numbers for SeqNos.
+    /// Messages in memory, with numbers for SeqNos.
     pub(crate) index: Option<Arc<Memtable>>,
-    /// Largest number that shows.
+    /// Largest visible number.
     pub(crate) upto: u64,
     /// Numbers in `index` that were rolled back.
     pub(crate) excluded: Excluded,
     /// Private runs, newest first, all older than `index`.
     pub(crate) runs: Arc<[Arc<Run>]>,
-    /// Range deletes, numbers for SeqNos.
+    /// Range deletes, with numbers for SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
-    /// Keeps the large values that messages refer to, if there are any.
+    /// Keeps the large values that messages refer to, if any.
     pub(crate) _hold: Option<Arc<Hold>>,
 }
 
 impl OwnWrites {
-    /// Feeds what the transaction wrote to `key`, newest first, until the lookup wants no more.
+    /// Feeds the transaction's messages for `key` to the lookup, newest first, until the lookup
+    /// needs no more.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run.
@@ -83,7 +84,8 @@ impl OwnWrites {
         Ok(())
     }
 
-    /// Whether there is no message with a key in `[lo, hi)`; may say no although there is none.
+    /// Whether there is no message with a key in `[lo, hi)`. May return false although there is
+    /// none.
     #[must_use]
     pub fn is_empty_in(&self, lo: &[u8], hi: &[u8]) -> bool {
         let in_memory =
@@ -92,8 +94,8 @@ impl OwnWrites {
         !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
     }
 
-    /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos of
-    /// readers.
+    /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos that
+    /// readers see.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run's index.
@@ -122,21 +124,21 @@ impl OwnWrites {
         Ok(sources)
     }
 
-    /// Range deletes in as many sets as they come, with numbers for SeqNos; those above
-    /// [`upto`](Self::upto) do not count.
+    /// Range deletes in several sets, with numbers for SeqNos. Those above [`upto`](Self::upto) are
+    /// not visible.
     #[must_use]
     pub fn range_deletes(&self) -> &Arc<[RangeDeletes]> {
         &self.range_deletes
     }
 
-    /// The largest number that shows.
+    /// The largest visible number.
     #[must_use]
     pub fn upto(&self) -> u64 {
         self.upto
     }
 }
 
-/// Leaves out what was rolled back and moves numbers up to where readers expect them.
+/// Skips rolled-back messages and shifts numbers to the SeqNos that readers expect.
 pub(crate) struct OwnSource<S> {
     pub(crate) inner: S,
     pub(crate) excluded: Excluded,

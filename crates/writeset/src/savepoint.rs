@@ -1,29 +1,29 @@
-//! Savepoints: where each tree's writes stood.
+//! Savepoints: the position of each tree's writes when the savepoint was set.
 
-/// Names a savepoint of one write set. Ids ascend and are not used twice.
+/// Identifies a savepoint of one write set. Ids ascend and are never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SavepointId(pub(crate) u64);
 
 /// A savepoint that is set.
 pub(crate) struct Mark {
     pub(crate) id: SavepointId,
-    /// Of the trees there were, in the write set's order.
+    /// The trees that existed then, in the write set's order.
     pub(crate) trees: Vec<TreeMark>,
 }
 
-/// Where one tree's writes stood.
+/// The position of one tree's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TreeMark {
     /// The last number.
     pub(crate) number: u64,
-    /// Bytes in memory, if nothing was spilled since.
+    /// Bytes in memory, if nothing has been spilled since.
     pub(crate) bytes: usize,
-    /// Messages in them.
+    /// Messages in these bytes.
     pub(crate) count: u64,
-    /// How often had been spilled.
+    /// Number of spills so far.
     pub(crate) spills: u64,
     /// Messages written and not undone.
     pub(crate) written: u64,
-    /// Whether a put or an update was among all that was written.
+    /// Whether these messages include a put or an update.
     pub(crate) grows: bool,
 }

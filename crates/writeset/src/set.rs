@@ -1,44 +1,45 @@
-//! [`WriteSet`]: all that a transaction has written, over all trees, and its savepoints.
+//! [`WriteSet`]: everything that a transaction has written, over all trees, and its savepoints.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, RangeDelete, Result, SeqNo, TreeId};
 use frondb_run::Run;
 use frondb_space::Extent;
 
+use crate::env::{SpillEnv, TreeSpill};
 use crate::own::{OVERLAY_SEQS, OWN_SEQS};
 use crate::savepoint::{Mark, SavepointId};
-use crate::spill::{SpillEnv, TreeSpill};
 use crate::writes::TreeWrites;
 
-/// What a commit that attaches runs anyway does not put into the log and a memtable, but into a run of its own: it is
-/// written once less, and who reads the tree next finds a run and not a memtable with all of it.
+/// A commit that attaches runs anyway writes a tree's messages as a run too if they have this many
+/// bytes, instead of logging them and inserting them into a memtable. They are then written once
+/// less, and the next reader of the tree finds a run instead of a memtable with all of them.
 const RUN_BYTES_MIN: usize = 4 << 20;
 
-/// Finds how a tree's runs are written.
+/// Returns how a tree's runs are written.
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
-/// What a transaction has written and not committed. For one thread at a time. Whoever drops one
-/// that has spilled calls [`discard`](Self::discard) first.
+/// What a transaction has written and not committed. For one thread at a time. Before dropping a
+/// write set that has spilled, call [`discard`](Self::discard).
 pub struct WriteSet {
-    /// The SeqNo of message number 0 of a tree for readers.
+    /// The SeqNo that readers see for message number 0 of a tree.
     from: SeqNo,
-    /// In the order of their first write.
+    /// The trees in the order of their first write.
     trees: Vec<TreeWrites>,
-    /// The tree used last: rows go round few trees.
+    /// Index of the tree used last: a transaction writes to few trees in turns.
     last: usize,
     marks: Vec<Mark>,
     next_savepoint: u64,
-    /// Empty, with memory for the next tree: write sets are used again.
+    /// An empty element whose memory the next tree reuses; write sets are reused too.
     spare: Option<TreeWrites>,
 }
 
-/// Of one tree, what a commit takes from disk: private runs and what belongs to them.
+/// What a commit takes from disk for one tree: private runs and what belongs to them.
 pub struct Sealed {
     /// The tree.
     pub tree: TreeId,
-    /// Newest first, numbers for SeqNos.
+    /// Runs, newest first, with numbers for SeqNos.
     pub runs: Vec<Arc<Run>>,
-    /// Numbers for SeqNos, ascending.
+    /// Range deletes in ascending order, with numbers for SeqNos.
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
@@ -53,14 +54,15 @@ impl Default for WriteSet {
 }
 
 impl WriteSet {
-    /// One that is empty. Takes no memory until something is written.
+    /// An empty write set. Takes no memory until something is written.
     #[must_use]
     pub fn new() -> Self {
         Self::reading_from(OWN_SEQS)
     }
 
-    /// An empty one whose messages readers see below this one's and above all that is committed; it has this
-    /// one's savepoints. Nobody commits it: it is for what its transaction must see in place of committed data.
+    /// An empty write set with the savepoints of this one. Readers see its messages below those of
+    /// this write set and above everything committed. It is never committed: it holds what its
+    /// transaction must see in place of committed data.
     #[must_use]
     pub fn overlay(&self) -> Self {
         let empty = |mark: &Mark| Mark { id: mark.id, trees: Vec::new() };
@@ -104,7 +106,7 @@ impl WriteSet {
         self.trees.iter().position(|writes| writes.tree() == tree)
     }
 
-    /// All trees' writes, in the order of their first.
+    /// The writes to all trees, in the order of their first write.
     #[must_use]
     pub fn trees(&self) -> &[TreeWrites] {
         &self.trees
@@ -116,7 +118,7 @@ impl WriteSet {
         self.trees.iter().all(TreeWrites::is_empty)
     }
 
-    /// Whether all that was written are deletes: such commits are let in while the disk is full.
+    /// Whether only deletes were written: such commits are accepted while the disk is full.
     #[must_use]
     pub fn frees_space(&self) -> bool {
         !self.trees.iter().any(TreeWrites::grows)
@@ -140,13 +142,13 @@ impl WriteSet {
         self.trees.iter().map(|writes| writes.bytes().len() as u64).sum()
     }
 
-    /// Bytes of memory, about.
+    /// Estimated bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.trees.iter().map(TreeWrites::memory_bytes).sum()
     }
 
-    /// Whether a part of it is on disk.
+    /// Whether part of it is on disk.
     #[must_use]
     pub fn has_spilled(&self) -> bool {
         self.trees.iter().any(TreeWrites::has_spilled)
@@ -162,11 +164,12 @@ impl WriteSet {
         id
     }
 
-    /// Undoes all that was written since the savepoint was set; it stays set, later ones are gone.
+    /// Undoes everything written since the savepoint was set. The savepoint stays set; later ones
+    /// are gone.
     ///
     /// # Errors
-    /// `NotFound` if it is not set (any more); what reading and writing a private run returns: the
-    /// call may then be repeated.
+    /// `NotFound` if the savepoint is not set (any more); errors of reading and writing a private
+    /// run, after which the call may be repeated.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,
@@ -179,7 +182,7 @@ impl WriteSet {
             let savepoints = self.savepoints_of(i);
             let mark = self.marks[at].trees.get(i).copied().unwrap_or_default();
             let writes = &mut self.trees[i];
-            // First what can fail.
+            // First the steps that can fail.
             if writes.runs.first().is_some_and(|run| run.meta().max_seq.get() > mark.number) {
                 writes.cut_runs(env, &spill_of(writes.tree())?, mark.number, &savepoints)?;
             }
@@ -189,7 +192,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Forgets the savepoint and those set after it; what was written stays.
+    /// Releases the savepoint and those set after it; the writes stay.
     ///
     /// # Errors
     /// `NotFound` if it is not set (any more).
@@ -199,7 +202,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Forgets the savepoint alone: those set after it stay.
+    /// Releases only this savepoint; those set after it stay.
     ///
     /// # Errors
     /// `NotFound` if it is not set (any more).
@@ -226,7 +229,7 @@ impl WriteSet {
 
     // --- Spilling ---
 
-    /// Writes the messages of the tree that has most in memory to a private run.
+    /// Writes the messages of the tree with the most bytes in memory to a private run.
     ///
     /// # Errors
     /// `NoSpace` or a device error; nothing has changed then.
@@ -241,12 +244,12 @@ impl WriteSet {
         writes.spill(env, &spill_of(writes.tree())?, &savepoints)
     }
 
-    /// Brings each tree's writes either all into memory's form or all onto disk: trees that have
-    /// spilled spill the rest, and if there are such, others that have as much as a run is worth spill, too.
-    /// Savepoints stay set, for a commit that fails.
+    /// Makes sure that each tree's writes are either all in memory or all on disk: trees that have
+    /// spilled spill the rest; if there are such trees, other trees with enough bytes for a run
+    /// spill too. Savepoints stay set, in case the commit fails.
     ///
     /// # Errors
-    /// As [`spill_largest`](Self::spill_largest); may be repeated.
+    /// Like [`spill_largest`](Self::spill_largest); the call may be repeated.
     pub fn seal(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
         let attaches = self.has_spilled();
         for i in 0..self.trees.len() {
@@ -259,13 +262,13 @@ impl WriteSet {
         Ok(())
     }
 
-    /// What a commit takes from disk, by tree; [`trees`](Self::trees) have what is in memory. After
-    /// [`seal`](Self::seal).
+    /// What a commit takes from disk, by tree; [`trees`](Self::trees) have what is in memory. Call
+    /// [`seal`](Self::seal) first.
     #[must_use]
     pub fn sealed(&self) -> Vec<Sealed> {
         let spilled = self.trees.iter().filter(|writes| writes.has_spilled());
         let sealed = spilled.map(|writes| {
-            debug_assert_eq!(writes.count(), 0, "a tree has spilled a part only");
+            debug_assert_eq!(writes.count(), 0, "a tree has spilled only part of its messages");
             Sealed {
                 tree: writes.tree(),
                 runs: writes.runs.to_vec(),
@@ -293,12 +296,12 @@ impl WriteSet {
         self.trees.iter().filter(|writes| !writes.has_spilled()).flat_map(of_tree).collect()
     }
 
-    /// Forgets everything; what is on disk is somebody else's now.
+    /// Forgets everything, because the commit has taken over what is on disk.
     pub fn hand_over(&mut self) {
         self.clear();
     }
 
-    /// Forgets everything and gives back what is on disk.
+    /// Forgets everything and frees what is on disk.
     pub fn discard(&mut self, env: &SpillEnv) {
         for writes in &mut self.trees {
             writes.discard(env);

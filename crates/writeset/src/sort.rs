@@ -1,5 +1,5 @@
-//! [`SortBuffer`]: entries in any order, sorted when they are read. What a bulk load gathers before
-//! it has to write.
+//! [`SortBuffer`]: entries in any order, sorted when they are read. A bulk load collects its
+//! entries here before it has to write.
 
 use std::cmp::Reverse;
 
@@ -9,41 +9,41 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 
 use crate::arena::Arena;
 
-/// So many entries are brought into the processor's cache at once.
+/// Number of entries that are prefetched into the processor's cache at once.
 const TOUCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
-/// Of each so much, as far as a processor does not see by itself what will be read.
+/// Bytes to prefetch of each entry; the processor predicts later accesses itself.
 const TOUCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
 /// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Puts of one tree, in the order they came. For one thread at a time.
+/// Puts of one tree, in order of arrival. For one thread at a time.
 #[derive(Default)]
 pub struct SortBuffer {
     arena: Arena,
     slots: Array<Slot>,
 }
 
-/// What sorting left out: all but the last of entries that have one key.
+/// What sorting left out: all but the last of several entries with one key.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct LeftOut {
-    /// How many.
+    /// Number of entries.
     pub entries: u64,
-    /// What those of them refer to that are large.
+    /// References to large values in these entries.
     pub references: Vec<Box<[u8]>>,
-    /// The least of their keys.
+    /// The smallest of their keys.
     pub first: Option<Box<[u8]>>,
 }
 
-/// Where an entry lies; ordered by key, then newest first.
+/// Position of an entry; ordered by key, then newest first.
 #[derive(Clone, Copy)]
 struct Slot {
     prefix: u64,
     at: u32,
     key: u16,
-    /// Its value lies in extents of its own.
+    /// The value lies in extents of its own.
     by_reference: bool,
     value: u32,
 }
@@ -55,11 +55,11 @@ impl SortBuffer {
         Self::default()
     }
 
-    /// Adds a put. Key and value keep the engine's limits; a large value is given as what refers to
-    /// it. The caller empties the buffer before it holds 4 GiB.
+    /// Adds a put. Key and value must respect the engine's limits; for a large value the caller
+    /// passes the reference. The caller empties the buffer before it holds 4 GiB.
     pub fn put(&mut self, key: &[u8], value: &[u8], by_reference: bool) {
         if self.slots.is_full() {
-            // By a quarter and not by half: what is not filled is memory all the same.
+            // Grow by a quarter and not by half: unused capacity is memory too.
             self.slots.reserve_exact((self.slots.len() / 4).max(64));
         }
         self.slots.push(Slot {
@@ -77,7 +77,7 @@ impl SortBuffer {
         (self.arena.memory_bytes() + self.slots.allocated()) as u64
     }
 
-    /// Bytes of memory that entries take; what is left of it is for more of them.
+    /// Bytes of memory that entries take; the rest is free for more entries.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         (self.arena.used_bytes() + self.slots.len() * size_of::<Slot>()) as u64
@@ -89,25 +89,25 @@ impl SortBuffer {
         self.arena.bytes() as u64
     }
 
-    /// Entries, those given twice too.
+    /// Number of entries, duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Forgets all entries and keeps the memory.
+    /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.slots.clear();
     }
 
-    /// Sorts by key, and leaves out all but the last of one that was given twice.
+    /// Sorts by key, and leaves out all but the last entry of each key.
     pub fn sort(&mut self) -> LeftOut {
         let arena = &self.arena;
         let key = |slot: &Slot| arena.get(slot.at, usize::from(slot.key));
@@ -134,10 +134,10 @@ impl SortBuffer {
         left_out
     }
 
-    /// Hands out the entries, which were sorted: key, kind and value.
+    /// Visits the sorted entries: key, kind and value.
     ///
     /// # Errors
-    /// What `visit` returns, which ends it.
+    /// An error of `visit`, which ends the walk.
     pub fn for_each(
         &self,
         mut visit: impl FnMut(&[u8], MessageKind, &[u8]) -> Result<()>,
@@ -152,8 +152,8 @@ impl SortBuffer {
         Ok(())
     }
 
-    /// Reads a few bytes of entries. They lie in the order they came, anywhere: asked for one
-    /// after the other each would be waited for, asked for at once they are waited for together.
+    /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory:
+    /// read one by one, each would cost a cache miss; read together, the misses overlap.
     fn touch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {
@@ -172,7 +172,7 @@ impl SortBuffer {
         (key, kind, value)
     }
 
-    /// The entries, which were sorted, as a source of puts with this number.
+    /// The sorted entries as a source of puts with this number.
     pub fn source<B: std::borrow::Borrow<Self> + Send>(
         buffer: B,
         number: SeqNo,
@@ -203,7 +203,7 @@ fn value_of<'a>(arena: &'a Arena, slot: &Slot) -> &'a [u8] {
     &arena.get(slot.at, key + slot.value as usize)[key..]
 }
 
-/// A walk over a sorted buffer.
+/// A cursor over a sorted buffer.
 pub struct SortedSource<B> {
     buffer: B,
     number: SeqNo,

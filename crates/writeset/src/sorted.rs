@@ -1,12 +1,12 @@
-//! [`Sorted`]: messages of a write set in key order, for spilling ones that were never read.
+//! [`Sorted`]: messages of a write set in key order, for spilling messages that were never read.
 //!
 //! ```text
 //!  bytes | put m | put c | put t |      as the write set held them
 //!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
 //! ```
 //!
-//! An index, which a transaction makes when it reads, would do as well; making one for a single
-//! walk costs three times as much, and its memory. Never changed once made; any thread may read it.
+//! An index, which a transaction builds when it reads, would serve too, but building one for a
+//! single walk costs three times as much, and its memory. Immutable; any thread may read it.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// So many messages are brought into the processor's cache at once.
+/// Number of messages that are prefetched into the processor's cache at once.
 const TOUCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 
@@ -38,25 +38,26 @@ pub(crate) struct Sorted {
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
     prefix: u64,
-    /// Where its encoding begins.
+    /// Offset of its encoding.
     at: u32,
-    /// Its number, from the smallest on.
+    /// Its number, relative to the smallest.
     number: u32,
 }
 
 impl Slot {
-    /// The message that is encoded from `at` on; `number` counts from the smallest.
+    /// The message that is encoded at `at`; `number` is relative to the smallest.
     pub(crate) fn new(key: &[u8], at: u32, number: u32) -> Self {
         Self { prefix: key_prefix(key), at, number }
     }
 }
 
 impl Sorted {
-    /// Sorts `slots` of point messages in `bytes`. The smallest number is `first`.
+    /// Sorts `slots`, which are point messages in `bytes`. The smallest number is `first`.
     pub(crate) fn new(bytes: Vec<u8>, mut slots: Vec<Slot>, first: u64) -> Self {
         let key = |slot: &Slot| match decode_at(&bytes, slot.at) {
             Ok(Op::Point { key, .. }) => key,
-            // Whoever made the slots has decoded them; `next_chunk` says so if it is otherwise.
+            // The caller decoded the messages to make the slots; `next_chunk` reports an error
+            // otherwise.
             _ => &[],
         };
         slots.sort_unstable_by(|a, b| {
@@ -76,7 +77,7 @@ impl Sorted {
         self.bytes
     }
 
-    /// A walk over all messages in order, numbers for SeqNos.
+    /// A cursor over all messages in order, with numbers for SeqNos.
     pub(crate) fn source(self: &Arc<Self>) -> SortedWrites {
         SortedWrites { sorted: Arc::clone(self), next: 0 }
     }
@@ -88,8 +89,8 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
         .map_err(|_| Error::internal("a message of a write set cannot be decoded"))
 }
 
-/// Reads a byte or two of the messages that come next. They lie anywhere: asked for one after the
-/// other each would be waited for, asked for at once they are waited for together.
+/// Reads a byte or two of the next messages. They lie anywhere in memory: read one by one, each
+/// would cost a cache miss; read together, the misses overlap.
 fn touch(bytes: &[u8], next: &[Slot]) {
     let mut sum = 0_u8;
     for slot in next.iter().take(TOUCHED) {
@@ -100,7 +101,7 @@ fn touch(bytes: &[u8], next: &[Slot]) {
     std::hint::black_box(sum);
 }
 
-/// A walk over [`Sorted`].
+/// A cursor over [`Sorted`].
 pub(crate) struct SortedWrites {
     sorted: Arc<Sorted>,
     next: usize,

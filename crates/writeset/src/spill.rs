@@ -1,50 +1,28 @@
 //! Private runs: sorted and folded messages of a transaction, on disk before it commits.
 //!
-//! Live savepoints are to the fold what snapshots are to any other: the newest message of each
-//! stripe between two stays. A run that was written while one lay inside it keeps each message's
-//! number, so that a rollback to that savepoint can tell them apart.
+//! Live savepoints have the role that snapshots have in any other fold: the newest message of each
+//! stripe between two of them stays. A run that was written while a savepoint lay inside it stores
+//! each message's number, so that a rollback to that savepoint can tell the messages apart.
 
-use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, Result, RunId, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::format::ValueRef;
-use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunOptions, RunWriter};
+use frondb_run::{Output, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use frondb_space::{Class, Extent};
 
+use crate::env::{SpillEnv, TreeSpill};
 use crate::own::{Excluded, OwnSource};
 use crate::sorted::Sorted;
 use crate::writes::TreeWrites;
 
-/// Fewer runs are not merged without the next larger ones: they would soon be there again.
+/// A merge takes at least this many runs: fewer would soon have to be merged again with the next
+/// larger ones.
 const MERGE_RUNS_MIN: usize = 4;
 
-/// What all write sets of an engine share.
-#[derive(Clone)]
-pub struct SpillEnv {
-    /// Where runs live.
-    pub runs: Arc<RunEnv>,
-    /// The last run id given out.
-    pub run_ids: Arc<AtomicU64>,
-    /// Charged for indexes; not the engine's, which has what write sets take as a sum.
-    pub index_budget: Arc<frondb_core::budget::Budget>,
-    /// Most private runs of a tree (rule 18). More are merged later, and so fewer times. May be
-    /// changed at any time.
-    pub runs_max: Arc<AtomicUsize>,
-}
-
-/// How the runs of a tree are written.
-#[derive(Clone)]
-pub struct TreeSpill {
-    /// Encoding and filters.
-    pub options: RunOptions,
-    /// The tree's update function.
-    pub update: Option<SharedUpdateFn>,
-}
-
-/// What goes into one private run.
+/// The input of one private run.
 struct Input {
     sources: Vec<Box<dyn Source>>,
     range_deletes: RangeDeletes,
@@ -58,7 +36,8 @@ struct Input {
 
 impl TreeWrites {
     /// Writes what is in memory to a private run, and merges runs if there are too many.
-    /// `savepoints` are the numbers of those that are set. After an error nothing has changed.
+    /// `savepoints` are the numbers at which savepoints are set. After an error nothing has
+    /// changed.
     pub(crate) fn spill(
         &mut self,
         env: &SpillEnv,
@@ -72,8 +51,8 @@ impl TreeWrites {
             };
             self.spilled(run);
         } else {
-            // Room that a savepoint gave up, or an index of range deletes alone: who spills until
-            // there is less must get somewhere.
+            // Free memory that a savepoint released, or an index with range deletes only: a caller
+            // that spills until less memory is in use must make progress.
             self.free_memory();
         }
         while self.runs.len() > env.runs_max.load(Ordering::Relaxed).max(1) {
@@ -84,7 +63,7 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// Writes what the transaction has not read: sorted for this alone.
+    /// Spills messages that the transaction has not read: sorts them without an index.
     fn spill_sorted(
         &mut self,
         env: &SpillEnv,
@@ -96,7 +75,7 @@ impl TreeWrites {
         let input = Input {
             raw_bytes: sorted.bytes() as u64,
             sources: vec![Box::new(sorted.source())],
-            // Those there are were written before all of this.
+            // The existing range deletes are older than all of these messages.
             range_deletes: RangeDeletes::empty(),
             savepoints: Arc::clone(savepoints),
             numbers: self.numbers(),
@@ -127,9 +106,9 @@ impl TreeWrites {
         self.write_run(env, tree, input)
     }
 
-    /// How many runs are to be merged: the newest ones that were written as often as the newest.
-    /// With `m` runs at most, the first merges take `m + 1`, `m`, `m - 1` ... of them, so some
-    /// `m * m / 2` spills go by before a message is written a third time.
+    /// How many runs to merge: the newest ones that were written as often as the newest. With at
+    /// most `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
+    /// spills happen before a message is written a third time.
     fn newest_alike(&self) -> usize {
         let mut n = 0;
         for alike in self.runs.chunk_by(|a, b| a.meta().writes == b.meta().writes) {
@@ -171,8 +150,8 @@ impl TreeWrites {
         self.runs = runs;
     }
 
-    /// Undoes what runs have of messages after number `upto`: newer runs go, one that has both
-    /// sorts is written anew. `savepoints` are those that stay.
+    /// Undoes messages after number `upto` in the runs: newer runs are dropped, and a run with
+    /// messages on both sides is rewritten. `savepoints` are those that stay.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,
@@ -241,7 +220,7 @@ impl TreeWrites {
         Ok(meta.map(|meta| Run::new(meta, prefix, Arc::clone(&env.runs))))
     }
 
-    /// A large value was overwritten or deleted before the commit.
+    /// Frees a large value that was overwritten or deleted before the commit.
     fn drop_value(&mut self, env: &SpillEnv, reference: &[u8]) -> Result<()> {
         let reference = ValueRef::decode(reference)
             .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
@@ -251,7 +230,7 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// Gives back all that is on disk.
+    /// Frees everything on disk.
     pub(crate) fn discard(&mut self, env: &SpillEnv) {
         for run in &*self.runs {
             run.kill();
@@ -261,7 +240,8 @@ impl TreeWrites {
         self.release(env, values);
     }
 
-    /// Releases extents of large values, when the readers that may follow references to them are gone.
+    /// Releases extents of large values once the readers that may follow references to them are
+    /// gone.
     pub(crate) fn release(&mut self, env: &SpillEnv, extents: Vec<Extent>) {
         if extents.is_empty() {
             return;

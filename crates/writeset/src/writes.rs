@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  bytes     | put a | put b | delete a |      the log's encoding, in order
-//!  numbers       1       2        5            ascend; rolled back ones are not used again
-//!  index     a 5, a 1, b 2                     made when something is read, up to `indexed` bytes
-//!  runs      newer | older                     what was spilled: smaller numbers than in `bytes`
+//!  numbers       1       2        5            ascend; rolled-back numbers are not reused
+//!  index     a 5, a 1, b 2                     built when something is read, up to `indexed` bytes
+//!  runs      newer | older                     spilled messages: smaller numbers than in `bytes`
 //! ```
 
 use frondb_core::budget::Budget;
@@ -16,31 +16,32 @@ use frondb_merge::Lookup;
 use frondb_run::Run;
 use frondb_space::{Extent, Hold};
 
+use crate::env::SpillEnv;
 use crate::op::{Op, decode_op, encode_op, encode_range_delete};
 use crate::own::{Excluded, OwnWrites, own_seq};
 use crate::savepoint::TreeMark;
 use crate::sorted::{Slot, Sorted};
-use crate::spill::SpillEnv;
 
-/// Up to this many messages in memory a lookup reads them all; more get an index.
+/// With up to this many messages in memory a lookup reads them all; with more it uses an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
 
-/// Bytes that an empty one may keep.
+/// Bytes that an empty element may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 
-/// Messages put into the index at a time.
+/// Messages inserted into the index at a time.
 const INDEX_ENTRIES: usize = 8192;
 
-/// Rolled back messages that the index may hold before it is made anew, beside one for each other.
+/// Rolled-back messages that the index may hold before it is rebuilt, in addition to one for each
+/// live message.
 const EXCLUDED_MAX: u64 = 1024;
 
 /// What a transaction has written to one tree. For one thread at a time.
 pub struct TreeWrites {
     pub(crate) tree: TreeId,
-    /// The SeqNo of message number 0 for readers.
+    /// The SeqNo that readers see for message number 0.
     from: SeqNo,
     pub(crate) bytes: Vec<u8>,
-    /// Where numbers go on after a gap; the first begins at 0 if there are bytes.
+    /// Where the numbering continues after a gap; the first piece begins at 0 if there are bytes.
     pieces: Vec<Piece>,
     /// Messages in `bytes`.
     pub(crate) count: u64,
@@ -48,23 +49,24 @@ pub struct TreeWrites {
     written: u64,
     /// The last number given out.
     pub(crate) last: u64,
-    /// A put or an update is among all that was written and not undone, spilled or not.
+    /// Whether the messages written and not undone, spilled or not, include a put or an update.
     grows: bool,
-    /// Of all that was written, spilled or not; numbers for SeqNos, ascending.
+    /// Range deletes among all messages, spilled or not; numbers for SeqNos, ascending.
     pub(crate) range_deletes: Vec<RangeDelete>,
     /// Values in extents of their own, by the number of their message, ascending.
     pub(crate) values: Vec<(u64, Vec<Extent>)>,
-    /// For readers that may still look at values when they are given up; made for the first of them.
+    /// Protects released values for readers that may still read them; created for the first such
+    /// reader.
     pub(crate) hold: Option<Arc<Hold>>,
     index: Option<Index>,
     excluded: Vec<(u64, u64)>,
-    /// Newest first.
+    /// Private runs, newest first.
     pub(crate) runs: Arc<[Arc<Run>]>,
-    /// How often was spilled.
+    /// Number of spills.
     pub(crate) spills: u64,
 }
 
-/// A stretch of messages whose numbers follow one another.
+/// A sequence of messages with consecutive numbers.
 #[derive(Clone, Copy)]
 struct Piece {
     at: usize,
@@ -73,15 +75,15 @@ struct Piece {
 
 struct Index {
     memtable: Arc<Memtable>,
-    /// How far it has what is in memory.
+    /// How much of what is in memory the index contains.
     done: Place,
 }
 
-/// A place between two messages in memory.
+/// A position between two messages in memory.
 #[derive(Clone, Copy, Default)]
 struct Place {
     bytes: usize,
-    /// Number of the message that follows, unless a piece begins there.
+    /// Number of the next message, unless a piece begins there.
     next: u64,
 }
 
@@ -106,12 +108,12 @@ impl TreeWrites {
         }
     }
 
-    /// Whether it has so little memory that it is worth keeping for another transaction.
+    /// Whether its memory is small enough to keep for another transaction.
     pub(crate) fn is_small(&self) -> bool {
         self.bytes.capacity() <= KEPT_BYTES_MAX && self.spills == 0 && self.index.is_none()
     }
 
-    /// Without messages; its memory stays.
+    /// Removes the messages and keeps the memory.
     pub(crate) fn emptied(mut self) -> Self {
         self.bytes.clear();
         self.pieces.clear();
@@ -119,7 +121,7 @@ impl TreeWrites {
         Self { bytes: self.bytes, pieces: self.pieces, ..Self::new(self.tree, self.from) }
     }
 
-    /// An empty one, for another tree.
+    /// An empty element, for another tree.
     pub(crate) fn reused(self, tree: TreeId) -> Self {
         Self { tree, ..self }
     }
@@ -148,33 +150,34 @@ impl TreeWrites {
         self.written
     }
 
-    /// Whether there is nothing, neither in memory nor spilled.
+    /// Whether there is nothing, in memory or spilled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.runs.is_empty() && self.range_deletes.is_empty()
     }
 
-    /// Whether a part of it left memory: private runs, or range deletes that the log will not have.
+    /// Whether part of it left memory: private runs, or range deletes that the log will not
+    /// contain.
     #[must_use]
     pub fn has_spilled(&self) -> bool {
         self.spills > 0 && !self.is_empty()
     }
 
-    /// Whether anything but deletes is among what was written and not undone.
+    /// Whether the messages written and not undone include anything but deletes.
     #[must_use]
     pub fn grows(&self) -> bool {
         self.grows
     }
 
-    /// Bytes of memory, about.
+    /// Estimated bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let index = self.index.as_ref().map_or(0, |index| index.memtable.bytes());
         self.bytes.capacity() as u64 + index
     }
 
-    /// Writes a message. Key and value keep the engine's limits; an operand is for a tree that
-    /// has an update function.
+    /// Writes a message. Key and value must respect the engine's limits; an operand requires a tree
+    /// with an update function.
     #[inline]
     pub fn write(&mut self, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.number();
@@ -183,14 +186,14 @@ impl TreeWrites {
         self.count += 1;
     }
 
-    /// Writes a put of a value that lies in `extents`, named by `reference`. They belong to the
-    /// write set from now on.
+    /// Writes a put of a value that lies in `extents`; `reference` names them. The write set owns
+    /// the extents from now on.
     pub fn write_large(&mut self, key: &[u8], reference: &[u8], extents: Vec<Extent>) {
         self.write(MessageKind::PutRef, key, reference);
         self.values.push((self.last, extents));
     }
 
-    /// Writes a range delete; an empty range is the caller's to leave out.
+    /// Writes a range delete. The caller leaves out empty ranges.
     pub fn write_range_delete(&mut self, lo: &[u8], hi: Option<&[u8]>) {
         self.number();
         encode_range_delete(&mut self.bytes, lo, hi);
@@ -210,7 +213,7 @@ impl TreeWrites {
 
     // --- Reading ---
 
-    /// Feeds what was written to `key`, newest first, until the lookup wants no more.
+    /// Feeds the messages for `key` to the lookup, newest first, until the lookup needs no more.
     ///
     /// # Errors
     /// `Corruption` or a device error of a private run.
@@ -222,7 +225,7 @@ impl TreeWrites {
         self.own_now(budget)?.get(key, lookup)
     }
 
-    /// All messages are in memory, and few.
+    /// Looks through the messages in memory, which are few and all of them.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
         self.for_each(Place::default(), &mut |n, _, op| match op {
@@ -242,11 +245,11 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// What was written up to now, for a reader that goes on while more is written, and after it was
-    /// undone.
+    /// The messages written up to now, for a reader that continues while more are written, and
+    /// after these were undone.
     ///
     /// # Errors
-    /// `Internal` if what was encoded cannot be decoded.
+    /// `Internal` if the encoded messages cannot be decoded.
     pub fn own(&mut self, env: &SpillEnv) -> Result<OwnWrites> {
         if self.hold.is_none() && !self.values.is_empty() {
             self.hold = Some(Hold::new(&env.runs.space));
@@ -255,7 +258,7 @@ impl TreeWrites {
         Ok(OwnWrites { _hold: self.hold.clone(), ..own })
     }
 
-    /// The same for a reader that is done before anything else happens.
+    /// The same for a reader that finishes before anything else happens.
     fn own_now(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
         self.bring_up_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
@@ -271,7 +274,7 @@ impl TreeWrites {
         })
     }
 
-    /// Puts what is not in the index yet into it.
+    /// Inserts the messages that are not in the index yet.
     pub(crate) fn bring_up_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
         let done = self.index.as_ref().map_or_else(Place::default, |index| index.done);
         let nothing_to_index = self.index.is_some() || self.range_deletes.is_empty();
@@ -306,8 +309,8 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// A new index: it has the range deletes that were spilled, for there is no other list of
-    /// them to read by.
+    /// A new index. It contains the spilled range deletes, because readers have no other list of
+    /// them.
     fn index_of_spilled(&self, budget: &Arc<Budget>) -> Arc<Memtable> {
         let memtable = Memtable::new(Arc::clone(budget));
         let in_memory = self.pieces.first().map_or(u64::MAX, |piece| piece.first);
@@ -317,7 +320,7 @@ impl TreeWrites {
         Arc::new(memtable)
     }
 
-    /// Decodes the messages in memory from a place on, with their numbers and where they begin.
+    /// Decodes the messages in memory from a position on, with their numbers and offsets.
     fn for_each<'a>(
         &'a self,
         from: Place,
@@ -353,8 +356,8 @@ impl TreeWrites {
         }
     }
 
-    /// Forgets what is in memory and was written after `mark`. Returns the extents of large values
-    /// among that. What was spilled since is the caller's to undo.
+    /// Removes messages in memory written after `mark`. Returns the extents of their large values.
+    /// The caller undoes what was spilled since.
     pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
         if self.last == mark.number {
             return Vec::new();
@@ -362,7 +365,7 @@ impl TreeWrites {
         let (bytes, count) = if mark.spills == self.spills {
             (mark.bytes, mark.count)
         } else {
-            // All that is in memory came after the mark.
+            // Everything in memory is newer than the mark.
             (0, 0)
         };
         self.bytes.truncate(bytes);
@@ -374,7 +377,7 @@ impl TreeWrites {
         self.range_deletes
             .truncate(self.range_deletes.partition_point(|delete| delete.seq.get() <= mark.number));
         self.cut_index(mark.number, deletes != self.range_deletes.len());
-        // Numbers go on behind the gap.
+        // Numbers continue after the gap.
         if bytes > 0 {
             self.pieces.push(Piece { at: bytes, first: self.last + 1 });
         }
@@ -386,7 +389,7 @@ impl TreeWrites {
         let Some(index) = &mut self.index else { return };
         index.done.bytes = index.done.bytes.min(self.bytes.len());
         let stale = index.memtable.len().saturating_sub(self.count);
-        // Range deletes cannot be left out by their numbers.
+        // The index cannot exclude range deletes by their numbers.
         if deletes_gone || stale > self.count + EXCLUDED_MAX {
             self.drop_index();
             return;
@@ -397,7 +400,7 @@ impl TreeWrites {
         self.excluded.push((upto, self.last));
     }
 
-    /// Gives memory back that no message needs. Only while there is none in memory.
+    /// Frees memory that no message needs. Only while there are no messages in memory.
     pub(crate) fn free_memory(&mut self) {
         debug_assert_eq!(self.count, 0, "messages would be lost");
         self.bytes = Vec::new();
@@ -412,8 +415,8 @@ impl TreeWrites {
 
     // --- Spilling ---
 
-    /// The messages in memory, sorted, if no index has them and they are point messages only. They
-    /// are gone from here until [`put_back`](Self::put_back) or [`spilled`](Self::spilled).
+    /// Takes the messages in memory, sorted, if there is no index and they are point messages only.
+    /// The caller must follow with [`put_back`](Self::put_back) or [`spilled`](Self::spilled).
     pub(crate) fn take_unread(&mut self) -> Result<Option<Sorted>> {
         let (first, last) = self.numbers();
         let deletes = self.range_deletes.last().is_some_and(|delete| delete.seq.get() >= first);
@@ -430,26 +433,26 @@ impl TreeWrites {
         Ok(Some(Sorted::new(std::mem::take(&mut self.bytes), slots, first)))
     }
 
-    /// Nothing came of a spill.
+    /// Puts the messages back after a failed spill.
     pub(crate) fn put_back(&mut self, sorted: Arc<Sorted>) {
         if let Some(sorted) = Arc::into_inner(sorted) {
             self.bytes = sorted.into_bytes();
         }
     }
 
-    /// The index of all that is in memory, for spilling it.
+    /// The index of everything in memory, for spilling it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
         let own = self.own_now(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("a write set without an index"))?;
         Ok((memtable, own.excluded))
     }
 
-    /// Largest and smallest number in memory.
+    /// Smallest and largest number in memory.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.pieces.first().map_or(self.last, |piece| piece.first), self.last)
     }
 
-    /// What was in memory is in a run now, if anything was left of it.
+    /// Records that the messages in memory are in a run now, if any were left after the fold.
     pub(crate) fn spilled(&mut self, run: Option<Arc<Run>>) {
         self.count = 0;
         self.free_memory();
@@ -457,7 +460,7 @@ impl TreeWrites {
         self.runs = run.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// The extents of large values that are no longer referred to are the caller's.
+    /// Removes a large value that is no longer referred to and returns its extents to the caller.
     pub(crate) fn forget_value(&mut self, first: Extent) -> Option<Vec<Extent>> {
         let at = self.values.iter().position(|(_, extents)| extents.first() == Some(&first))?;
         Some(self.values.remove(at).1)

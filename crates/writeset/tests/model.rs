@@ -24,10 +24,10 @@ use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
 
 const TREES: u32 = 3;
 
-/// What a key has: `Some(None)` was deleted here, `None` was not touched.
+/// The state of a key: `Some(None)` was deleted here, `None` was not written.
 type Model = BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>;
 
-/// What was committed before, that own writes lie upon.
+/// The committed value below the own writes.
 fn committed(key: &[u8]) -> Option<Vec<u8>> {
     (key[0].is_multiple_of(2)).then(|| b"c".to_vec())
 }
@@ -134,14 +134,14 @@ impl World {
         }
     }
 
-    /// The value is what its reference encodes to; nobody reads the extents.
+    /// The value is the encoding of its reference; nothing reads the extents.
     fn write_large(&mut self, tree: TreeId) {
         let key = self.key();
         let extent = self.space.acquire(1, Class::Blob).unwrap();
         let reference = ValueRef { len: 1, checksum: self.rng.next_u64(), extents: vec![extent] };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        // Updates upon it would have to read it.
+        // An update on it would have to read it.
         let tree = TreeId(TREES - 1).max(tree);
         self.set.tree(tree).write_large(&key, &encoded, vec![extent]);
         self.model.insert((tree.get(), key), Some(encoded));
@@ -257,15 +257,15 @@ fn histories_agree_with_the_model() {
                 world.step();
             }
             world.check_scans();
-            // Nothing is lost, nothing is left behind.
+            // Nothing is lost and nothing is left over.
             world.set.discard(&world.env);
-            assert_eq!(world.space.stats().used_bytes, 0, "space that nobody has");
+            assert_eq!(world.space.stats().used_bytes, 0, "leaked space");
         }));
         assert!(result.is_ok(), "seed {seed}");
     }
 }
 
-/// What a commit takes: trees that have spilled are on disk as a whole, others in memory.
+/// What a commit takes: a tree that has spilled is completely on disk, the others are in memory.
 #[test]
 fn sealed_trees_are_on_disk_or_in_memory() {
     let mut world = world(1);
@@ -294,7 +294,7 @@ fn sealed_trees_are_on_disk_or_in_memory() {
     }
 }
 
-/// Where a commit attaches runs at all, what would fill a memtable comes with them.
+/// Where a commit attaches runs at all, a tree that would fill a memtable becomes a run too.
 #[test]
 fn much_in_memory_is_sealed_with_what_has_spilled() {
     let mut world = world(3);
@@ -320,8 +320,8 @@ fn much_in_memory_is_sealed_with_what_has_spilled() {
     }
 }
 
-/// Rule 17: a large value that the transaction itself overwrote or deleted is given back when no
-/// message refers to it, and no commit takes it up: nobody would ever drop its reference.
+/// Rule 17: a large value that the transaction itself overwrote or deleted is freed when no message
+/// refers to it. No commit takes it over, because nothing would ever drop its reference.
 #[test]
 fn a_large_value_goes_with_its_last_reference() {
     let mut world = world(2);
@@ -335,7 +335,7 @@ fn a_large_value_goes_with_its_last_reference() {
     }
     world.set.spill_largest(&world.env, &spill_of).unwrap();
     assert_eq!(world.set.sealed()[0].values, [[extents[1]], [extents[2]]]);
-    // A merge of runs drops one, too.
+    // A merge of runs frees such a value too.
     for n in 0..world.env.runs_max.load(Ordering::Relaxed) {
         world.set.tree(tree).write(MessageKind::Delete, b"b", &[]);
         world.set.tree(tree).write(MessageKind::Put, &[n as u8], b"v");
@@ -343,10 +343,10 @@ fn a_large_value_goes_with_its_last_reference() {
     }
     assert_eq!(world.set.sealed()[0].values, [[extents[1]]]);
     world.set.discard(&world.env);
-    assert_eq!(world.space.stats().used_bytes, 0, "space that nobody has");
+    assert_eq!(world.space.stats().used_bytes, 0, "leaked space");
 }
 
-/// A full disk lets in what frees space (rule 25): writes that were undone do not count against it.
+/// A full disk accepts what frees space (rule 25): undone writes do not count against it.
 #[test]
 fn what_was_undone_takes_no_space() {
     for spills in [false, true] {
@@ -365,7 +365,7 @@ fn what_was_undone_takes_no_space() {
         world.set.tree(b).write_range_delete(b"a", None);
         let later = world.set.set_savepoint();
         world.set.roll_back_to(later, &world.env, &spill_of).unwrap();
-        assert!(world.set.frees_space(), "a savepoint with nothing behind it");
+        assert!(world.set.frees_space(), "a savepoint without later writes");
         world.set.tree(b).write(MessageKind::Put, b"k", b"v");
         let last = world.set.set_savepoint();
         world.set.tree(b).write(MessageKind::Put, b"l", b"v");

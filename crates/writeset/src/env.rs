@@ -1,0 +1,30 @@
+//! What write sets need of the engine to write and read private runs.
+
+use frondb_core::message::SharedUpdateFn;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, AtomicUsize};
+use frondb_run::{RunEnv, RunOptions};
+
+/// What all write sets of an engine share.
+#[derive(Clone)]
+pub struct SpillEnv {
+    /// Where the runs are stored.
+    pub runs: Arc<RunEnv>,
+    /// The last run id given out.
+    pub run_ids: Arc<AtomicU64>,
+    /// The budget that indexes charge. Not the engine's budget, which already includes the sum of
+    /// all write sets.
+    pub index_budget: Arc<frondb_core::budget::Budget>,
+    /// Maximum number of private runs in a tree (rule 18). A larger value merges runs later, and so
+    /// fewer times. May be changed at any time.
+    pub runs_max: Arc<AtomicUsize>,
+}
+
+/// How the runs of one tree are written.
+#[derive(Clone)]
+pub struct TreeSpill {
+    /// Encoding and filters.
+    pub options: RunOptions,
+    /// The tree's update function.
+    pub update: Option<SharedUpdateFn>,
+}
