@@ -1,8 +1,8 @@
 //! One connection to a server, over its socket.
 //!
-//! Sending and receiving are apart, so that one thread can let a connection wait for a lock and go on
-//! with another. Only what tests need of the protocol is here: user `root` without a password, statements
-//! and results as text.
+//! Sending and receiving are separate, so that one thread can let a connection wait for a lock and
+//! continue with another. The client has only what tests need of the protocol: user `root` without
+//! a password, statements and results as text.
 
 use std::io::{self, BufRead as _, BufReader, BufWriter};
 use std::os::unix::net::UnixStream;
@@ -13,16 +13,16 @@ use crate::error::{Error, Result};
 use crate::packet::{self, Fields, malformed};
 use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
 
-/// How long a reply may take before the test gives up, unless [`Client::patience`] says otherwise.
+/// Longest time of a reply before the test gives up, unless [`Client::patience`] sets another.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the client asks of the protocol: long flags, transactions, 4.1 packets and passwords, several
-/// results of a CALL, named ways of authentication.
+/// The capabilities that the client requests: long flags, transactions, 4.1 packets and passwords,
+/// several results of a CALL, named authentication methods.
 const CAPABILITIES: u32 = 1 | 4 | 0x200 | 0x2000 | 0x8000 | 0x2_0000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
 const COM_QUERY: u8 = 3;
 
-/// A connection. Closing it is dropping it.
+/// A connection. Dropping it closes it.
 #[derive(Debug)]
 pub struct Client {
     from: BufReader<UnixStream>,
@@ -50,23 +50,23 @@ impl Client {
         }
     }
 
-    /// The connection's number in the server: what KILL takes.
+    /// The connection's id in the server, which KILL takes.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// How long a reply may take.
+    /// Sets the longest time of a reply.
     pub fn patience(&self, longest: Duration) -> Result {
         self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
     }
 
-    /// Runs a statement to its end. Of several results the first that has rows is returned, else the last.
+    /// Runs a statement to its end. Returns the first result with rows, or else the last result.
     pub fn query(&mut self, statement: impl AsRef<[u8]>) -> Result<Reply> {
         self.send(statement)?;
         self.receive()
     }
 
-    /// Runs statements one by one, to the first that fails; the error names it.
+    /// Runs statements one by one until one fails; the error names it.
     pub fn run<S: AsRef<str>>(&mut self, statements: impl IntoIterator<Item = S>) -> Result {
         for statement in statements {
             let statement = statement.as_ref();
@@ -80,14 +80,14 @@ impl Client {
         Ok(())
     }
 
-    /// The only value that a query answers, as text.
+    /// The only value of a query's result, as text.
     pub fn value(&mut self, statement: &str) -> Result<String> {
         self.query(statement)?
             .single()
             .ok_or_else(|| Error::Harness(format!("not one value: {statement}")))
     }
 
-    /// The only value that a query answers, as a number.
+    /// The only value of a query's result, as a number.
     pub fn number(&mut self, statement: &str) -> Result<u64> {
         let value = self.value(statement)?;
         value.parse().map_err(|_| Error::Harness(format!("`{value}` is no number: {statement}")))
@@ -99,7 +99,7 @@ impl Client {
         packet::write(&mut self.to, &message, 0).map_err(lost)
     }
 
-    /// Whether a reply has come, or the first of it; looks for so long.
+    /// Whether a reply, or its beginning, arrives within this time.
     pub(crate) fn has_answered(&mut self, within: Duration) -> Result<bool> {
         let stream = self.from.get_ref();
         let longest = stream.read_timeout().map_err(lost)?;
@@ -176,7 +176,7 @@ fn refusal(message: &[u8]) -> io::Result<Error> {
     let mut fields = Fields(message);
     fields.bytes(1)?;
     let code = fields.integer(2)? as u16;
-    // Before the client has introduced itself there is no SQLSTATE.
+    // Before the client has authenticated, the packet has no SQLSTATE.
     let state = match fields.0.first() {
         Some(b'#') => text(&fields.bytes(6)?[1..]),
         _ => String::new(),
@@ -184,7 +184,7 @@ fn refusal(message: &[u8]) -> io::Result<Error> {
     Ok(Error::Server { code, state, message: text(fields.0) })
 }
 
-/// The connection's number, which follows the protocol's and the server's version.
+/// The connection's id, which follows the versions of the protocol and of the server.
 fn connection_id(greeting: &[u8]) -> io::Result<u64> {
     let version = greeting.get(1..).and_then(|rest| rest.iter().position(|&byte| byte == 0));
     let at = version.ok_or_else(malformed)? + 2;

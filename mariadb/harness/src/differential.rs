@@ -7,7 +7,8 @@
 //!     '------ what it changed, if it succeeded
 //! ```
 //!
-//! A run is told by its seed. One that fails writes the statements that led there, shrunk, to a file.
+//! The seed determines a run. A run that fails writes the statements that led to the failure,
+//! reduced to a few, to a file.
 //!
 //! | module | |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | [`table`], [`values`] | random tables and literals for them |
 //! | [`kind`] | kinds of statements and their weights |
 //! | [`source`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
-//! | [`audit`] | looks at whole tables |
-//! | [`pair`], [`compare`] | both engines, and what must be alike |
-//! | [`shrink`] | few statements out of many |
+//! | [`audit`] | reads whole tables |
+//! | [`pair`], [`compare`] | both engines, and what must be equal |
+//! | [`shrink`] | reduces the statements of a failure to a few |
 //! | [`duet`] | the same with two connections, on tables of its own |
 
 mod audit;
@@ -50,20 +51,21 @@ use pair::{Met, Pair};
 use source::Source;
 use statement::Step;
 
-/// After so many statements all tables are looked at.
+/// After this many statements all tables are audited.
 const AUDIT_EVERY: u64 = 100;
-/// A run begins anew after so many, so that what led to a failure is short.
+/// Statements after which a run starts again with empty tables, so that the history of a failure is
+/// short.
 const ROUND: u64 = 2500;
 
-/// How often each kind, type and collation was in a statement that succeeded.
+/// How often each kind, type and collation was part of a statement that succeeded.
 #[derive(Debug, Default)]
 pub struct Counts {
     kinds: BTreeMap<&'static str, u64>,
     types: BTreeMap<String, u64>,
     collations: BTreeMap<String, u64>,
-    /// Errors that both sides met, by number.
+    /// Errors that both sides returned, by number.
     errors: BTreeMap<u16, u64>,
-    /// Questions to which InnoDB gave two answers, and we its second one.
+    /// Queries to which InnoDB gave two answers, the second of which was ours.
     contradictions: u64,
 }
 
@@ -85,7 +87,7 @@ impl Counts {
         }
     }
 
-    /// Kinds, types and collations that came less often than this.
+    /// The kinds, types and collations that occurred less often than this.
     pub fn rare(&self, least: u64) -> Vec<String> {
         let all = self.kinds.iter().map(|(name, count)| (*name, *count));
         let all = all.chain(self.types.iter().map(|(name, count)| (name.as_str(), *count)));
@@ -95,7 +97,7 @@ impl Counts {
             .collect()
     }
 
-    /// All counts as text; collations as how many there are, and the smallest.
+    /// All counts as text; of collations their number and the smallest count.
     pub fn report(&self) -> String {
         let mut text = String::new();
         let mut list = |title: &str, counts: Vec<(String, u64)>| {
@@ -119,7 +121,7 @@ impl Counts {
     }
 }
 
-/// Runs so many statements from a seed. An error is a difference, and says where its statements are.
+/// Runs this many statements from a seed. The error for a difference says where its statements are.
 pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Counts> {
     let mut counts = Counts::default();
     let catalog = Catalog::read(&mut server.connect()?)?;
@@ -142,7 +144,7 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
         source.forget();
         let met = round_of(&mut pair, &mut source, &mut counts, &mut log, round)?;
         counts.contradictions += pair.contradictions;
-        // Its transactions would keep those of the replays waiting.
+        // Its transactions would block those of the replays.
         drop(pair);
         if let Some(what) = met {
             return Err(failed(server, seed, &what, log, replays));
@@ -151,7 +153,8 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
     Ok(counts)
 }
 
-/// Statements on a fresh pair; the difference that they met, with it in the log as its last.
+/// Runs statements on a fresh pair; returns the difference, whose statement is the last one of the
+/// log.
 fn round_of(
     pair: &mut Pair,
     source: &mut Source,

@@ -1,16 +1,16 @@
-//! What can go wrong between a test and its server.
+//! The errors between a test and its server.
 
 use std::fmt;
 
-/// Everything here returns this.
+/// The result of this crate's functions.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// An error of a test's server or of the harness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The server refused the statement; the connection can be used on.
+    /// The server refused the statement; the connection stays usable.
     Server {
-        /// Number of the error, as `SHOW ERRORS` has it.
+        /// The error's number, as in `SHOW ERRORS`.
         code: u16,
         /// Its SQLSTATE.
         state: String,
@@ -21,12 +21,12 @@ pub enum Error {
     Lost(String),
     /// Something did not happen in time.
     Late(String),
-    /// The harness itself cannot do what it was asked to.
+    /// The harness itself failed.
     Harness(String),
 }
 
 impl Error {
-    /// Number of the server's error; none if it was another one.
+    /// The number of the server's error; none for other errors.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Server { code, .. } => Some(*code),
@@ -47,7 +47,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A sentence about a file or a program, as an error.
+/// An error about a file or a program.
 pub(crate) fn harness(what: impl fmt::Display, why: impl fmt::Display) -> Error {
     Error::Harness(format!("{what}: {why}"))
 }

@@ -1,9 +1,10 @@
-//! Whether InnoDB's recovery took old log for new.
+//! Whether InnoDB's recovery took old log for new log.
 //!
-//! A checksum of InnoDB's log does not cover the place of what it guards, and the block at the end of the log is
-//! written with whatever the buffer held before. When those bytes begin with a whole mini-transaction, recovery
-//! may go on with it: the log then ends with a copy of itself from a whole number of sectors before, and what
-//! was done long ago is done again. A test that has InnoDB beside FronDB asks here whose fault a half is.
+//! A checksum in InnoDB's log does not include the position, and the last block of the log is
+//! written with whatever the buffer held before. If those bytes begin with a whole
+//! mini-transaction, recovery may continue with it: the log then ends with a copy of itself from a
+//! whole number of sectors before, and old changes are applied again. A test that has InnoDB beside
+//! FronDB asks here which engine lost a part of a transaction.
 //!
 //! ```text
 //!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...      recovered as prepared, and
@@ -19,23 +20,23 @@ use crate::server::Server;
 
 /// Where the log begins in its file.
 const LOG_START: u64 = 12288;
-/// Where its file says which position that is.
+/// Where the file says which log position that is.
 const FIRST_POSITION: u64 = 8;
-/// Copies are a multiple of this away.
+/// The distance of a copy is a multiple of this.
 const SECTOR: usize = 512;
-/// How much of the log before its end is looked at.
+/// How much of the log before its end is searched.
 const WINDOW: u64 = 1 << 20;
-/// The shortest copy that is told from chance: two small mini-transactions, with their checksums.
+/// The shortest copy that is not chance: two small mini-transactions with their checksums.
 const SHORTEST: usize = 48;
 
 /// A copy of older log at the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleTail {
-    /// Where recovery took the log to end, in bytes of log.
+    /// Where recovery found the end of the log, in bytes of log.
     pub end: u64,
     /// Bytes before the end that are a copy.
     pub bytes: usize,
-    /// How far before them the log has the same bytes.
+    /// Distance of the original before the copy.
     pub distance: usize,
 }
 
@@ -49,8 +50,8 @@ impl fmt::Display for StaleTail {
     }
 }
 
-/// Looks at the log that InnoDB has recovered when `server` was started last. None if it is sound, or if there
-/// was nothing to recover.
+/// Checks the log that InnoDB recovered at the last start of `server`. None if it is sound, or if
+/// there was nothing to recover.
 pub fn stale_tail(server: &Server) -> Result<Option<StaleTail>> {
     let Some(end) = recovered_end(&server.log()?) else { return Ok(None) };
     let path = server.data().join("ib_logfile0");
@@ -61,21 +62,21 @@ pub fn stale_tail(server: &Server) -> Result<Option<StaleTail>> {
     let written = end.checked_sub(u64::from_be_bytes(first)).ok_or_else(|| {
         Error::Harness(format!("{}: it begins after its end at {end}", path.display()))
     })?;
-    // A test does not fill the log, so it has not begun again at the start of its file.
+    // A test does not fill the log, so the log has not wrapped around in its file.
     let from = written.saturating_sub(WINDOW);
     let mut log = vec![0; usize::try_from(written - from).map_err(|e| harness("the log", e))?];
     file.read_exact_at(&mut log, LOG_START + from).map_err(failed)?;
     Ok(copied_tail(&log).map(|(bytes, distance)| StaleTail { end, bytes, distance }))
 }
 
-/// Where the last recovery says that the log ends, if the last start was one.
+/// The end of the log according to the last recovery, if the last start was one.
 fn recovered_end(errors: &str) -> Option<u64> {
     let last_start = errors.rfind("Starting MariaDB")?;
     let (_, rest) = errors[last_start..].split_once("End of log at LSN=")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// How many bytes at the end of `log` are a copy, and how far before them the original is.
+/// The length of the copy at the end of `log`, and the distance of the original before it.
 fn copied_tail(log: &[u8]) -> Option<(usize, usize)> {
     let is_suffix =
         |distance: &usize| log[..log.len() - distance].ends_with(&log[log.len() - SHORTEST..]);
@@ -108,7 +109,7 @@ mod tests {
     fn a_sound_log_has_none() {
         assert_eq!(copied_tail(&log(20_000)), None);
         assert_eq!(copied_tail(&[]), None);
-        // A few bytes may be equal by chance, and other distances are not the buffer's.
+        // A few bytes may be equal by chance, and the buffer causes no other distances.
         for (length, distance) in [(20, 8192), (312, 8000)] {
             let mut log = log(20_000);
             let from = log.len() - distance;

@@ -1,4 +1,5 @@
-//! Two transactions, step by step, on FronDB and on InnoDB: what each step shows, changes, fails with or waits for.
+//! Two transactions, step by step, on FronDB and on InnoDB: what each step shows, changes, fails
+//! with or waits for.
 //!
 //! ```text
 //!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes of the steps
@@ -10,7 +11,7 @@
 //! |---|---|
 //! | [`script`] | the scripts, read from their text |
 //! | [`stage`] | a script on one engine: two connections, and one that watches for waits |
-//! | [`differences`] | the table of the differences that are meant |
+//! | [`differences`] | the table of intended differences |
 
 mod differences;
 mod script;
@@ -23,7 +24,7 @@ use crate::server::Server;
 use differences::{Difference, Table};
 use stage::Stage;
 
-/// Isolation levels, as the table of differences has them and as the server does.
+/// Isolation levels by their names in the table of differences and in the server.
 const LEVELS: [(&str, &str); 4] = [
     ("RU", "READ UNCOMMITTED"),
     ("RC", "READ COMMITTED"),
@@ -31,12 +32,12 @@ const LEVELS: [(&str, &str); 4] = [
     ("SER", "SERIALIZABLE"),
 ];
 
-/// Runs all scripts at all levels on both engines and compares the differences with the table in `known`, which
-/// `rewrite` writes anew. Returns how many interleavings were run.
+/// Runs all scripts at all levels on both engines and compares the differences with the table in
+/// `known`, which `rewrite` writes again. Returns the number of interleavings.
 ///
 /// # Errors
-/// A difference that the table does not have or explain, or one in the table that did not occur; what went
-/// wrong with the server.
+/// A difference that the table does not have or explain, a row of the table that did not occur, or
+/// a failure of the server.
 pub fn run(server: &Server, known: &Path, rewrite: bool) -> Result<usize> {
     let scripts = script::all()?;
     let text = std::fs::read_to_string(known).map_err(|e| harness(known.display(), e))?;

@@ -1,5 +1,5 @@
-//! Private MariaDB servers with the plugin loaded, and clients for them: what the tests and benchmarks
-//! of ENGINE=FronDB stand on.
+//! Private MariaDB servers with the plugin loaded, and clients for them, for the tests and
+//! benchmarks of ENGINE=FronDB.
 //!
 //! ```text
 //!   Server   a folder: data/ plugins/ socket pid error.log    start, kill -9, stop, restart
@@ -7,10 +7,12 @@
 //!   Client   one connection: send a statement, receive its reply
 //! ```
 //!
-//! It talks to the plugin over the socket only and links neither the server nor the engine, so its licence
-//! is the project's and not the server's. Every wait is bounded and says what did not come.
+//! The harness reaches the plugin over the socket only and links neither the server nor the engine,
+//! so its licence is the project's and not the server's. Every wait has a limit, and its error says
+//! what did not happen.
 //!
-//! Tests that need a server are ignored by `cargo test`; `make test-mariadb` builds the plugin and runs them.
+//! `cargo test` ignores tests that need a server; `make test-mariadb` builds the plugin and runs
+//! them.
 
 mod client;
 pub mod differential;

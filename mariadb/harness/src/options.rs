@@ -1,20 +1,20 @@
-//! How a private server is started.
+//! The options of a private server.
 
 use std::path::PathBuf;
 
-/// A storage engine of the server, by what a test or benchmark must know of it.
+/// A storage engine of the server, with what a test or benchmark must know about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Ours.
+    /// FronDB.
     FronDb,
-    /// The server's own.
+    /// InnoDB.
     InnoDb,
-    /// RocksDB's, from the package `mariadb-plugin-rocksdb`.
+    /// MyRocks, from the package `mariadb-plugin-rocksdb`.
     MyRocks,
 }
 
 impl Engine {
-    /// What follows `ENGINE=`.
+    /// Its name in `ENGINE=`.
     pub fn name(self) -> &'static str {
         match self {
             Self::FronDb => "FronDB",
@@ -23,7 +23,7 @@ impl Engine {
         }
     }
 
-    /// Settings that give it so many bytes of memory to keep data in.
+    /// Settings that give it this many bytes of memory for data.
     pub fn memory(self, bytes: u64) -> Vec<String> {
         match self {
             Self::FronDb => vec![format!("frondb-memory={bytes}")],
@@ -33,7 +33,7 @@ impl Engine {
     }
 }
 
-/// What a server is started with.
+/// The options that a server starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub(crate) defaults: Option<PathBuf>,
@@ -50,23 +50,23 @@ impl Options {
         Self::default()
     }
 
-    /// Loads ha_frondb.so from here.
+    /// Loads the ha_frondb.so of this path.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin = Some(path.into());
         self.load("ha_frondb.so")
     }
 
-    /// Loads the plugin of which `FRONDB_PLUGIN` says where it is: set by `make test-mariadb`.
+    /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets.
     ///
     /// # Panics
-    /// If the variable is not set: a test that needs it cannot be run by itself.
+    /// If the variable is not set: a test that needs it cannot run alone.
     #[allow(clippy::expect_used, reason = "for tests, which cannot go on without")]
     pub fn plugin_from_environment(self) -> Self {
         let path = std::env::var_os("FRONDB_PLUGIN");
         self.plugin(path.expect("FRONDB_PLUGIN names no ha_frondb.so; use make test-mariadb"))
     }
 
-    /// Puts that plugin into the server's folder of plugins; an option file is to load it.
+    /// Puts that plugin into the server's folder of plugins; an option file must load it.
     ///
     /// # Panics
     /// As [`Options::plugin_from_environment`].
@@ -76,44 +76,44 @@ impl Options {
         options
     }
 
-    /// Reads this option file, and with it what a server has by default: without one the server reads none, and
-    /// plugins of any maturity may be loaded.
+    /// Reads this option file and the server's defaults. Without an option file the server reads
+    /// none, and plugins of any maturity may be loaded.
     pub fn defaults_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.defaults = Some(path.into());
         self
     }
 
-    /// Loads another plugin of the server's own folder of plugins.
+    /// Loads another plugin from the server's own folder of plugins.
     pub fn load(mut self, file: &str) -> Self {
         self.loads.push(file.to_owned());
         self
     }
 
-    /// Adds a setting as it stands in an option file: `frondb-memory=64M`, `skip-log-bin`.
+    /// Adds a setting as an option file has it: `frondb-memory=64M`, `skip-log-bin`.
     pub fn set(mut self, setting: impl Into<String>) -> Self {
         self.settings.push(setting.into());
         self
     }
 
-    /// Adds several.
+    /// Adds several settings.
     pub fn set_all<S: Into<String>>(mut self, settings: impl IntoIterator<Item = S>) -> Self {
         self.settings.extend(settings.into_iter().map(Into::into));
         self
     }
 
-    /// Gives the server an environment variable.
+    /// Sets an environment variable of the server.
     pub fn environment(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Listens on this port of the local host too, which replication needs.
+    /// Also listens on this port of the local host, which replication needs.
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
-    /// Where the server reads options from. It must be told so first.
+    /// The argument that names the option file, which must come first.
     pub(crate) fn defaults_argument(&self) -> String {
         match &self.defaults {
             Some(path) => format!("--defaults-file={}", path.display()),
@@ -121,7 +121,7 @@ impl Options {
         }
     }
 
-    /// Arguments that do not depend on where the server lies.
+    /// The arguments that do not depend on the server's folder.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.defaults.is_none() {
@@ -131,7 +131,7 @@ impl Options {
             None => all.push("--skip-networking".to_owned()),
             Some(port) => all.extend([format!("--port={port}"), "--bind-address=127.0.0.1".into()]),
         }
-        // MyRocks' folder is no database; FronDB says so of its own.
+        // MyRocks' folder is not a database; FronDB excludes its own folder by itself.
         all.push("--ignore-db-dirs=#rocksdb".to_owned());
         all.extend(self.loads.iter().map(|file| format!("--plugin-load-add={file}")));
         all.extend(self.settings.iter().map(|setting| format!("--{setting}")));

@@ -1,4 +1,4 @@
-//! Packets of the client protocol: how bytes are framed, and the integers and strings in them.
+//! Packets of the client protocol: their framing, and the integers and strings in them.
 //!
 //! ```text
 //!   3 bytes length, 1 byte number in the conversation, then the bytes; 0xFFFFFF long: more follows
@@ -6,10 +6,10 @@
 
 use std::io::{self, Read, Write};
 
-/// The longest packet; a longer message goes on in the next one.
+/// The longest packet; a longer message continues in the next one.
 const LONGEST: usize = 0xFF_FFFF;
 
-/// Reads one message, whatever number of packets it takes, and says the number of the last.
+/// Reads one message of any number of packets; returns it with the number of its last packet.
 pub(crate) fn read(from: &mut impl Read) -> io::Result<(Vec<u8>, u8)> {
     let mut message = Vec::new();
     loop {
@@ -26,7 +26,7 @@ pub(crate) fn read(from: &mut impl Read) -> io::Result<(Vec<u8>, u8)> {
     }
 }
 
-/// Writes one message, its first packet with this number.
+/// Writes one message, whose first packet has this number.
 pub(crate) fn write(to: &mut impl Write, message: &[u8], mut number: u8) -> io::Result<()> {
     let mut rest = message;
     loop {
@@ -42,7 +42,7 @@ pub(crate) fn write(to: &mut impl Write, message: &[u8], mut number: u8) -> io::
     }
 }
 
-/// Takes a message apart from its front. What is missing is an error of kind `InvalidData`.
+/// Reads the fields of a message from its front. A missing field is an error of kind `InvalidData`.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         Ok(self.bytes(width)?.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    /// An integer that says its width; none for NULL.
+    /// An integer whose first byte gives its width; none for NULL.
     pub(crate) fn length(&mut self) -> io::Result<Option<u64>> {
         match self.integer(1)? {
             0xFB => Ok(None),
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Bytes with their length before them; none for NULL.
+    /// A byte string with its length before it; none for NULL.
     pub(crate) fn text(&mut self) -> io::Result<Option<&'a [u8]>> {
         match self.length()? {
             Some(length) => self.bytes(usize::try_from(length).map_err(|_| malformed())?).map(Some),
@@ -78,7 +78,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A message that is not what the protocol says.
+/// The error for a message that breaks the protocol.
 pub(crate) fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a malformed packet")
 }

@@ -1,4 +1,5 @@
-//! The folder of a private server: a data directory, and a folder with the server's own plugins and ours.
+//! The folder of a private server: a data directory, and a folder with the server's plugins and
+//! ours.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result, harness};
 
 /// Where Debian's packages put the server's plugins.
 const PLUGINS: &str = "/usr/lib/mysql/plugin";
-/// The longest path that a socket may have.
+/// The longest path of a socket.
 const SOCKET_PATH_MAX: usize = 107;
 
 /// The folder.
@@ -17,7 +18,7 @@ const SOCKET_PATH_MAX: usize = 107;
 pub(crate) struct Place(PathBuf);
 
 impl Place {
-    /// Makes the folder with a data directory, if it is not there yet.
+    /// Creates the folder with a data directory, if it does not exist.
     pub(crate) fn make(folder: &Path) -> Result<Self> {
         let tmp = folder.join("tmp");
         fs::create_dir_all(&tmp).map_err(|e| harness(tmp.display(), e))?;
@@ -52,7 +53,7 @@ impl Place {
         self.path("error.log")
     }
 
-    /// Arguments of the server that say where everything is.
+    /// The server's arguments for the paths of its files.
     pub(crate) fn arguments(&self) -> Result<Vec<String>> {
         let argument = |name: &str, path: PathBuf| format!("--{name}={}", path.display());
         Ok(vec![
@@ -61,7 +62,8 @@ impl Place {
             argument("socket", self.socket()),
             argument("pid-file", self.pid()),
             argument("log-error", self.log()),
-            // A server that starts removes temporary tables of others from a folder that they share.
+            // A starting server removes other servers' temporary tables from a folder that they
+            // share.
             argument("tmpdir", self.path("tmp")),
             format!("--user={}", user()?),
         ])
@@ -73,7 +75,7 @@ impl Place {
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--user={}", user()?))
-            // It runs a server too, and gives it no folder of its own: see `arguments`.
+            // The program runs a server too, without a folder of its own: see `arguments`.
             .env("TMPDIR", self.path("tmp"))
             .stdin(Stdio::null())
             .output()
@@ -85,7 +87,7 @@ impl Place {
         Err(Error::Harness(format!("{program} failed:\n{}", String::from_utf8_lossy(&said))))
     }
 
-    /// Makes the folder of plugins anew, as links.
+    /// Creates the folder of plugins again, as links.
     pub(crate) fn link_plugins(&self, ours: Option<&Path>) -> Result {
         let folder = self.path("plugins");
         if folder.exists() {
@@ -94,7 +96,7 @@ impl Place {
         fs::create_dir(&folder).map_err(|e| harness(folder.display(), e))?;
         for entry in fs::read_dir(PLUGINS).map_err(|e| harness(PLUGINS, e))? {
             let path = entry.map_err(|e| harness(PLUGINS, e))?.path();
-            // One of ours in the server's folder is not the one to test.
+            // A plugin of ours in the server's own folder is not the one to test.
             if path.file_name().is_some_and(|name| name != "ha_frondb.so") {
                 link(&path, &folder)?;
             }
@@ -109,7 +111,7 @@ fn link(file: &Path, folder: &Path) -> Result {
     symlink(file, folder.join(name)).map_err(|e| harness(file.display(), e))
 }
 
-/// Who runs this: the server insists on being told when that is root.
+/// The user of this process, which the server wants to be told explicitly if it is root.
 fn user() -> Result<String> {
     let output = Command::new("id").arg("-un").output().map_err(|e| harness("id", e))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

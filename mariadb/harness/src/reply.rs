@@ -1,10 +1,10 @@
-//! What a server answers: rows, or what a statement did.
+//! A server's reply: rows, or the effect of a statement.
 
 use std::io;
 
 use crate::packet::{Fields, malformed};
 
-/// A column of a row as text, as the server sends it; none for NULL.
+/// A value as text, as the server sends it; none for NULL.
 pub type Value = Option<Vec<u8>>;
 
 /// A column of a result.
@@ -19,22 +19,22 @@ pub struct Column {
 /// The answer to one statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// Columns of the result; none if the statement has none.
+    /// The columns of the result; empty if the statement has no result.
     pub columns: Vec<Column>,
-    /// Its rows, in the order in which they came.
+    /// The rows in the order in which they arrived.
     pub rows: Vec<Vec<Value>>,
-    /// Rows that the statement changed.
+    /// The number of rows that the statement changed.
     pub affected: u64,
-    /// The AUTO_INCREMENT value that it made last.
+    /// The last AUTO_INCREMENT value that it generated.
     pub last_id: u64,
-    /// How many warnings it raised.
+    /// The number of its warnings.
     pub warnings: u16,
-    /// "Records: 3  Duplicates: 0  Warnings: 0" and its like.
+    /// The server's text, such as "Records: 3  Duplicates: 0  Warnings: 0".
     pub info: String,
 }
 
 impl Reply {
-    /// The only value of the only row, as text: what `SELECT count(*)` answers.
+    /// The only value of the only row as text, such as that of `SELECT count(*)`.
     pub fn single(&self) -> Option<String> {
         match self.rows.as_slice() {
             [row] => match row.as_slice() {
@@ -45,7 +45,7 @@ impl Reply {
         }
     }
 
-    /// The same as a number.
+    /// The only value of the only row as a number.
     pub fn number(&self) -> Option<u64> {
         self.single()?.parse().ok()
     }
@@ -54,16 +54,16 @@ impl Reply {
 /// Whether more results of the same statement follow.
 pub(crate) type More = bool;
 
-/// Set in the status when another result follows.
+/// The flag in the status that another result follows.
 const MORE_RESULTS: u64 = 8;
 
-/// What a first byte other than a count of columns means.
+/// The meaning of a first byte that is not a count of columns.
 pub(crate) const OK: u8 = 0;
 pub(crate) const EOF: u8 = 0xFE;
 pub(crate) const ERR: u8 = 0xFF;
 
 impl Reply {
-    /// The answer of a statement without rows.
+    /// The reply to a statement without rows.
     pub(crate) fn done(message: &[u8]) -> io::Result<(Self, More)> {
         let mut fields = Fields(message);
         fields.bytes(1)?;
@@ -76,7 +76,7 @@ impl Reply {
         Ok((reply, status & MORE_RESULTS != 0))
     }
 
-    /// Adds what the end of the rows says.
+    /// Adds the fields of the packet that ends the rows.
     pub(crate) fn end(&mut self, message: &[u8]) -> io::Result<More> {
         let mut fields = Fields(message);
         fields.bytes(1)?;
@@ -95,7 +95,7 @@ impl Reply {
 }
 
 impl Column {
-    /// From the packet that defines it.
+    /// Reads a column from its packet.
     pub(crate) fn read(message: &[u8]) -> io::Result<Self> {
         let mut fields = Fields(message);
         // Catalog, database, table and its alias.
@@ -103,14 +103,15 @@ impl Column {
             fields.text()?;
         }
         let name = text(fields.text()?.ok_or_else(malformed)?);
-        // Its name in the table; then the length of what follows: character set and width.
+        // Its name in the table, then the length of the fixed fields, the character set and the
+        // width.
         fields.text()?;
         fields.bytes(1 + 2 + 4)?;
         Ok(Self { name, kind: fields.integer(1)? as u8 })
     }
 }
 
-/// Bytes of the server as text to show.
+/// Bytes of the server as text for people.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! A private server: started, killed, stopped and started again on the same data.
+//! A private server that is started, killed, stopped and started again on the same data.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,14 +11,14 @@ use crate::error::{Error, Result, harness};
 use crate::options::Options;
 use crate::place::{Place, program};
 
-/// How long a start or a stop may take; recovery after a kill is part of a start.
+/// Longest time of a start or a stop; a start includes recovery after a kill.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at whether it is there.
+/// Time between two checks whether it runs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Lines of the log that an error shows.
+/// Lines of the server's log in an error.
 const LOG_LINES: usize = 12;
 
-/// A private server. It is killed when this is dropped.
+/// A private server. Dropping this kills it.
 #[derive(Debug)]
 pub struct Server {
     place: Place,
@@ -27,12 +27,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes the folder of a server, with an empty data directory unless there is one. Not started.
+    /// Creates the folder of a server, with an empty data directory unless there is one. Does not
+    /// start it.
     pub fn create(folder: &Path, options: Options) -> Result<Self> {
         Ok(Self { place: Place::make(folder)?, options, running: None })
     }
 
-    /// [`Server::create`] and [`Server::start`], in an empty folder: what was in it goes.
+    /// [`Server::create`] and [`Server::start`] in an emptied folder.
     pub fn start_fresh(folder: &Path, options: Options) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(|e| harness(folder.display(), e))?;
@@ -42,7 +43,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts it and waits until it answers; an error shows the end of its log.
+    /// Starts the server and waits until it answers; an error shows the end of its log.
     pub fn start(&mut self) -> Result {
         if self.running.is_some() {
             return Ok(());
@@ -74,20 +75,20 @@ impl Server {
         Err(self.failed("the server does not answer"))
     }
 
-    /// Starts it anew with other options, after a stop.
+    /// Starts the server with other options, after a stop.
     pub fn restart_with(&mut self, options: Options) -> Result {
         self.stop()?;
         self.options = options;
         self.start()
     }
 
-    /// Stops it in order and starts it again.
+    /// Shuts the server down and starts it again.
     pub fn restart(&mut self) -> Result {
         self.stop()?;
         self.start()
     }
 
-    /// Stops it in order.
+    /// Shuts the server down.
     pub fn stop(&mut self) -> Result {
         if self.running.is_none() {
             return Ok(());
@@ -96,7 +97,7 @@ impl Server {
         self.wait_for_end()
     }
 
-    /// kill -9, now. What the server had not written is gone.
+    /// kill -9, now. Data that the server had not written is lost.
     pub fn kill(&mut self) -> Result {
         let Some(mut child) = self.running.take() else { return Ok(()) };
         child.kill().map_err(|e| harness("kill", e))?;
@@ -104,7 +105,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until it has ended by itself, after SHUTDOWN or a crash that a test provokes.
+    /// Waits until the server has ended by itself, after SHUTDOWN or a crash that a test causes.
     pub fn wait_for_end(&mut self) -> Result {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
@@ -117,7 +118,7 @@ impl Server {
         Err(self.failed("the server does not end"))
     }
 
-    /// Whether it has ended; false for one that was never started.
+    /// Whether the server has ended; false for one that was never started.
     fn has_ended(&mut self) -> Result<bool> {
         let Some(child) = &mut self.running else { return Ok(false) };
         Ok(child.try_wait().map_err(|e| harness("wait", e))?.is_some())
@@ -128,7 +129,7 @@ impl Server {
         Client::connect(&self.place.socket())
     }
 
-    /// A new connection of root that uses this database; made if it is not there.
+    /// A new connection of root that uses this database, which is created if it does not exist.
     pub fn connect_to(&self, database: &str) -> Result<Client> {
         let mut client = self.connect()?;
         client.run([
@@ -153,13 +154,13 @@ impl Server {
         self.place.socket()
     }
 
-    /// What it has written into its log, in all its runs.
+    /// The server's log, of all its runs.
     pub fn log(&self) -> Result<String> {
         let bytes = fs::read(self.place.log()).map_err(|e| harness("error.log", e))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Lets the process go on when this is dropped: for a server that people use.
+    /// Leaves the process running when this is dropped: for a server that people use.
     pub fn detach(mut self) {
         self.running = None;
     }
@@ -174,12 +175,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Whoever drops it has no use for the error any more.
+        // The caller that drops it has no use for an error.
         let _ = self.kill();
     }
 }
 
-/// A port of the local host that nobody listens on.
+/// A port of the local host on which no program listens.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| harness("a free port", e))?;
     Ok(listener.local_addr().map_err(|e| harness("a free port", e))?.port())

@@ -1,5 +1,5 @@
-//! A server that dies in each step of a commit: afterwards the tables of both engines and the binary log
-//! have the transaction, or none of them has.
+//! A server that dies in each step of a commit: afterwards either the tables of both engines and
+//! the binary log have the transaction, or none of them does.
 //!
 //! ```text
 //!   commit: not prepared  |  the binary log does not have it: it is rolled back
@@ -60,7 +60,7 @@ fn is_logged(client: &mut Client, statement: &str) -> bool {
     })
 }
 
-/// Whether a row is there, by each index and with nothing beside it.
+/// Whether a row exists, by each index and as the only one.
 fn has(client: &mut Client, id: usize) -> bool {
     let counts = ["PRIMARY", "v"].map(|index| {
         client
@@ -73,7 +73,7 @@ fn has(client: &mut Client, id: usize) -> bool {
     counts[0] == 1
 }
 
-/// Runs what ends with the server's death in `place`, and starts it again.
+/// Runs statements that end with the server's death at `place`, and starts it again.
 fn die(server: &mut Server, place: &str, statements: &[String]) -> Client {
     server.stop().unwrap();
     server.restart_with(options().environment("FRONDB_CRASH_AT", place)).unwrap();
@@ -102,7 +102,7 @@ fn a_crash_in_a_commit_leaves_all_of_it_or_nothing() {
         let others = client.number(&format!("SELECT count(*) FROM other WHERE id = {id}")).unwrap();
         assert_eq!(others == 1, is_committed, "{place}: the other engine's table");
         assert!(texts(&mut client, "XA RECOVER", 3).is_empty(), "{place}: something is undecided");
-        // Nothing is locked.
+        // No lock is left.
         client.query(format!("REPLACE INTO t VALUES ({id}, {id})")).unwrap();
     }
     server.stop().unwrap();
@@ -129,7 +129,7 @@ fn a_crash_in_an_xa_transaction_keeps_what_was_prepared() {
             "commit: prepared" | "commit: not ordered" => {
                 assert!(is_prepared && !is_there, "{place}: it is not prepared");
             }
-            // Its commit waits for the disk at the end: until then it may be either.
+            // The commit waits for the disk at the end; until then either outcome is right.
             "commit: ordered" => {
                 assert_ne!(is_prepared, is_there, "{place}: it is lost, or twice there")
             }

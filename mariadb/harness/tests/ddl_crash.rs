@@ -1,5 +1,5 @@
-//! A server that dies in the middle of DDL: afterwards each table is as before or as asked for, and
-//! whole; what was half made or half dropped is gone, and nothing else is.
+//! A server that dies in the middle of DDL: afterwards each table is whole and either old or new;
+//! parts that were created or dropped half are gone, and nothing else is.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use frondb_mariadb_harness::{Client, Options, Server};
 
 const ROWS: u64 = 500;
 
-/// A statement, and the places in which the server dies while it runs it.
+/// A statement, and the places at which the server dies while it runs.
 struct Case {
     statement: &'static str,
     places: &'static [&'static str],
@@ -104,7 +104,7 @@ fn texts(client: &mut Client, statement: &str) -> Vec<Vec<String>> {
     rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
 }
 
-/// Holds every index of every table against its rows; how many trees the tables need.
+/// Compares every index of every table with its rows; returns how many trees the tables need.
 fn check(client: &mut Client, case: &str) -> usize {
     let mut trees = 0;
     let of_frondb = "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'FronDB' \
@@ -132,7 +132,8 @@ fn check(client: &mut Client, case: &str) -> usize {
         let whole = [0, 10, ROWS];
         assert!(whole.contains(&rows), "{case}: {name} has {rows} rows");
         if rows == ROWS {
-            // Rows are read by the definition that they go with: `b` is as written, or added with 7.
+            // Rows are read by their own definition: `b` has the written value, or the added
+            // default 7.
             let sum = ROWS * (ROWS + 1) / 2;
             let a = client.number(&format!("SELECT sum(a) FROM {name}")).unwrap();
             let b = client.number(&format!("SELECT sum(b) FROM {name}")).unwrap();
@@ -169,7 +170,7 @@ fn a_crash_in_ddl_leaves_the_old_or_the_new() {
             server.restart_with(options.clone()).unwrap();
             let mut client = server.connect().unwrap();
             let needed = check(&mut client, &name);
-            // Nothing but the trees of those tables and the dictionary's own.
+            // Only the trees of those tables and of the dictionary remain.
             let there = client
                 .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")
                 .unwrap();

@@ -1,6 +1,7 @@
-//! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and every
-//! collation comes 50 times. `SEED=` and `STATEMENTS=` run others; STATEMENTS=0 goes on without an end,
-//! from a seed of the clock; `MINUTES=` goes on with the next seeds for so long, also behind one that fails.
+//! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and
+//! every collation occurs 50 times. `SEED=` and `STATEMENTS=` set other values; STATEMENTS=0 runs
+//! without an end, from a seed of the clock; `MINUTES=` continues with the next seeds for that
+//! long, also after a failure.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,9 +22,9 @@ fn frondb_answers_as_innodb_does() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let options = Options::new()
         .plugin_from_environment()
-        // Durability is other tests' business.
+        // Other tests cover durability.
         .set("innodb-flush-log-at-trx-commit=0")
-        // Rows move from memory to the trees as often as can be.
+        // Rows move from memory to the trees as often as possible.
         .set("frondb-checkpoint-period=1")
         .set("frondb-memory=32M");
     let mut server = Server::start_fresh(&folder.join("differential"), options).unwrap();
@@ -41,7 +42,7 @@ fn frondb_answers_as_innodb_does() {
             Err(error) if time.is_some() => {
                 println!("{error}");
                 failures.push(error.to_string());
-                // What crashed the server crashed it again when the statements were made fewer.
+                // Reducing the statements of a crash crashed the server again.
                 if server.connect().is_err() {
                     server.kill().and_then(|()| server.start()).unwrap();
                 }

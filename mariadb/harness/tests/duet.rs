@@ -1,6 +1,7 @@
-//! 3,000 random steps of two transactions on FronDB and InnoDB: what each sees by any key of what the other one has
-//! committed behind its snapshot, before and after it writes there itself. `SEED=` and `STATEMENTS=` run others;
-//! `MINUTES=` goes on with the next seeds for so long.
+//! 3,000 random steps of two transactions on FronDB and InnoDB: what each sees by any key of the
+//! rows that the other has committed behind its snapshot, before and after it writes there itself.
+//! `SEED=` and `STATEMENTS=` set other values; `MINUTES=` continues with the next seeds for that
+//! long.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ fn two_transactions_see_what_they_see_with_innodb() {
         let report =
             duet::run(&server, seed, steps, folder).unwrap_or_else(|error| panic!("{error}"));
         println!("{report:?}");
-        // Else both could have refused nearly everything.
+        // Otherwise both engines could have refused nearly everything.
         assert!(report.alike > 4 * report.refused, "seed {seed}: too many refused: {report:?}");
         assert!(report.rows > steps, "seed {seed}: too little was read: {report:?}");
         if start.elapsed() >= time {

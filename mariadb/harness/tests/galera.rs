@@ -1,4 +1,5 @@
-//! A node of a Galera cluster refuses tables of FronDB: the cluster would have their definitions, and this node their rows.
+//! A node of a Galera cluster refuses FronDB tables: the cluster would have their definitions, and
+//! only this node their rows.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use frondb_mariadb_harness::{Options, Server, free_port};
 
-/// Where Debian's package `galera-4`, which its server depends on, has the provider.
+/// Where Debian's package `galera-4`, which the server package depends on, has the provider.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
-/// How long a node may take to form a cluster of its own.
+/// Longest time for a node to form a cluster of its own.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ER_GALERA_REPLICATION_NOT_SUPPORTED: u16 = 4165;
 
@@ -68,7 +69,7 @@ fn a_node_of_a_cluster_refuses_tables_whose_rows_it_would_keep_for_itself() {
             "SET SESSION wsrep_on=OFF",
             "CREATE TABLE local (a INT PRIMARY KEY, b INT) ENGINE=FronDB",
             "SET SESSION wsrep_on=ON",
-            // One that is there can be used and changed.
+            // An existing table can be used and changed.
             "INSERT INTO local VALUES (1, 10), (2, 20)",
             "ALTER TABLE local ADD KEY (b)",
             "ALTER TABLE local MODIFY b BIGINT",
@@ -77,7 +78,7 @@ fn a_node_of_a_cluster_refuses_tables_whose_rows_it_would_keep_for_itself() {
         .unwrap();
     assert_eq!(client.number("SELECT sum(b) FROM local").unwrap(), 30);
 
-    // Without a provider the variable alone means nothing.
+    // Without a provider the variable has no effect.
     server.restart_with(Options::new().plugin_from_environment().set("wsrep-on=ON")).unwrap();
     let mut client = server.connect_to("test").unwrap();
     client.run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB"]).unwrap();

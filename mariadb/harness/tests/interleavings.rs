@@ -1,6 +1,6 @@
-//! Scripts of two transactions at all isolation levels, on FronDB and InnoDB of one server: each step has the
-//! same outcome, or the difference is in mariadb/docs/interleavings.md with its reason. `REWRITE=1` writes the
-//! rows of that table anew.
+//! Scripts of two transactions at all isolation levels, on FronDB and InnoDB of one server: each
+//! step has the same outcome, or the difference is in mariadb/docs/interleavings.md with its
+//! reason. `REWRITE=1` writes the rows of that table again.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! kill -9 under load with the binary log on. After each restart the tables have all that was acknowledged
-//! and nothing by halves, indexes agree with rows, what was prepared is there to be decided, and a second
-//! server that runs the binary log has the same rows. InnoDB can take old log for new when it recovers; a history
-//! in which its log shows that is given up, after the rest has been looked at, and another is begun.
+//! kill -9 under load with the binary log on. After each restart the tables have every acknowledged
+//! transaction, whole; indexes agree with rows; prepared transactions are there to be resolved; and
+//! a second server that applies the binary log has the same rows. InnoDB can take old log for new
+//! when it recovers: a history in which its log shows that is given up, after the other checks, and
+//! another is begun.
 //!
 //! ```text
 //!   writers      BEGIN; move money; a line in the journal and one in a table of InnoDB; COMMIT
@@ -10,7 +11,7 @@
 //!   rotator      FLUSH BINARY LOGS: the server asks for a checkpoint of commits
 //! ```
 //!
-//! `FRONDB_SEED` sets when the server dies, `FRONDB_KILL_HISTORIES` how many histories are wanted.
+//! `FRONDB_SEED` sets when the server dies, `FRONDB_KILL_HISTORIES` the number of histories.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the seed")]
@@ -25,15 +26,15 @@ use frondb_mariadb_harness::{
     Client, Error, Options, Reply, Result, Server, StaleTail, stale_tail,
 };
 
-/// Kills a history.
+/// Kills in a history.
 const ROUNDS: u64 = 10;
-/// One in a thousand kills or so leaves InnoDB a log that it misreads.
+/// About one kill in a thousand leaves InnoDB a log that it misreads.
 const HISTORIES: u64 = 3;
 const WRITERS: u64 = 4;
 const ACCOUNTS: u64 = 50;
 const BALANCE: u64 = 1000;
 
-/// Lock waits and deadlocks: the transaction is tried again.
+/// Lock waits and deadlocks, after which the transaction is tried again.
 const LOCK_ERRORS: [Option<u16>; 2] = [Some(1205), Some(1213)];
 
 fn options() -> Options {
@@ -46,12 +47,12 @@ fn options() -> Options {
     ])
 }
 
-/// What a thread knows of its transactions when the server is gone.
+/// What a thread knows about its transactions when the server is gone.
 #[derive(Default)]
 struct Known {
-    /// Acknowledged commits, by the number in the journal.
+    /// Acknowledged commits, by their number in the journal.
     committed: BTreeSet<u64>,
-    /// Prepared, and no decision was sent.
+    /// Prepared transactions whose decision was not sent.
     prepared: BTreeSet<u64>,
     /// Acknowledged rollbacks.
     rolled_back: BTreeSet<u64>,
@@ -100,7 +101,7 @@ fn write(mut client: Client, mut random: Prng, first: u64) -> Known {
     known
 }
 
-/// Prepared transactions by name, each with a row.
+/// Prepares transactions by name, each with a row.
 fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
     let mut known = Known::default();
     let mut step = |known: &mut Known, id: u64| -> Result {
@@ -114,7 +115,7 @@ fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
         ])?;
         known.prepared.insert(id);
         match random.below(3) {
-            // Left to itself: the connection goes, the transaction stays.
+            // Left prepared: the connection ends, the transaction stays.
             0 => return Ok(()),
             1 => {
                 known.prepared.remove(&id);
@@ -182,7 +183,7 @@ fn numbers(client: &mut Client, query: &str) -> BTreeSet<u64> {
     reply.rows.iter().map(|row| number(row[0].as_deref().unwrap())).collect()
 }
 
-/// What must be true of the tables after a restart.
+/// Checks what must hold for the tables after a restart.
 fn check_tables(client: &mut Client, written: &Known) {
     let total = client.number("SELECT SUM(balance) FROM accounts").unwrap();
     assert_eq!(total, ACCOUNTS * BALANCE, "money came or went");
@@ -200,7 +201,8 @@ fn check_tables(client: &mut Client, written: &Known) {
     }
 }
 
-/// Both engines have all of a transaction or nothing. What InnoDB's log shows if it is at fault.
+/// Checks that both engines have all of a transaction or nothing. Returns the copy in InnoDB's log
+/// if InnoDB is at fault.
 fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(), StaleTail> {
     let journal = numbers(client, "SELECT id FROM journal");
     let other = numbers(client, "SELECT id FROM other");
@@ -212,7 +214,8 @@ fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(),
     Err(stale.unwrap_or_else(|| panic!("half of a transaction: {halves:?}")))
 }
 
-/// Prepared transactions are there, and can be decided; then nothing of them is left.
+/// Checks that prepared transactions are there and can be resolved, and that nothing of them is
+/// left then.
 fn check_branches(client: &mut Client, known: &Known) {
     let recovered = client.query("XA RECOVER").unwrap();
     let name = |value: &[u8]| std::str::from_utf8(value).unwrap().parse().unwrap();
@@ -223,7 +226,7 @@ fn check_branches(client: &mut Client, known: &Known) {
     client.query("SET sql_log_bin = 0").unwrap();
     let mut expected = known.committed.clone();
     for id in prepared {
-        // One whose decision was on its way may be there, too.
+        // A transaction whose decision was being sent may be there too.
         let commits = known.prepared.contains(&id) && id % 2 == 0;
         let decision = if commits { "COMMIT" } else { "ROLLBACK" };
         client.query(format!("XA {decision} '{id}'")).unwrap();
@@ -240,7 +243,7 @@ fn check_branches(client: &mut Client, known: &Known) {
     assert_eq!(rows, numbers(client, "SELECT v FROM branches FORCE INDEX (v)"));
 }
 
-/// Runs binary logs that have not been run yet on another server.
+/// Applies new binary logs on another server.
 fn replay(logs: &[String], folder: &Path, to: &Server) {
     let mut reader = Command::new("mariadb-binlog")
         .args(logs)
@@ -265,7 +268,8 @@ fn names_of_logs(client: &mut Client) -> Vec<String> {
     logs.rows.iter().map(|row| name(row[0].as_deref().unwrap())).collect()
 }
 
-/// Runs what is new in the binary log on `replica`, where `tables` must then have the same rows.
+/// Applies the new part of the binary log on `replica`, where `tables` must then have the same
+/// rows.
 fn compare(server: &Server, replica: &Server, replayed: &mut usize, tables: &[&str]) {
     let mut client = server.connect_to("test").unwrap();
     client.query("FLUSH BINARY LOGS").unwrap();
@@ -281,7 +285,7 @@ fn compare(server: &Server, replica: &Server, replayed: &mut usize, tables: &[&s
     }
 }
 
-/// Kills one server again and again. An error if InnoDB's log cannot be relied on any more.
+/// Kills one server again and again. An error if InnoDB's log can no longer be relied on.
 fn history(random: &mut Prng) -> std::result::Result<(), StaleTail> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let logging = options().set("log-bin=binlog");

@@ -1,5 +1,5 @@
-//! A data directory without FronDB's files, as mariadb-backup restores it: the server says at its start which tables
-//! have no rows, and each statement that meets one why.
+//! A data directory without FronDB's files, as mariadb-backup restores it: the server says at its
+//! start which tables have no rows, and each statement that uses one says why.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,10 +14,11 @@ const WARNING: &str = "FronDB: tables with a definition and no rows: ";
 /// A search that takes longer than this does not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The search's thread, as `/proc` names it.
+/// The name of the search's thread in `/proc`.
 const THREAD: &str = "frondb-lost";
 
-/// What the server has logged behind `before` when its search has ended, which begins before it answers.
+/// The part of the server's log after `before`, once its search has ended. The search begins before
+/// the server answers.
 fn log_of_search(server: &Server, before: usize) -> String {
     let tasks = format!("/proc/{}/task", server.pid().unwrap());
     let is_search = |task: fs::DirEntry| {
@@ -65,7 +66,7 @@ fn tables_without_rows_are_named_at_the_start() {
 
     let data = server.data();
     fs::rename(data.join("#frondb"), data.join("#elsewhere")).unwrap();
-    // A copy keeps the times of a machine whose clock was ahead.
+    // A copy keeps the file times of a machine whose clock was ahead.
     let copied = fs::File::options().append(true).open(data.join("test/plain.frm")).unwrap();
     copied.set_modified(SystemTime::now() + Duration::from_secs(100_000)).unwrap();
     let before = server.log().unwrap().len();

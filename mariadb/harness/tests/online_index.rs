@@ -1,8 +1,9 @@
-//! Indexes that are built while others write: afterwards each has an entry for every row, and no other.
+//! Indexes that are built while others write: afterwards each has an entry for every row, and no
+//! other entries.
 //!
-//! Writers insert, change, move and delete rows in transactions that are partly rolled back, while one
-//! connection adds and drops indexes of all kinds without keeping them out. Between two changes
-//! writers are kept out for a moment, and what every index shows is held against the table.
+//! Writers insert, change, move and delete rows in transactions that are partly rolled back, while
+//! one connection adds and drops indexes of all kinds without blocking them. Between two changes
+//! the test blocks the writers for a moment and compares every index with the table.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 
@@ -16,7 +17,7 @@ use frondb_mariadb_harness::{Client, Options, Server};
 const ROWS: u64 = 10_000;
 const WRITERS: u64 = 3;
 const CHANGES: usize = 12;
-/// What writers may meet: a duplicate key, a deadlock, a lock that was not to be had.
+/// Errors that writers may get: a duplicate key, a deadlock, a lock that is not free.
 const OF_WRITERS: [u16; 3] = [1062, 1213, 1205];
 
 fn seed() -> u64 {
@@ -53,7 +54,7 @@ fn write(mut client: Client, mut prng: Prng, ends: &AtomicBool) {
         let mut error = None;
         for _ in 0..prng.range(1..6) {
             error = client.query(statement(&mut prng)).err();
-            // A deadlock has rolled all of it back.
+            // A deadlock has rolled the whole transaction back.
             if error.as_ref().is_some_and(|error| error.code() == Some(1213)) {
                 break;
             }
@@ -69,7 +70,7 @@ fn write(mut client: Client, mut prng: Prng, ends: &AtomicBool) {
 /// An index and its first column.
 type Known = (String, &'static str);
 
-/// One ALTER; which indexes there are then. A duplicate key leaves all as it was.
+/// Runs one ALTER; returns the indexes that exist afterwards. A duplicate key changes nothing.
 fn change(client: &mut Client, prng: &mut Prng, known: &mut Vec<Known>, number: usize) {
     let (kind, column) =
         *prng.pick(&[("KEY", "a"), ("KEY", "u"), ("KEY", "v"), ("UNIQUE KEY", "u")]).unwrap();
@@ -101,7 +102,7 @@ fn check(client: &mut Client, columns: &str, known: &[Known]) {
     client.query("LOCK TABLES t WRITE, t AS n READ").unwrap();
     let want = client.query(format!("{sums} USE INDEX ()")).unwrap().rows;
     for (name, column) in known {
-        // All rows by the index, then its entries alone.
+        // Reads all rows by the index, then its entries alone.
         let ordered =
             format!("(SELECT * FROM t FORCE INDEX ({name}) ORDER BY {column} LIMIT 1000000) t");
         let got = client.query(sums.replace("FROM t", &format!("FROM {ordered}"))).unwrap().rows;
@@ -141,7 +142,7 @@ fn build_beside_writers(name: &str, definition: &str) {
             let ends = &ends;
             threads.spawn(move || write(client, prng, ends));
         }
-        // A failed check must end the writers, or the scope waits for them.
+        // A failed check must end the writers, or the scope would wait for them.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let mut known = Vec::new();
             for number in 0..CHANGES {
@@ -155,10 +156,11 @@ fn build_beside_writers(name: &str, definition: &str) {
     server.stop().unwrap();
 }
 
-/// Attempts to add an index beside writers in group commit; `ATTEMPTS=` takes others.
+/// Attempts to add an index beside writers with group commit; `ATTEMPTS=` sets another number.
 const ATTEMPTS: usize = 25;
 
-/// With the binary log every commit is prepared for a moment. Neither its writers nor an index wait in vain.
+/// With the binary log every commit is prepared for a moment. Neither the writers nor the index
+/// build wait without end.
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn an_index_is_added_beside_writers_in_group_commit() {
@@ -177,7 +179,8 @@ fn an_index_is_added_beside_writers_in_group_commit() {
     let refused = thread::scope(|threads| {
         for writer in 0..4 {
             let (mut client, ends) = (server.connect_to("test").unwrap(), &ends);
-            // Each has rows of its own, so that none waits for another but in the group.
+            // Each writer has rows of its own, so that writers wait for each other only in group
+            // commit.
             threads.spawn(move || {
                 let mut written = 0_u64;
                 while !ends.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! A replica that applies transactions in parallel and commits them in the primary's order. They meet on
-//! few rows, so later ones often have locks that earlier ones want, while they wait for the earlier ones'
-//! commits: only who tells the server of such waits gets on. Locks are waited for without end here, so a
-//! replica that does not would stand still.
+//! A replica that applies transactions in parallel and commits them in the primary's order. They
+//! use few rows, so later transactions often hold locks that earlier ones want, while they wait for
+//! the earlier ones to commit: only an engine that reports such waits to the server makes progress.
+//! Lock waits have no timeout here, so an engine that does not report them would hang.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "the seed")]
@@ -14,7 +14,7 @@ use frondb_mariadb_harness::{Client, Options, Server, free_port};
 const WRITERS: u64 = 6;
 const TRANSACTIONS: u64 = 150;
 const ROWS: u64 = 8;
-/// Seconds that the replica may need to catch up.
+/// Seconds for the replica to catch up.
 const CATCH_UP: u64 = 100;
 
 fn start(name: &str, options: Options, id: u64) -> Server {
@@ -30,7 +30,7 @@ fn start(name: &str, options: Options, id: u64) -> Server {
     Server::start_fresh(&folder, options).unwrap()
 }
 
-/// Short transactions that commit in groups, on the same few rows in different orders.
+/// Short transactions with group commit, on the same few rows in different orders.
 fn write(mut client: Client, mut random: Prng, writer: u64) {
     let mut done = 0;
     while done < TRANSACTIONS {
@@ -47,7 +47,7 @@ fn write(mut client: Client, mut random: Prng, writer: u64) {
         ]);
         match commit {
             Ok(()) => done += 1,
-            // A deadlock among the writers.
+            // A deadlock between the writers.
             Err(error) if error.code() == Some(1213) => {}
             Err(error) => panic!("a writer: {error}"),
         }
@@ -86,7 +86,7 @@ fn replicate(mode: &str, seed: u64) {
             scope.spawn(move || write(client, random, writer));
         }
     });
-    // All of it is there before the replica begins, so that it is as far ahead of itself as it can be.
+    // The whole log exists before the replica begins, so that it works as far ahead as possible.
     there.query("START SLAVE").unwrap();
     let position = here.value("SELECT @@gtid_binlog_pos").unwrap();
     let caught_up = there.number(&format!("SELECT MASTER_GTID_WAIT('{position}', {CATCH_UP}) = 0"));

@@ -1,8 +1,9 @@
-//! Partitions that the server merges in the order of an index: of stored and of generated columns, whole and shortened,
-//! of every kind of type. InnoDB's table has no partitions: with them it gives rows of a generated column in a wrong
-//! order where the key does not cover the query. The server compares the key's fields in records of its own, in which
-//! it computes nothing, so the engine must have filled them all; else it compares what another row has left there, or
-//! bytes that are long gone.
+//! Partitions that the server merges in the order of an index: on stored and generated columns, on
+//! whole columns and prefixes, of every kind of type. InnoDB's table has no partitions: with them
+//! it returns rows of a generated column in a wrong order where the key does not cover the query.
+//! The server compares the key's fields in records of its own, in which it computes nothing, so the
+//! engine must have filled in all fields; otherwise the server compares the fields of another row,
+//! or freed memory.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
@@ -11,7 +12,8 @@ use std::path::Path;
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// A type, how a value of it is made of the column `s`, and what a key has of it: all, and the beginning.
+/// A type, how a value of it is computed from the column `s`, and two forms of its key: whole and
+/// prefix.
 const TYPES: [(&str, &str, &[&str]); 8] = [
     ("INT", "length(s) * 7 % 11", &["g"]),
     ("DOUBLE", "length(s) * 7 % 11 / 3", &["g"]),
@@ -25,10 +27,10 @@ const TYPES: [(&str, &str, &[&str]); 8] = [
 
 const GENERATED: [&str; 2] = ["VIRTUAL", "STORED"];
 
-/// Keys, with `{g}` for what a key has of the column.
+/// Keys, with `{g}` for the key's form of the column.
 const KEYS: [&str; 4] = ["KEY k ({g}, d)", "KEY k (d, {g})", "KEY k ({g})", "KEY k ({g} DESC, d)"];
 
-/// What is read, with `{t}` for the table. In all of them the order of the answer is given.
+/// Queries, with `{t}` for the table. Each determines the order of its result.
 const READS: [&str; 14] = [
     "SELECT count(*) FROM {t} FORCE INDEX (k) WHERE d = 3",
     "SELECT count(*) FROM {t}",
@@ -69,7 +71,7 @@ fn make(client: &mut Client, column: &str, key: &str, partitions: &str) {
     }
 }
 
-/// The rows, or the error that came.
+/// The rows, or the error.
 fn read(client: &mut Client, sql: &str) -> String {
     match client.query(sql) {
         Ok(reply) => format!("{:?}", reply.rows),

@@ -1,8 +1,8 @@
-//! Reads by indexes that have only the beginning of a text: every type that takes one, every plan that reads such an
-//! index without the row (index_merge as a union and as an intersection, MRR, filters of rows), rows, changed rows
-//! and partitions, on FronDB and on InnoDB.
+//! Reads by indexes on the prefix of a text: every type that allows one, every plan that reads such
+//! an index without the row (index_merge as a union and as an intersection, MRR, rowid filters),
+//! rows, changed rows and partitions, on FronDB and on InnoDB.
 //!
-//! The plans are counted: a test whose queries the optimizer runs by a scan of the table would show nothing.
+//! The plans are counted: a query that the optimizer runs by a table scan would prove nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
@@ -28,8 +28,8 @@ const TYPES: [&str; 13] = [
     "LONGBLOB",
 ];
 
-/// Keys of a table, the first of which is of no text, and their names. The texts of a table differ within six
-/// characters.
+/// The keys of a table, the first of which has no text, and their names. The texts of a table
+/// differ within six characters.
 const KEYS: [(&str, &[&str]); 3] = [
     (
         "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
@@ -45,7 +45,7 @@ const KEYS: [(&str, &[&str]); 3] = [
         &["k6", "ku", "kac"],
     ),
 ];
-/// Whether the keys refuse rows that are alike.
+/// Whether the keys refuse equal rows.
 const ARE_UNIQUE: [bool; 3] = [false, true, false];
 
 /// Conditions on a text and a number, as unions and as intersections of their ranges.
@@ -66,7 +66,7 @@ const CONDITIONS: [&str; 14] = [
     "(c >= '3' AND c < '5' OR c >= '7') AND a BETWEEN 40 AND 80",
 ];
 
-/// Ways to run them: switches of the optimizer, and plans that are to be met.
+/// Ways to run them: optimizer switches, and plans that must occur.
 const WAYS: [(&str, &[&str]); 3] = [
     ("index_merge_sort_intersection=on", &["sort_union", "sort_intersect"]),
     ("index_merge_sort_intersection=on,mrr=on,mrr_cost_based=off", &["Rowid-ordered scan"]),
@@ -77,7 +77,7 @@ const WAYS: [(&str, &[&str]); 3] = [
 fn fill(client: &mut Client, table: &str, unique: bool) {
     let others = if unique { "(-3, 'c')" } else { "(-3, 'a'), (-7, 'a'), (6, '101')" };
     let nulls = "(5, NULL), (16, NULL), (105, NULL), (NULL, NULL), (NULL, '300'), (NULL, '301')";
-    // Every other text goes on behind its key.
+    // Every other text is longer than its key.
     let texts = "IF(seq % 2, concat(seq, 'longer than the key'), seq)";
     client
         .run([
@@ -93,7 +93,7 @@ fn rows(client: &mut Client, sql: &str) -> Vec<Vec<Option<Vec<u8>>>> {
     rows
 }
 
-/// Whatever EXPLAIN says of a query, in one text.
+/// The whole EXPLAIN of a query, as one text.
 fn plan(client: &mut Client, sql: &str) -> String {
     let rows = client.query(format!("EXPLAIN {sql}")).unwrap().rows;
     let words: Vec<String> = rows
@@ -104,7 +104,8 @@ fn plan(client: &mut Client, sql: &str) -> String {
     words.join(" ")
 }
 
-/// Compares the engines' answers to a query, in which `{t}` stands for the table; how many rows they are.
+/// Compares the engines' results of a query, in which `{t}` is the table; returns the number of
+/// rows.
 fn compare(client: &mut Client, sql: &str, wrong: &mut Vec<String>) -> usize {
     let theirs = rows(client, &sql.replace("{t}", "theirs"));
     compare_with(client, sql, &theirs, wrong)
@@ -226,12 +227,13 @@ fn so_do_partitions_and_virtual_columns() {
                 client.query(format!("SET optimizer_switch = '{switches}'")).unwrap();
                 for key in ["k6", "kac"] {
                     for condition in CONDITIONS {
-                        // By hand, for no word of the conditions has the letter as its own.
+                        // Added by hand, since the letter is in no word of the conditions.
                         let condition = condition.replace("c ", &format!("{text} "));
                         let sql = format!(
                             "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
                         );
-                        // By no index: with MRR over partitions InnoDB's table fails with 1032.
+                        // Without an index: with MRR over partitions InnoDB's table fails with
+                        // 1032.
                         let scan = format!("SELECT * FROM theirs USE INDEX () WHERE {condition}");
                         let theirs = rows(&mut client, &scan);
                         compare_with(&mut client, &sql, &theirs, &mut wrong);

@@ -1,6 +1,8 @@
-//! The lines that mariadb/README.md gives for a server of one's own, on the configuration of the distribution.
+//! The lines that mariadb/README.md gives for a user's own server, on the distribution's
+//! configuration.
 //!
-//! The configuration is Debian's, copied from `/etc/mysql`; where files and sockets lie is this test's.
+//! The configuration is Debian's, copied from `/etc/mysql`; the test sets the paths of files and
+//! sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -16,7 +18,7 @@ const FIRST: &str = "mariadb.cnf";
 /// The folder where the README puts the recipe.
 const INCLUDED: &str = "mariadb.conf.d";
 
-/// The lines of the recipe: the first block behind its heading.
+/// The lines of the recipe: the first block below its heading.
 fn recipe() -> String {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let text = fs::read_to_string(readme).unwrap();
@@ -25,7 +27,8 @@ fn recipe() -> String {
     block.trim_start_matches("ini").trim_start().to_owned()
 }
 
-/// A copy of the distribution's configuration with one file more; the path of its first file.
+/// A copy of the distribution's configuration with one more file; returns the path of its first
+/// file.
 fn configuration(folder: &Path, recipe: &str) -> PathBuf {
     let _ = fs::remove_dir_all(folder);
     for included in ["conf.d", INCLUDED] {
@@ -55,7 +58,7 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
         Options::new().plugin_in_folder().defaults_file(defaults)
     };
 
-    // Without the line about maturity the server refuses the plugin, and FORCE the start.
+    // Without the line about maturity the server refuses the plugin, and with FORCE the start.
     let lines = recipe.lines().filter(|line| !line.starts_with("plugin_maturity"));
     let without: Vec<&str> = lines.collect();
     assert!(without.len() < recipe.lines().count(), "{recipe}");
@@ -68,7 +71,7 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
     let mut server = Server::create(&folder, options(&recipe)).unwrap();
     server.start().unwrap();
     let mut client = server.connect_to("test").unwrap();
-    // Debian's own, so its files were read; the server's default is latin1.
+    // The value is Debian's, so its files were read; the server's default is latin1.
     assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
     client
         .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])

@@ -1,4 +1,5 @@
-//! The harness itself: a server comes up with the plugin, is killed, and has its rows afterwards.
+//! Tests the harness itself: a server starts with the plugin, is killed, and has its rows
+//! afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -42,7 +43,7 @@ fn a_server_that_cannot_start_shows_its_log() {
     assert!(error.to_string().contains("no-such-variable"), "{error}");
 }
 
-/// Modes of all files below a folder, and of all folders.
+/// The modes of all files and folders below a folder.
 fn modes(dir: &std::path::Path) -> (Vec<u32>, Vec<u32>) {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;

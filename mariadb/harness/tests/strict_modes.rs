@@ -1,5 +1,6 @@
-//! Statements whose counts and errors applications see, on FronDB and on InnoDB: REPLACE and its like by the rows that
-//! they report, and copies of tables with dates that a strict session could not write.
+//! Statements whose counts and errors applications use, on FronDB and on InnoDB: REPLACE and its
+//! like by the rows that they report, and copies of tables with dates that a strict session could
+//! not write.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +16,7 @@ fn server(name: &str) -> (Server, Client) {
     (server, client)
 }
 
-/// What came of a statement, in words.
+/// The outcome of a statement as text.
 fn outcome(client: &mut Client, sql: &str) -> String {
     match client.query(sql) {
         Ok(reply) => {
@@ -38,7 +39,7 @@ fn outcome(client: &mut Client, sql: &str) -> String {
     }
 }
 
-/// Runs a statement with `{t}` for the table of each engine; what came of it must be the same.
+/// Runs a statement with `{t}` for the table of each engine; the outcomes must be equal.
 fn same(client: &mut Client, sql: &str) -> String {
     let ours = outcome(client, &sql.replace("{t}", "ours"));
     let theirs = outcome(client, &sql.replace("{t}", "theirs")).replace("theirs", "ours");
@@ -50,7 +51,7 @@ fn is_error(outcome: &str) -> bool {
     outcome.split_once(':').is_some_and(|(code, _)| code.parse::<u16>().is_ok())
 }
 
-/// Of an error its number, and the text where both engines meet the same value first.
+/// The number of an error, and its text where both engines reach the same value first.
 fn are_alike(ours: &str, theirs: &str, by_text: bool) -> bool {
     if !is_error(ours) && !is_error(theirs) {
         return true;
@@ -126,7 +127,7 @@ fn replace_and_its_like_count_rows_as_innodb_does() {
     server.stop().unwrap();
 }
 
-/// Changes that InnoDB makes without a copy, and with one: both engines answer alike.
+/// Changes that InnoDB makes with and without a copy: both engines must answer alike.
 const ALIKE: [&str; 42] = [
     "OPTIMIZE TABLE {t}",
     "ALTER TABLE {t} FORCE",
@@ -152,7 +153,7 @@ const ALIKE: [&str; 42] = [
     "ALTER TABLE {t} CONVERT TO CHARSET utf8mb4",
     "ALTER TABLE {t} ADD CHECK (a < 10)",
     "ALTER TABLE {t} ALGORITHM = COPY, FORCE",
-    // What is computed is written by this session.
+    // This session writes the computed values.
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) STORED",
     "ALTER TABLE {t} ADD COLUMN z DATE AS (d) STORED",
     "ALTER TABLE {t} ADD COLUMN z DATETIME AS (n) STORED FIRST, FORCE",
@@ -173,7 +174,7 @@ const ALIKE: [&str; 42] = [
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, ADD KEY (z)",
 ];
 
-/// Changes of a table with a primary key, of which the same holds.
+/// Changes of a table with a primary key, for the same comparison.
 const ALIKE_WITH_KEY: [&str; 5] = [
     "ALTER TABLE {t} DROP PRIMARY KEY",
     "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (b, a)",
@@ -182,7 +183,7 @@ const ALIKE_WITH_KEY: [&str; 5] = [
     "ALTER TABLE {t} MODIFY s TIMESTAMP(2) NULL DEFAULT NULL, FORCE",
 ];
 
-/// Changes of a table with columns that are computed when they are read, of which the same holds.
+/// Changes of a table with virtual columns, for the same comparison.
 const ALIKE_WITH_VIRTUAL: [&str; 7] = [
     "ALTER TABLE {t} ADD KEY (v)",
     "ALTER TABLE {t} ADD UNIQUE KEY (v, w), ADD KEY (t)",
@@ -195,11 +196,11 @@ const ALIKE_WITH_VIRTUAL: [&str; 7] = [
 const VIRTUAL: &str =
     "v INT AS (a * 2) VIRTUAL, w INT AS (year(t)) VIRTUAL, x DATE AS (t) VIRTUAL, KEY (a)";
 
-/// A session that writes dates as they come, and one that is as strict as can be.
+/// A session that writes dates unchecked, and one that is as strict as possible.
 const LAX: &str = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'";
 const STRICT: &str = "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'";
 
-/// Makes tables with dates of all kinds.
+/// Creates tables with dates of all kinds.
 fn make_with_dates(client: &mut Client, key: &str) {
     client.run([LAX]).unwrap();
     let definition = "a INT, b INT NOT NULL, d DATE, t DATETIME(3) NOT NULL, s TIMESTAMP(2) NOT NULL DEFAULT NOW(2), \
@@ -211,14 +212,14 @@ fn make_with_dates(client: &mut Client, key: &str) {
     same(client, &format!("INSERT INTO {{t}} (a, b, d, t, s, y, i, n) VALUES {values}"));
 }
 
-/// Runs an ALTER on both tables in a strict session; what came of it.
+/// Runs an ALTER on both tables in a strict session; returns its outcome.
 fn alter_both(client: &mut Client, alter: &str) -> [String; 2] {
     client.run([STRICT]).unwrap();
     let done = [("ours", "FronDB"), ("theirs", "InnoDB")].map(|(table, engine)| {
         let sql = alter.replace("{t}", table).replace("{e}", engine);
         outcome(client, &sql).replace("theirs", "ours")
     });
-    // The mode of the session is what it was.
+    // The session keeps its mode.
     let mode = client.value("SELECT @@sql_mode").unwrap();
     assert!(mode.contains("NO_ZERO_DATE") && mode.contains("NO_ZERO_IN_DATE"), "{alter}: {mode}");
     client.run([LAX]).unwrap();
@@ -236,11 +237,11 @@ fn dates_that_are_stored_stay_where_innodb_keeps_them_and_no_new_ones_are_writte
     for (alter, key) in plain.chain(keyed).chain(computed) {
         make_with_dates(&mut client, key);
         let [ours, theirs] = alter_both(&mut client, alter);
-        // OPTIMIZE answers with rows, also when it fails.
+        // OPTIMIZE returns rows, even when it fails.
         let answers = alter.starts_with("OPTIMIZE");
         assert!(!answers || ours.ends_with("status OK]"), "{ours}");
-        // How many rows were copied is each engine's own; an error is not.
-        // An index of a virtual column InnoDB builds first.
+        // The engines differ in how many rows they copy, but not in errors.
+        // InnoDB builds an index of a virtual column first.
         if !are_alike(&ours, &theirs, !alter.contains("VIRTUAL, ADD KEY") && key != VIRTUAL) {
             wrong.push(format!("{alter}\n  {ours}\n  InnoDB: {theirs}"));
             continue;

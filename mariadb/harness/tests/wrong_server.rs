@@ -1,8 +1,9 @@
-//! A plugin that was built for another server says so in one sentence; the server goes on without it, and the
-//! tables are there again with the right one.
+//! A plugin that was built for another server says so in one sentence. The server runs without it,
+//! and the tables are there again with the right plugin.
 //!
-//! The wrong plugins are copies of the right one: in the first each number of the server's version is that of the
-//! next patch release, in the second the class that is compared with the server's has one entry less.
+//! The wrong plugins are copies of the right one. In the first, each number of the server's version
+//! is that of the next patch release; in the second, the class that is compared with the server's
+//! has one entry less.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// What the server's headers shift its version by to make the version of an interface.
+/// The shift from the server's version to the version of an interface, in the server's headers.
 const INTERFACE_SHIFT: u32 = 8;
-/// What the server says to a statement for an engine that it does not have.
+/// The server's error for a statement with an engine that it does not have.
 const ER_UNKNOWN_STORAGE_ENGINE: u16 = 1286;
 
-/// Fields of the ELF format, 64 bits, that are needed to find a symbol.
+/// The fields of the 64-bit ELF format that finding a symbol needs.
 mod elf {
     pub(super) const SECTIONS: usize = 0x28;
     pub(super) const SECTION_BYTES: usize = 64;
@@ -30,7 +31,7 @@ fn number(file: &[u8], at: usize, bytes: usize) -> u64 {
     file[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Where the size of a dynamic symbol stands.
+/// The offset of the size of a dynamic symbol.
 fn size_of_symbol(file: &[u8], name: &str) -> usize {
     let section =
         |index: u64| number(file, elf::SECTIONS, 8) as usize + index as usize * elf::SECTION_BYTES;
@@ -49,7 +50,7 @@ fn size_of_symbol(file: &[u8], name: &str) -> usize {
     all.find(is_it).unwrap_or_else(|| panic!("the plugin does not show {name}")) + 16
 }
 
-/// Replaces every number of four bytes that is `old`.
+/// Replaces every four-byte number `old`.
 fn replace(file: &mut [u8], old: u32, new: u32) {
     let mut found = 0;
     for place in file.chunks_exact_mut(4).filter(|place| **place == old.to_le_bytes()) {
@@ -79,7 +80,7 @@ fn wrong_plugin(folder: &Path, name: &str, change: impl FnOnce(&mut [u8])) -> Pa
     path
 }
 
-/// Starts the server with a wrong plugin: the sentence is in the log, and the server serves everything else.
+/// Starts the server with a wrong plugin: the sentence is in the log, and everything else works.
 fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) {
     let before = server.log().unwrap().len();
     server.restart_with(Options::new().plugin(plugin)).unwrap();

@@ -1,10 +1,10 @@
-//! Looks at a whole table: its definition, its rows, and each of its keys from end to end.
+//! Reads a whole table: its definition, its rows, and each of its keys from end to end.
 
 use super::kind::Kind;
 use super::statement::Step;
 use super::table::Table;
 
-/// The statements that look.
+/// The statements that read the table.
 pub(super) fn steps(table: &Table) -> Vec<Step> {
     let name = &table.name;
     let mut all = vec![
@@ -15,7 +15,7 @@ pub(super) fn steps(table: &Table) -> Vec<Step> {
     for key in &table.keys {
         let force = format!("FORCE INDEX ({})", key.name);
         all.push(format!("SELECT {} FROM {name} {force}", key.columns().join(",")));
-        // With a column that no key has, so that rows are fetched by the entries of the key.
+        // With a column that no key has, so that the engine fetches the rows of the key's entries.
         let order = key.columns().join(",");
         all.push(format!("SELECT * FROM {name} {force} ORDER BY {order}"));
     }

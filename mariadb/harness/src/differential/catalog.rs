@@ -1,6 +1,6 @@
-//! Types and collations to draw columns from, and how often each was used.
+//! The types and collations of columns, and how often each was used.
 //!
-//! The one that was used least so far comes next, so that a run of some thousand statements meets all.
+//! The least used one comes next, so that a run of some thousand statements uses all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// How often every kind of statement, type and collation is to occur in a run of 20,000 statements.
 pub const LEAST: u64 = 50;
 
-/// What values a column takes, and how a key names it.
+/// The values of a column, and how a key names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Integer { bits: u32, unsigned: bool },
@@ -42,7 +42,7 @@ impl Family {
         matches!(self, Self::Text { .. } | Self::Enum | Self::Set)
     }
 
-    /// Whether a key must say how much of it is in the key.
+    /// Whether a key must give the length of its prefix of the column.
     pub(super) fn needs_prefix(self) -> bool {
         matches!(self, Self::Text { long: true } | Self::Bytes { long: true } | Self::Json)
     }
@@ -95,22 +95,22 @@ const TYPES: [(&str, &str, Family); 43] = [
     ("inet6", "INET6", Family::Inet6),
 ];
 
-/// Geometry comes in several types with one family.
+/// Several geometry types have one family.
 const GEOMETRIES: [&str; 4] = ["geometry", "point", "linestring", "polygon"];
 
-/// A type as a column has it.
+/// The type of a column.
 #[derive(Debug, Clone)]
 pub(super) struct Type {
     pub(super) name: String,
     pub(super) sql: String,
     pub(super) family: Family,
     pub(super) collation: Option<String>,
-    /// What its texts are made of, most often: what its character set has.
+    /// The pieces of most of its texts: those that its character set has.
     pub(super) pieces: Arc<[&'static str]>,
 }
 
 impl Type {
-    /// An ordinary number, which every table has one of.
+    /// An ordinary number, of which every table has one.
     pub(super) fn integer() -> Self {
         let family = Family::Integer { bits: 32, unsigned: false };
         Self::new("int", "INT".into(), family)
@@ -121,17 +121,17 @@ impl Type {
     }
 }
 
-/// What there is to draw from, with counts of use.
+/// The types and collations, with counts of their use.
 #[derive(Debug)]
 pub(super) struct Catalog {
     types: Vec<Type>,
-    /// Collation and its character set.
+    /// Each collation with its character set.
     collations: Vec<(String, String)>,
-    /// Of a character set, the pieces of texts that it has.
+    /// For each character set, the pieces of texts that it has.
     pieces: BTreeMap<String, Arc<[&'static str]>>,
     /// How often each was drawn so far, by name of type or collation.
     drawn: BTreeMap<String, u64>,
-    /// In how many statements that succeeded each collation was.
+    /// The number of statements that succeeded, for each collation.
     met: BTreeMap<String, u64>,
 }
 
@@ -167,17 +167,17 @@ impl Catalog {
         Ok(Self { types, collations, pieces, drawn: BTreeMap::new(), met: BTreeMap::new() })
     }
 
-    /// A statement that succeeded had a column with this collation.
+    /// Counts a statement that succeeded with a column of this collation.
     pub(super) fn meets(&mut self, collation: &str) {
         *self.met.entry(collation.to_owned()).or_default() += 1;
     }
 
-    /// How often the one of these that was met least was met.
+    /// The count of the least used of these.
     pub(super) fn least_met<'a>(&self, collations: impl Iterator<Item = &'a str>) -> u64 {
         collations.map(|name| self.met(name)).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether any collation was not met often enough.
+    /// Whether any collation was not used often enough.
     pub(super) fn wants_more(&self) -> bool {
         self.least_met(self.collations()) < LEAST
     }
@@ -220,7 +220,7 @@ impl Catalog {
         ty
     }
 
-    /// One of those that were drawn least, first of those that were not met often enough.
+    /// One of those that were drawn least; first those that were not used often enough.
     fn draw_collation(&mut self, random: &mut Prng) -> Option<(String, String)> {
         let rank =
             |name: &str| (self.met(name) >= LEAST, self.drawn.get(name).copied().unwrap_or(0));

@@ -1,7 +1,7 @@
 //! Statements that change rows.
 //!
-//! Where a statement's result depends on the order in which it meets rows, the statement gives the order:
-//! two engines need not visit them alike.
+//! If the result of a statement depends on the order in which it reads rows, the statement sets the
+//! order, since the two engines may read them in different orders.
 
 use frondb_core::prng::Prng;
 
@@ -12,7 +12,7 @@ use super::statement::Step;
 use super::table::{Column, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind is another or does not fit the tables.
+/// A statement of this kind; none if the kind is another one or does not fit the tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));
@@ -20,12 +20,14 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Insert => one(format!("INSERT INTO {}", rows(random, table))),
         Kind::InsertIgnore => one(format!("INSERT IGNORE INTO {}", rows(random, table))),
         Kind::InsertReturning => one(format!("INSERT INTO {} RETURNING c0", rows(random, table))),
-        // InnoDB does not bring back what one of these has taken from a temporary table and then fails.
+        // If one of these fails, InnoDB does not restore the rows that it removed from a temporary
+        // table.
         Kind::Replace | Kind::InsertUpdate if table.temporary => None,
         Kind::InsertUpdate if table.has_rivals() => None,
         Kind::Replace => one(format!("REPLACE INTO {}", rows(random, table))),
         Kind::InsertUpdate => {
-            // InnoDB takes a negative number that is set here for the largest of AUTO_INCREMENT.
+            // InnoDB takes a negative number that is set here for the largest value of
+            // AUTO_INCREMENT.
             let may = |column: &Column| !(table.is_auto() && column.name == "c0");
             let (rows, set) = (rows(random, table), set(random, table, may)?);
             one(format!("INSERT INTO {rows} ON DUPLICATE KEY UPDATE {set}"))
@@ -49,7 +51,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let sql = format!(
                 "UPDATE {name} a JOIN {} b ON a.c0 = b.c0 SET a.{} WHERE b.c0 > {}",
                 other.name,
-                // Only literals: what a row of the other table says depends on the order.
+                // Literals only: which row of the other table a value comes from depends on the
+                // order.
                 sets.iter().find(|set| !set.contains(" + "))?,
                 random.below(20)
             );
@@ -100,7 +103,7 @@ fn rows(random: &mut Prng, table: &Table) -> String {
             })
             .collect();
         if table.is_auto() && !skips_auto {
-            // InnoDB passes over numbers of AUTO_INCREMENT after a negative one.
+            // InnoDB skips values of AUTO_INCREMENT after a negative one.
             if is_below_zero && row[0] == "0" {
                 row[0] = "7".to_owned();
             }
@@ -113,7 +116,7 @@ fn rows(random: &mut Prng, table: &Table) -> String {
 
 fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     match (column.ty.name.as_str(), column.ty.family) {
-        // Three of four geometry types take one shape only.
+        // Three of four geometry types accept only one shape.
         ("point", _) => {
             format!("ST_GeomFromText('POINT({} {})')", random.below(9), random.below(9))
         }
@@ -125,7 +128,7 @@ fn value(random: &mut Prng, column: &Column, nullable: bool) -> String {
     }
 }
 
-/// Assignments to one or two of the columns that may be set; none if there is none.
+/// Assignments to one or two columns that may be set; none if there are none.
 fn set(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Option<String> {
     let sets = sets(random, table, may);
     if sets.is_empty() { None } else { Some(sets.join(", ")) }
@@ -140,7 +143,8 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .take(1 + random.index(2))
         .map(|column| {
             let name = &column.name;
-            // The server finds a NULL changed to NULL where InnoDB has the default's bytes behind it.
+            // The server counts a row as changed when NULL becomes NULL and InnoDB has the
+            // default's bytes behind it.
             let nullable = column.nullable && !column.has_default();
             match column.ty.family {
                 Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {
@@ -152,9 +156,9 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .collect()
 }
 
-/// Rows of another table, in a given order, with literals for what it has not.
+/// The rows of another table in a given order, with literals for columns that it does not have.
 fn insert_select(random: &mut Prng, table: &Table, other: &Table) -> Option<Step> {
-    // Counters of AUTO_INCREMENT are handed out in other portions.
+    // The engines reserve values of AUTO_INCREMENT in portions of different sizes.
     if table.is_auto() {
         return None;
     }

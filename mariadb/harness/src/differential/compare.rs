@@ -1,11 +1,11 @@
-//! What must be alike in the outcomes of a statement, and what need not be, with the reason.
+//! What must be equal in the outcomes of a statement, and what need not be, with the reason.
 
 use super::kind::{Class, Kind};
 use super::statement::Step;
 use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 
-/// How two outcomes differ; none if they are alike.
+/// The difference between two outcomes; none if they are equal.
 pub(super) fn difference(
     step: &Step,
     ours: &Result<Reply>,
@@ -14,8 +14,8 @@ pub(super) fn difference(
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => replies(step, ours, theirs),
         (Err(ours), Err(theirs)) if ours.code().is_some() && ours.code() == theirs.code() => None,
-        // Of several errors that rows have, the one of the row that is met first is told; copying a table
-        // and changing it in place meet them in other orders.
+        // If several rows have errors, the statement reports the first; copying a table and
+        // changing it in place read the rows in different orders.
         (Err(ours), Err(theirs))
             if alters(step.kind) && ours.code().is_some() && theirs.code().is_some() =>
         {
@@ -25,7 +25,7 @@ pub(super) fn difference(
     }
 }
 
-/// An outcome for people.
+/// An outcome as text.
 pub(super) fn outcome(outcome: &Result<Reply>) -> String {
     match outcome {
         Ok(reply) => format!("ok, {} rows, {} affected", reply.rows.len(), reply.affected),
@@ -35,8 +35,8 @@ pub(super) fn outcome(outcome: &Result<Reply>) -> String {
 
 fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
     let names = |reply: &Reply| reply.columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    // A DELETE that the optimizer finds to be of no row has no result at all, RETURNING or not; whether it looks
-    // depends on what a scan of the table costs.
+    // A DELETE that the optimizer finds to match no row has no result, RETURNING or not; whether
+    // the optimizer checks that depends on the cost of a table scan.
     let is_of_nothing =
         step.kind == Kind::DeleteReturning && ours.rows.is_empty() && theirs.rows.is_empty();
     if !is_of_nothing && names(ours) != names(theirs) {
@@ -58,8 +58,8 @@ fn replies(step: &Step, ours: &Reply, theirs: &Reply) -> Option<String> {
             shown(theirs_rows.get(at))
         ));
     }
-    // ALTER TABLE counts rows when it copies them, and none when it works in place; which of the two it does
-    // is each engine's business.
+    // ALTER TABLE counts rows when it copies them, and none when it works in place; the engines
+    // differ in which of the two they do.
     if !alters(step.kind) && ours.affected != theirs.affected {
         return Some(format!(
             "FronDB: {} affected\nInnoDB: {} affected",
@@ -80,7 +80,7 @@ fn alters(kind: Kind) -> bool {
     kind.class() == Class::Alter
 }
 
-/// Rows as they are compared: sorted, unless the statement gave their order.
+/// The rows for the comparison: sorted, unless the statement determines their order.
 fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
     let mut rows = reply.rows.clone();
     for row in &mut rows {
@@ -97,12 +97,12 @@ fn rows(step: &Step, reply: &Reply) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Options that differ in definitions: the engine and what it alone knows; the counter, which engines keep in
-/// their way when a statement fails.
+/// Options that differ in definitions: the engine and its own options, and the counter, which each
+/// engine treats in its own way when a statement fails.
 const DIFFERENT: [&str; 5] =
     ["ENGINE=", "AUTO_INCREMENT=", "`BLOCK_SIZE`=", "`FANOUT`=", "`COMPRESSION`="];
 
-/// A definition without them.
+/// A definition without these options.
 fn definition(text: &mut Vec<u8>) {
     let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
     let words = shown.split_whitespace().filter(|word| {
@@ -112,12 +112,12 @@ fn definition(text: &mut Vec<u8>) {
     *text = words.join(" ").into_bytes();
 }
 
-/// Partitions name it by itself: "ENGINE = InnoDB".
+/// Partitions name the engine as a word of its own: "ENGINE = InnoDB".
 fn is_engine(word: &str) -> bool {
     ["InnoDB", "FronDB"].contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
-/// A row for people.
+/// A row as text.
 pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     let Some(row) = row else { return "(no row)".to_owned() };
     let value = |value: &Value| match value {
@@ -127,7 +127,7 @@ pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     row.iter().map(value).collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether an outcome says nothing about the engines: the connection or the server is gone.
+/// Whether an outcome says nothing about the engines, because the connection or the server is gone.
 pub(super) fn is_lost(outcome: &Result<Reply>) -> bool {
     matches!(outcome, Err(Error::Lost(_) | Error::Late(_) | Error::Harness(_)))
 }

@@ -13,14 +13,14 @@ pub(super) fn create(source: &mut Source) -> Step {
     Step::new(Kind::CreateTable, &[&table], table.create()).with(Effect::Add(table))
 }
 
-/// A statement of this kind about the table; none if the kind is another or does not fit.
+/// A statement of this kind about the table; none if the kind is another one or does not fit.
 pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Step> {
     let name = &table.name;
     match kind {
         Kind::CreateTable | Kind::CreateLike | Kind::CreateSelect if source.is_full() => None,
         Kind::CreateTable => Some(create(source)),
         Kind::CreateLike => {
-            // LIKE makes a table of a temporary one.
+            // LIKE makes a table from a temporary one.
             let mut new = Table { name: source.next_table(), ..table.clone() };
             new.temporary = false;
             new.reordered = false;
@@ -34,7 +34,8 @@ pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Ste
             new.temporary = false;
             new.reordered = false;
             for column in &mut new.columns {
-                // A column of a result has values, not what made them, and the default that it had.
+                // A column of a result has values without their expression, and the default of its
+                // source.
                 column.generated = false;
                 if !column.has_default() {
                     column.tail.clear();
@@ -109,8 +110,9 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
             new.draw_generated(random)
         } else {
             let mut column = new.draw_column(random, &mut source.catalog, |_| true);
-            // The empty text that rows have then breaks JSON's constraint, which the server checks where it copies,
-            // as it does for FronDB, and InnoDB, which adds it at once, does not.
+            // Rows would get the empty text, which breaks JSON's constraint. The server checks the
+            // constraint where it copies, as for FronDB; InnoDB adds the column at once and does
+            // not check it.
             column.nullable |= column.ty.family == Family::Json;
             column
         };
@@ -122,7 +124,7 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
         new.columns.insert(at, column);
         return Some(sql);
     }
-    // Never the first, which joins need; nor what another is made of.
+    // Never the first column, which joins need, nor one that a generated column uses.
     let at = 1 + random.index(new.columns.len() - 1);
     let name = new.columns[at].name.clone();
     let in_expression = new
@@ -143,7 +145,7 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
             if old.generated || in_expression || (in_key && old.ty.family.needs_prefix()) {
                 return None;
             }
-            // Of the same family and so that its values and keys fit.
+            // A type of the same family that the values and keys fit.
             let fits = |family: Family| match (old.ty.family, family) {
                 (Family::Integer { .. }, Family::Integer { .. }) => true,
                 (Family::Text { long: false }, Family::Text { long }) => !long || !in_key,
@@ -172,7 +174,7 @@ fn pick_secondary(source: &mut Source, table: &Table) -> Option<Key> {
     source.random.pick(&keys).map(|&key| key.clone())
 }
 
-/// Of many columns, so that there is a chance that the rows allow it.
+/// A key of many columns, which the rows are more likely to allow.
 fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     if new.primary().is_some() {
         return None;
@@ -182,8 +184,8 @@ fn add_primary(source: &mut Source, new: &mut Table) -> Option<String> {
     for column in &mut new.columns {
         if column.nullable && key.columns().contains(&column.name.as_str()) {
             column.nullable = false;
-            // What becomes of NULL: the type's zero where the server copies, as it does for FronDB; the column's
-            // default where InnoDB works in place.
+            // NULL becomes the zero of the type where the server copies, as for FronDB, and the
+            // column's default where InnoDB works in place.
             if !sql.starts_with("ALGORITHM") {
                 sql = format!("ALGORITHM=COPY, {sql}");
             }

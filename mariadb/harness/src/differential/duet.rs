@@ -1,9 +1,10 @@
-//! Two connections with transactions of their own, statement by statement in one order, on FronDB and on InnoDB: what
-//! each reads by any key after it has written what the other one has changed behind its snapshot.
+//! Two connections with transactions of their own, statement by statement in one order, on FronDB
+//! and on InnoDB: what each reads by any key after it has written rows that the other has changed
+//! behind its snapshot.
 //!
-//! No statement waits: where it would have to, it fails. Which locks keep whom waiting is each engine's business, so a
-//! statement that either engine refuses for a lock is undone on the other one, and is as if it had not been. Rows,
-//! counts and all other errors must be alike.
+//! No statement waits: a statement that would have to wait fails. The engines differ in which locks
+//! conflict, so a statement that either engine refuses for a lock is undone on the other one, as if
+//! it had not run. Rows, counts and all other errors must be equal.
 //!
 //! | module | |
 //! |---|---|
@@ -27,28 +28,29 @@ use crate::reply::{Reply, Value};
 use crate::server::Server;
 
 const ENGINES: [&str; 2] = ["FronDB", "InnoDB"];
-/// Steps on one table; few, so that what led to a failure is short.
+/// Steps on one table; few, so that the history of a failure is short.
 const ROUND: u64 = 120;
-/// How long a search for fewer steps may take.
+/// Longest search for fewer steps.
 const SHRINKING: Duration = Duration::from_secs(60);
 /// "Lock wait timeout exceeded" and "Deadlock found".
 const TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
 
-/// How much was done.
+/// What a run has done.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Statements that did the same on both engines.
+    /// Statements with the same outcome on both engines.
     pub alike: u64,
     /// Statements that an engine refused for a lock.
     pub refused: u64,
-    /// Rows that reads have shown.
+    /// Rows that reads have returned.
     pub rows: u64,
-    /// Searches for a unique value that two rows of a view have, of which each engine has found another one.
+    /// Searches for a unique value that two rows of a view have, of which each engine found a
+    /// different one.
     pub one_of_two: u64,
 }
 
-/// Runs so many steps from a seed. An error is a difference, and says where its steps are.
+/// Runs this many steps from a seed. The error for a difference says where its steps are.
 pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Report> {
     let mut random = Prng::new(seed);
     let mut report = Report::default();
@@ -65,7 +67,7 @@ pub fn run(server: &Server, seed: u64, steps: u64, replays: &Path) -> Result<Rep
     Ok(report)
 }
 
-/// Plays steps on both engines, on a new table; where they differ first, and in what.
+/// Runs steps on both engines, on a new table; returns the first difference and its step.
 fn play(
     server: &Server,
     shape: &Shape,
@@ -81,7 +83,7 @@ fn play(
     Ok(None)
 }
 
-/// A step on both engines: how they differ.
+/// Runs a step on both engines; returns how they differ.
 fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
     let [ours, theirs] = sides;
     let (a, b) = (ours.run(step)?, theirs.run(step)?);
@@ -114,9 +116,9 @@ fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Optio
     Ok(what)
 }
 
-/// Whether each engine has found another one of the rows with a value of a unique key: in a view that holds a value
-/// given up and taken both have it, and a range of the key must show both, on both engines. See "one-of-two" in
-/// `mariadb/docs/interleavings.md`.
+/// Whether each engine has found a different one of the rows with a value of a unique key. In a
+/// view in which one row gave the value up and another took it, both rows have it, and a range of
+/// the key must show both, on both engines. See "one-of-two" in `mariadb/docs/interleavings.md`.
 fn is_one_of_two(sides: &mut [Side; 2], step: &Step, found: [&Reply; 2]) -> Result<bool> {
     let (Act::Read, Some((question, value))) = (step.act, step.sql.split_once("WHERE u = ")) else {
         return Ok(false);
@@ -137,7 +139,7 @@ fn is_one_of_two(sides: &mut [Side; 2], step: &Step, found: [&Reply; 2]) -> Resu
 }
 
 fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
-    // What CHECK TABLE says of a table begins with the database's name.
+    // The output of CHECK TABLE begins with the database's name.
     let is_check = ours.columns.iter().any(|column| column.name == "Msg_text");
     let sorted = |reply: &Reply| {
         let mut rows = reply.rows.clone();
@@ -150,7 +152,7 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
         return None;
     }
     let only = |all: &[Vec<Value>], of: &[Vec<Value>]| {
-        // A row that is there twice on one side only differs, too.
+        // A row that is there twice on one side only is a difference too.
         let times = |rows: &[Vec<Value>], row: &Vec<Value>| {
             rows.iter().filter(|&other| other == row).count()
         };
@@ -166,7 +168,7 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
     ))
 }
 
-/// One engine: a connection for each of the two.
+/// One engine, with a connection for each of the two.
 struct Side {
     actors: [Actor; 2],
 }
@@ -194,11 +196,12 @@ impl Side {
         match step.act {
             Act::Begin => {
                 actor.is_open = true;
-                // What is open already commits.
+                // BEGIN commits an open transaction.
                 let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", step.level);
                 actor.client.run(["COMMIT", &level])?;
             }
-            // What is to be undone needs a savepoint, and without a transaction one of its own.
+            // A statement that may be undone needs a savepoint, and outside a transaction a
+            // transaction of its own.
             Act::Write if actor.is_open => actor.client.run(["SAVEPOINT before_it"])?,
             Act::Write => actor.client.run(["BEGIN"])?,
             Act::End => actor.is_open = false,
@@ -207,7 +210,7 @@ impl Side {
         Ok(actor.client.query(&step.sql))
     }
 
-    /// The statement has done the same on both engines.
+    /// The statement has had the same outcome on both engines.
     fn finish(&mut self, step: &Step) -> Result {
         let actor = &mut self.actors[step.actor];
         if step.act == Act::Write && !actor.is_open {
@@ -216,7 +219,7 @@ impl Side {
         Ok(())
     }
 
-    /// An engine has refused it. `gone`: with all that its transaction had done.
+    /// An engine has refused the statement. `gone`: together with its whole transaction.
     fn undo(&mut self, step: &Step, gone: bool) -> Result {
         let actor = &mut self.actors[step.actor];
         if gone || !actor.is_open {
@@ -230,7 +233,7 @@ impl Side {
     }
 }
 
-/// Fewer steps with which the last one still differs.
+/// Fewer steps, the last of which still differs.
 fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
     let begin = Instant::now();
     let mut at = kept.len().saturating_sub(1);
@@ -246,7 +249,7 @@ fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
     kept
 }
 
-/// Steps to read, and to run by hand.
+/// The steps as text, to read and to run by hand.
 fn text(shape: &Shape, steps: &[Step]) -> String {
     let mut text = format!("{};\n{};\n", shape.create(ENGINES[0], true), shape.fill());
     for step in steps {

@@ -1,11 +1,11 @@
-//! The kinds of statements, and how often each comes.
+//! The kinds of statements, and how often each is drawn.
 
 use frondb_core::prng::Prng;
 
-/// What a kind does.
+/// The class of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Makes tables and removes them; ends a transaction, most often.
+    /// Creates or drops tables; mostly ends the transaction.
     Define,
     /// ALTER TABLE.
     Alter,
@@ -19,7 +19,7 @@ pub(super) enum Class {
 /// Declares the kinds: class, name in the counts, weight.
 macro_rules! kinds {
     ($($class:ident { $($(#[$doc:meta])* $kind:ident $name:literal $weight:literal,)* })*) => {
-        /// What a statement is, for the counts.
+        /// The kind of a statement, for the counts.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Kind {
             $($($(#[$doc])* $kind,)*)*
@@ -115,13 +115,13 @@ kinds! {
         Options "SET frondb_default_*" 10,
     }
     Audit {
-        /// A look at a whole table, between the others.
+        /// Reads a whole table, between the other statements.
         Audit "(audit)" 0,
     }
 }
 
 impl Kind {
-    /// Draws one by its weight.
+    /// Draws a kind by its weight.
     pub(super) fn draw(random: &mut Prng) -> Self {
         let mut left = random.below(Self::ALL.iter().map(|kind| kind.weight()).sum());
         for &kind in Self::ALL {

@@ -1,4 +1,5 @@
-//! The same statements on two engines of one server: a database and a connection each.
+//! Runs the same statements on two engines of one server, with a database and a connection for
+//! each.
 
 use std::time::Duration;
 
@@ -10,25 +11,25 @@ use crate::error::{Error, Result};
 use crate::reply::Reply;
 use crate::server::Server;
 
-/// How long a statement may take: more is a hang.
+/// Longest time of a statement; a longer one is a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plans that InnoDB is asked for when it answers a question otherwise than we do: the server's own, and one without
-/// what differs between the engines.
+/// Plans with which InnoDB is asked again when its answer differs from ours: the server's own plan,
+/// and one without the optimizations that differ between the engines.
 const PLANS: [&str; 2] =
     ["default", "mrr=off,index_condition_pushdown=off,rowid_filter=off,index_merge=off"];
 
 /// Our engine, then the one to compare with.
 const SIDES: [&str; 2] = ["FronDB", "InnoDB"];
 
-/// What came of a statement.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub(super) enum Met {
     /// It succeeded on both sides, in the same way.
     Same,
     /// It failed on both sides, with the same error.
     Refused(u16),
-    /// The sides differ, in this.
+    /// The sides differ in this.
     Different(String),
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Met {
 #[derive(Debug)]
 pub(super) struct Pair {
     sides: [Client; 2],
-    /// Questions to which InnoDB gave two answers, and we its second one.
+    /// Queries to which InnoDB gave two answers, the second of which was ours.
     pub(super) contradictions: u64,
 }
 
@@ -55,7 +56,7 @@ impl Pair {
         let (ours, theirs) = (ours.receive(), theirs.receive());
         for (outcome, name) in [&ours, &theirs].into_iter().zip(SIDES) {
             if is_lost(outcome) {
-                // A crash or a hang is a difference, too.
+                // A crash or a hang is a difference too.
                 let why = outcome.as_ref().err().map(Error::to_string).unwrap_or_default();
                 return Ok(Met::Different(format!("{name}: {why}")));
             }
@@ -72,8 +73,8 @@ impl Pair {
         })
     }
 
-    /// Whether InnoDB gives our answer to a question when it goes another way. An answer does not depend on the way,
-    /// so that its first one was wrong.
+    /// Whether InnoDB gives our answer to a query with another plan. An answer must not depend on
+    /// the plan, so its first answer was wrong.
     fn contradicts_itself(
         &mut self,
         step: &Step,
@@ -94,14 +95,14 @@ impl Pair {
         {
             return Ok(true);
         }
-        // Where rows are missing, not only out of order, it is asked for all of them in any order.
+        // If rows are missing, not only out of order, the query asks for all of them in any order.
         let any_order = step.clone().ordered(false);
         let Some(sql) = without_order(&step.sql) else { return Ok(false) };
         Ok(difference(&any_order, ours, theirs).is_some()
             && self.innodb_agrees(&any_order, &sql, ours)?)
     }
 
-    /// Whether InnoDB answers the question as we did when it is put like this.
+    /// Whether InnoDB answers this form of the query as we did.
     fn innodb_agrees(&mut self, step: &Step, sql: &str, ours: &Result<Reply>) -> Result<bool> {
         self.sides[1].send(sql)?;
         let theirs = self.sides[1].receive();
@@ -109,8 +110,9 @@ impl Pair {
     }
 }
 
-/// The question without an index. InnoDB returns rows of some partitioned tables out of order by the one that is
-/// asked for; and whether the ENUM that is no value is equal to `''` depends on whether a key is searched for it.
+/// The query without an index. InnoDB returns rows of some partitioned tables out of order by a
+/// given index; and whether the ENUM error value equals `''` depends on whether a key is searched
+/// for it.
 fn without_index(sql: &str) -> Option<String> {
     const NONE: &str = " USE INDEX ()";
     if let Some((before, after)) = sql.split_once(" FORCE INDEX (") {
@@ -123,8 +125,8 @@ fn without_index(sql: &str) -> Option<String> {
     is_name.then(|| format!("{before} FROM {table}{NONE} WHERE {after}"))
 }
 
-/// The question without its order, if that does not say which rows it is about: where InnoDB sorts references to rows,
-/// it does not find all rows of some tables again.
+/// The query without its order, if the order does not select the rows: where InnoDB sorts
+/// references to rows, it does not find all rows of some tables again.
 fn without_order(sql: &str) -> Option<String> {
     let (question, order) = sql.rsplit_once(" ORDER BY ")?;
     (!order.contains("LIMIT") && !order.contains(')')).then(|| question.to_owned())
@@ -135,13 +137,13 @@ fn side(server: &Server, engine: &str) -> Result<Client> {
     client.patience(PATIENCE)?;
     let database = format!("differential_{engine}");
     client.run([
-        // A connection that was closed just now may still hold locks.
+        // A connection that was just closed may still hold locks.
         "SET lock_wait_timeout = 10".to_owned(),
         format!("DROP DATABASE IF EXISTS {database}"),
         format!("CREATE DATABASE {database} CHARACTER SET utf8mb4"),
         format!("USE {database}"),
         format!("SET default_storage_engine = {engine}"),
-        // What is now must not depend on when.
+        // The current time must not depend on when the test runs.
         "SET timestamp = 1700000000, time_zone = '+00:00'".to_owned(),
     ])?;
     Ok(client)
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(asked, "SELECT * FROM t7 USE INDEX () WHERE c1 IN ('a','') LOCK IN SHARE MODE");
         assert_eq!(without_index("SELECT 1 FROM t7 a JOIN t8 b WHERE a.c0 = b.c0"), None);
         assert_eq!(without_index("SELECT 1"), None);
-        // Which rows are the first depends on the order.
+        // The order decides which rows come first.
         assert_eq!(without_order("SELECT c1 FROM t ORDER BY c1 LIMIT 3"), None);
     }
 }

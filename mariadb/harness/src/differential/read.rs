@@ -1,4 +1,5 @@
-//! Statements that read rows. A result whose order the statement does not give totally is compared as a set.
+//! Statements that read rows. A result whose order the statement does not fully determine is
+//! compared as a set.
 
 use frondb_core::prng::Prng;
 
@@ -8,7 +9,7 @@ use super::statement::Step;
 use super::table::{Column, Key, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind is another or does not fit the tables.
+/// A statement of this kind; none if the kind is another one or does not fit the tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));
@@ -19,7 +20,7 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Covering => covering(random, table),
         Kind::Either => {
             let (a, b) = (condition(random, table), condition(random, table));
-            // The server merges indexes of so small a table if it is told to.
+            // The server merges indexes of so small a table only if it is told to.
             let keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
             let force = match keys.len() > 1 && random.chance(2, 3) {
                 true => format!(" FORCE INDEX ({})", keys.join(",")),
@@ -29,7 +30,7 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         }
         Kind::Group => {
             let column = key_column(random, table)?;
-            // What stands for a group is any of its members; its weights are those of all.
+            // The value shown for a group is that of any of its members; their weights are equal.
             one(format!("SELECT count(*), min(c0) FROM {name} GROUP BY {}", column.name))
         }
         Kind::Distinct => {
@@ -60,7 +61,7 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let which = condition(random, table);
             one(format!("SELECT * FROM {name} WHERE {which} LOCK IN SHARE MODE"))
         }
-        // The server sums null bits, of which InnoDB leaves those of generated columns as they were;
+        // The server adds up null bits, and InnoDB leaves those of generated columns as they were;
         // MyISAM and Aria agree with FronDB.
         Kind::Checksum if table.columns.iter().any(|column| column.generated) => None,
         Kind::Checksum => one(format!("CHECKSUM TABLE {name} EXTENDED")),
@@ -68,7 +69,7 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
     }
 }
 
-/// A key, most often.
+/// Mostly a key.
 fn key(random: &mut Prng, table: &Table) -> Option<Key> {
     random.pick(&table.keys).cloned()
 }
@@ -94,7 +95,7 @@ fn equals(random: &mut Prng, table: &Table) -> Option<String> {
     Some(parts.collect::<Option<Vec<_>>>()?.join(" AND "))
 }
 
-/// A condition on a column, most often the first of a key.
+/// A condition on a column, mostly the first of a key.
 pub(super) fn condition(random: &mut Prng, table: &Table) -> String {
     condition_of(random, table, "")
 }
@@ -123,7 +124,7 @@ fn condition_of(random: &mut Prng, table: &Table, prefix: &str) -> String {
     }
 }
 
-/// Through a key, to its end or to a limit; ties are ordered by the primary key.
+/// A scan of a key, to its end or to a limit; the primary key orders equal entries.
 fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     let total = table.total_order()?;
     let key = key(random, table)?;
@@ -141,7 +142,7 @@ fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     Some(Step::new(kind, &[table], sql).ordered(true))
 }
 
-/// Columns of a key alone, in its order, and that of the primary key.
+/// The columns of a key alone, in its order and that of the primary key.
 fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     let key = key(random, table)?;
     let columns = key.columns().join(",");
@@ -152,7 +153,7 @@ fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     Some(Step::new(Kind::Covering, &[table], sql))
 }
 
-/// By weight: which of several equal texts is shown, is nobody's promise.
+/// Compares weights: neither engine promises which of several equal texts it shows.
 fn extremes(random: &mut Prng, table: &Table) -> Option<Step> {
     let column = key_column(random, table)?;
     let name = &column.name;

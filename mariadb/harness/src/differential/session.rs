@@ -5,17 +5,17 @@ use frondb_core::prng::Prng;
 use super::kind::{Class, Kind};
 use super::statement::Step;
 
-/// What the test knows of the connection's transaction. It need not be exact: what does not fit is an error on
-/// both sides.
+/// What the test knows about the connection's transaction. It need not be exact: a statement that
+/// does not fit is an error on both sides.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
     is_open: bool,
-    /// Numbers of savepoints that are set, the oldest first.
+    /// The numbers of the savepoints that are set, the oldest first.
     savepoints: Vec<u64>,
-    /// Whether it deleted rows of a temporary table, as an UPDATE of a key does, too.
+    /// Whether it deleted rows of a temporary table, as an UPDATE of a key also does.
     deleted_temporary: bool,
-    /// Whether InnoDB would not undo it: a row that fails after it took the place of one that the transaction had
-    /// deleted from a temporary table is lost with a ROLLBACK, and the deleted one with it.
+    /// Whether InnoDB would not undo it: if a row fails after it took the place of a row that the
+    /// transaction had deleted from a temporary table, a ROLLBACK loses both.
     is_for_good: bool,
 }
 
@@ -24,7 +24,7 @@ impl Transaction {
         self.is_open
     }
 
-    /// Takes in what a statement that succeeded has done.
+    /// Records the effect of a statement that succeeded.
     pub(super) fn apply(&mut self, step: &Step) {
         let number = step.sql.rsplit('s').next().and_then(|number| number.parse().ok());
         match (step.kind, number) {
@@ -43,21 +43,21 @@ impl Transaction {
         }
     }
 
-    /// Takes in that a statement was run on a temporary table, whether it succeeded or not.
+    /// Records that a statement was run on a temporary table, whether it succeeded or not.
     pub(super) fn touches_temporary(&mut self, step: &Step) {
         let name = step.kind.name();
         self.is_for_good |= self.deleted_temporary && name.starts_with("INSERT");
         self.deleted_temporary |= name.starts_with("DELETE") || name.starts_with("UPDATE");
     }
 
-    /// Forgets the savepoints behind this one, of which `kept` stay.
+    /// Forgets the savepoints after this one; `kept` of them stay.
     fn cut(&mut self, number: u64, kept: usize) {
         if let Some(at) = self.savepoints.iter().position(|&set| set == number) {
             self.savepoints.truncate(at + kept);
         }
     }
 
-    /// Most often one that is set.
+    /// Mostly one that is set.
     fn savepoint(&self, random: &mut Prng) -> Option<u64> {
         if random.chance(1, 20) {
             return Some(random.below(SAVEPOINTS));
@@ -66,7 +66,7 @@ impl Transaction {
     }
 }
 
-/// Names that savepoints have.
+/// The names of savepoints.
 const SAVEPOINTS: u64 = 3;
 
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
@@ -74,7 +74,7 @@ const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE REA
 const MODES: [&str; 4] =
     ["", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES,NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"];
 
-/// Ways to read that the optimizer has; those that are not its default are not seen otherwise.
+/// Plans of the optimizer; those that are not its default would not be used otherwise.
 const PLANS: [&str; 8] = [
     "default",
     "mrr=on,mrr_cost_based=off",
@@ -86,7 +86,7 @@ const PLANS: [&str; 8] = [
     "materialization=off,semijoin=off",
 ];
 
-/// Of tables that are made from now on; FronDB's alone.
+/// Options of tables that are created from now on, for FronDB alone.
 const OPTIONS: [&str; 7] = [
     "block_size = 1024",
     "block_size = 65536",
@@ -97,7 +97,7 @@ const OPTIONS: [&str; 7] = [
     "compression = 'zstd'",
 ];
 
-/// A statement of this kind; none if the kind is another or does not fit.
+/// A statement of this kind; none if the kind is another one or does not fit.
 pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> Option<Step> {
     if !matches!(kind.class(), Class::Transaction | Class::Session) {
         return None;

@@ -1,4 +1,4 @@
-//! From the statements of a run that failed to few that still do.
+//! Reduces the statements of a failed run to a few that still fail.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,11 @@ use super::pair::{Met, Pair};
 use super::statement::Step;
 use crate::server::Server;
 
-/// How long it may try.
+/// Longest time for the search.
 const BUDGET: Duration = Duration::from_secs(120);
 
-/// Fewer statements of which the last meets a difference; all of them if that cannot be had again.
+/// Fewer statements, the last of which shows a difference; all of them if the difference does not
+/// come back.
 pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     let started = Instant::now();
     let mut fails = |steps: &[Step]| differs(server, steps);
@@ -24,7 +25,7 @@ pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     let mut size = kept.len() / 2;
     while size > 0 {
         let mut at = 0;
-        // The last one is what differs.
+        // The last statement is the one that differs.
         while at + 1 < kept.len() {
             if started.elapsed() > BUDGET {
                 return kept;
@@ -45,7 +46,8 @@ pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     kept
 }
 
-/// Statements about the last one's tables and what those came from, and those about no table.
+/// The statements about the tables of the last one and the tables that these were made from, and
+/// the statements about no table.
 fn related(steps: &[Step]) -> Vec<Step> {
     let mut names: Vec<String> = steps.last().map(|step| step.tables.clone()).unwrap_or_default();
     let mut kept = Vec::new();
@@ -63,9 +65,9 @@ fn related(steps: &[Step]) -> Vec<Step> {
     kept
 }
 
-/// Whether the last statement meets a difference, and none before it does.
+/// Whether the last statement shows a difference, and none before it does.
 fn differs(server: &mut Server, steps: &[Step]) -> bool {
-    // What crashed the server may do so again and again.
+    // A statement that crashed the server may crash it again.
     if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {
         return false;
     }
@@ -73,7 +75,7 @@ fn differs(server: &mut Server, steps: &[Step]) -> bool {
     for (i, step) in steps.iter().enumerate() {
         match pair.run(step) {
             Ok(Met::Different(_)) => return i + 1 == steps.len(),
-            // Counters of AUTO_INCREMENT are apart now, and nothing follows that sets them.
+            // The counters of AUTO_INCREMENT differ now, and no statement follows that sets them.
             Ok(Met::Refused(_)) if inserts(step.kind) && !step.refused => return false,
             Ok(_) => {}
             Err(_) => return false,

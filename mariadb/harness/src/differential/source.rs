@@ -1,4 +1,4 @@
-//! Where statements come from: kinds drawn by their weights, for tables as the test knows them.
+//! Generates statements: kinds drawn by their weights, for the tables that the test knows.
 
 use frondb_core::prng::Prng;
 
@@ -9,22 +9,22 @@ use super::statement::{Effect, Step};
 use super::table::Table;
 use super::{change, define, read};
 
-/// Tables that there are at a time.
+/// Fewest and most tables at a time.
 const TABLES_MIN: usize = 2;
 const TABLES_MAX: usize = 6;
-/// As many are there for their collations; the others are left to chance.
+/// Tables that are created for their collations; the others are random.
 const TABLES_IN_TURN: usize = 4;
 
-/// Where statements come from.
+/// The generator of statements.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) random: Prng,
     pub(super) catalog: Catalog,
     pub(super) tables: Vec<Table>,
     names: u32,
-    /// Comes before the next drawn one.
+    /// A statement that comes before the next random one.
     pending: Option<Step>,
-    /// What AUTO_INCREMENT was set to last.
+    /// The last value that AUTO_INCREMENT was set to.
     counter: u64,
     transaction: Transaction,
 }
@@ -61,7 +61,7 @@ impl Source {
         }
         loop {
             let kind = Kind::draw(&mut self.random);
-            // So that transactions are long enough to have something to undo.
+            // Transactions should be long enough to have something to undo.
             if self.transaction.is_open() && kind.defines() && self.random.chance(2, 3) {
                 continue;
             }
@@ -74,15 +74,16 @@ impl Source {
                 .or_else(|| change::step(&mut self.random, kind, &table, &other))
                 .or_else(|| read::step(&mut self.random, kind, &table, &other))
                 .or_else(|| session::step(&mut self.random, kind, &self.transaction));
-            // A kind that does not fit the tables that there are is drawn again.
+            // If a kind does not fit the tables, another one is drawn.
             if let Some(step) = step {
                 return step;
             }
         }
     }
 
-    /// Makes room for, or makes, a table with the next collations, once those of the tables that there are came often
-    /// enough: left to chance, some collations never get their turn. None when all came often enough.
+    /// Creates a table with the next collations, or drops one to make room, once the collations of
+    /// all tables have been used often enough: by chance alone, some collations would never be
+    /// used. None when all have been used often enough.
     fn turn_over(&mut self) -> Option<Step> {
         if !self.catalog.wants_more() || self.tables.iter().any(|table| self.is_wanted(table)) {
             return None;
@@ -95,7 +96,7 @@ impl Source {
         define::step(self, Kind::DropTable, &old)
     }
 
-    /// Any table, or the one whose collations were met least so far.
+    /// A random table, or the one whose collations were used least so far.
     fn pick_table(&mut self) -> Table {
         let any = self.random.index(self.tables.len());
         let uses = |table: &Table| self.catalog.least_met(table.collations());
@@ -107,7 +108,7 @@ impl Source {
         table.clone()
     }
 
-    /// Whether it has a collation that was not met often enough.
+    /// Whether one of its collations was not used often enough.
     fn is_wanted(&self, table: &Table) -> bool {
         self.catalog.least_met(table.collations()) < LEAST
     }
@@ -116,7 +117,7 @@ impl Source {
         self.tables.len() >= TABLES_MAX
     }
 
-    /// Takes in that a statement was run, whether it succeeded or not.
+    /// Records that a statement was run, whether it succeeded or not.
     pub(super) fn ran(&mut self, step: &Step) {
         let mut touched = self.tables.iter().filter(|table| step.tables.contains(&table.name));
         if touched.any(|table| table.temporary) {
@@ -125,8 +126,9 @@ impl Source {
         self.align_counters(step);
     }
 
-    /// How many values of AUTO_INCREMENT are lost when a statement fails, passes over rows or brings some of
-    /// them along is each engine's business: after such a statement both counters are set to the same value.
+    /// The engines differ in how many values of AUTO_INCREMENT are lost when a statement fails,
+    /// skips rows or gives some of them values: after such a statement both counters are set to the
+    /// same value.
     fn align_counters(&mut self, step: &Step) {
         use Kind::{
             Insert, InsertIgnore, InsertReturning, InsertUpdate, Replace, SetAutoIncrement,
@@ -142,8 +144,9 @@ impl Source {
         let (true, Some(table)) = (loses, auto) else { return };
         let table = table.clone();
         let pending = if step.kind == SetAutoIncrement {
-            // The server keeps a default of bytes as a text that shows them. That may be too long for a TINYTEXT, and
-            // then it takes no ALTER of the table, of any engine: the counters would stay apart.
+            // The server stores a default of bytes as a text that shows them. That text may be too
+            // long for a TINYTEXT, and then the server accepts no ALTER of the table, for any
+            // engine: the counters would stay different.
             define::step(self, Kind::DropTable, &table)
         } else {
             self.counter += 1000;
@@ -153,14 +156,14 @@ impl Source {
         self.pending = pending.map(|step| Step { follows: true, ..step });
     }
 
-    /// A new round: no table is left.
+    /// Begins a new round without tables.
     pub(super) fn forget(&mut self) {
         self.tables.clear();
         self.pending = None;
         self.transaction = Transaction::default();
     }
 
-    /// Takes in what a statement that succeeded has done.
+    /// Records the effect of a statement that succeeded.
     pub(super) fn apply(&mut self, step: &Step) {
         self.transaction.apply(step);
         match step.effect.clone() {

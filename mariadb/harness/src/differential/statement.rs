@@ -1,9 +1,9 @@
-//! A statement, and what the test's picture of the tables becomes by it.
+//! A statement, and its effect on the tables as the test knows them.
 
 use super::kind::Kind;
 use super::table::Table;
 
-/// What the test's picture of the tables becomes if the statement succeeds.
+/// The effect on the test's tables if the statement succeeds.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
     None,
@@ -20,9 +20,9 @@ pub(super) struct Step {
     /// Tables whose types and collations it uses.
     pub(super) tables: Vec<String>,
     pub(super) effect: Effect,
-    /// Whether the order of its rows is given by the statement.
+    /// Whether the statement determines the order of its rows.
     pub(super) ordered: bool,
-    /// Whether it brings in line what the one before it left different, and so goes where that one goes.
+    /// Whether it removes a difference that the statement before it left, so that both go together.
     pub(super) follows: bool,
     /// Whether it failed, on both sides.
     pub(super) refused: bool,

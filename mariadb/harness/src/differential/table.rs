@@ -1,14 +1,14 @@
-//! What a test knows of a table: enough to write statements about it.
+//! What the test knows about a table: enough to write statements for it.
 
 use frondb_core::prng::Prng;
 
 use super::catalog::{Catalog, Family, Type};
 use super::values::literal;
 
-/// Characters that no text here is longer than, and that fit the key of a TINYTEXT.
+/// Most characters of a text here; so many fit the key of a TINYTEXT.
 const WHOLE_TEXT: u32 = 60;
 
-/// Columns with a collation that a table begins with: there are more than a thousand collations.
+/// Columns with a collation in a new table, since there are more than a thousand collations.
 const COLLATED: u32 = 9;
 
 /// A column. The first of a table is a number and takes part in joins.
@@ -17,7 +17,7 @@ pub(super) struct Column {
     pub(super) name: String,
     pub(super) ty: Type,
     pub(super) nullable: bool,
-    /// AUTO_INCREMENT, DEFAULT, or the expression that makes it.
+    /// AUTO_INCREMENT, DEFAULT, or the expression of a generated column.
     pub(super) tail: String,
     pub(super) generated: bool,
 }
@@ -29,20 +29,20 @@ impl Column {
 
     /// Its text in CREATE and ALTER TABLE.
     pub(super) fn sql(&self) -> String {
-        // A generated column takes no NOT NULL.
+        // A generated column allows no NOT NULL.
         let null = if self.nullable || self.generated { "" } else { " NOT NULL" };
         format!("{} {}{null}{}", self.name, self.ty.sql, self.tail)
     }
 }
 
-/// An option of a key that InnoDB does not know.
+/// An option of keys that InnoDB does not know.
 pub(super) const CLUSTERING: &str = " CLUSTERING=YES";
 
 /// A part of a key.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether it is fewer characters of a text than the column may hold here.
+    /// Whether it has fewer characters of a text than the column may have here.
     cuts_text: bool,
     sql: String,
 }
@@ -53,9 +53,9 @@ pub(super) struct Key {
     pub(super) name: String,
     pub(super) unique: bool,
     pub(super) parts: Vec<Part>,
-    /// Whether it is whole columns only.
+    /// Whether it has whole columns only.
     pub(super) whole: bool,
-    /// Whether its entries are to have whole rows, in FronDB.
+    /// Whether its entries contain whole rows, in FronDB.
     pub(super) clustering: bool,
 }
 
@@ -85,17 +85,17 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) temporary: bool,
     pub(super) partitioned: bool,
-    /// Whether an ALTER TABLE may have given its unique keys another order in the server than in InnoDB, which puts a
-    /// new one behind the others until it copies the table.
+    /// Whether an ALTER TABLE may have given its unique keys another order in the server than in
+    /// InnoDB, which puts a new key behind the others until it copies the table.
     pub(super) reordered: bool,
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<Key>,
-    /// Names given so far, so that none comes twice.
+    /// The number of names given so far, so that no name is given twice.
     pub(super) names: u32,
 }
 
 impl Table {
-    /// A new one with columns and keys.
+    /// A new table with columns and keys.
     pub(super) fn draw(random: &mut Prng, catalog: &mut Catalog, name: String) -> Self {
         let temporary = random.chance(1, 12);
         let mut table = Self {
@@ -141,7 +141,7 @@ impl Table {
         table
     }
 
-    /// The number that joins use; sometimes the primary key by itself, with AUTO_INCREMENT.
+    /// The number that joins use; sometimes it is the primary key, with AUTO_INCREMENT.
     fn add_first(&mut self, random: &mut Prng) {
         let mut first = Column {
             name: "c0".into(),
@@ -193,7 +193,7 @@ impl Table {
         let from = self.columns[random.index(self.columns.len())].name.clone();
         let expression =
             if random.chance(1, 2) { "c0 % 7".into() } else { format!("LENGTH({from})") };
-        // The server takes no AUTO_INCREMENT column into an expression.
+        // The server accepts no AUTO_INCREMENT column in an expression.
         let is_auto = self.columns[0].tail.contains("AUTO_INCREMENT");
         let expression = if is_auto { "5".into() } else { expression };
         let kind = if random.chance(1, 2) { "VIRTUAL" } else { "STORED" };
@@ -239,7 +239,8 @@ impl Table {
             }
             parts.push(Part { column: column.name.clone(), cuts_text, sql });
         }
-        // The server looks up options of a partitioned table's keys among those of its partitioning.
+        // The server searches the options of a partitioned table's keys among those of its
+        // partitioning.
         let clustering = !primary && !self.partitioned && random.chance(1, 6);
         Key { name, unique, parts, whole, clustering }
     }
@@ -249,12 +250,12 @@ impl Table {
         self.keys.iter().find(|key| key.name == "PRIMARY")
     }
 
-    /// Whether it depends on the order of its unique keys which of the rows it has a new row collides with.
+    /// Whether the order of its unique keys decides which of its rows a new row collides with.
     pub(super) fn has_rivals(&self) -> bool {
         self.reordered && self.keys.iter().filter(|key| key.unique).count() > 1
     }
 
-    /// Columns that order its rows totally; none if nothing known does.
+    /// Columns that order its rows totally; none if no known ones do.
     pub(super) fn total_order(&self) -> Option<String> {
         let primary = self.primary().filter(|key| key.whole)?;
         Some(primary.columns().join(","))
@@ -262,20 +263,21 @@ impl Table {
 
     /// Whether any unique key has this column.
     pub(super) fn is_in_unique(&self, column: &Column) -> bool {
-        // What is generated changes with what it is made of, so any column may be in its keys.
+        // A generated column changes with its sources, so its keys may contain any column.
         let holds = |name: &str| {
             name == column.name || self.columns.iter().any(|c| c.name == name && c.generated)
         };
         self.keys.iter().any(|key| key.unique && key.parts.iter().any(|part| holds(&part.column)))
     }
 
-    /// Whether a search by a key finds other texts of this column than one without, with any engine; which of them the
-    /// server takes differs. A key that has a part only of the text misses some where a letter weighs as much as two
-    /// (`<= 'ss'` misses eszett). In keys CHAR has all its spaces, and elsewhere none: without padding they count.
+    /// Whether, with any engine, a search by a key finds other texts of this column than one
+    /// without; which of them the server uses varies. A key on a prefix of the text misses some
+    /// texts where a letter weighs as much as two (`<= 'ss'` misses eszett). In keys CHAR has all
+    /// its spaces, and elsewhere none, which matters for collations without padding.
     pub(super) fn depends_on_plan(&self, column: &Column) -> bool {
         let collation = column.ty.collation.as_deref().unwrap_or_default();
         let counts_spaces = column.ty.name == "char" && collation.contains("nopad");
-        // One letter, one weight.
+        // One letter has one weight.
         let is_simple = collation.ends_with("_bin") || collation.ends_with("_general_ci");
         let mut parts = self.keys.iter().flat_map(|key| &key.parts);
         parts.any(|part| {
@@ -297,7 +299,7 @@ impl Table {
         self.columns.iter().filter(|column| !column.generated).collect()
     }
 
-    /// CREATE TABLE; the engine is the session's.
+    /// CREATE TABLE, with the session's engine.
     pub(super) fn create(&self) -> String {
         let columns = self.columns.iter().map(Column::sql);
         let all: Vec<String> = columns.chain(self.keys.iter().map(Key::sql)).collect();

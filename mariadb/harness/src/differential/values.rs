@@ -1,6 +1,6 @@
-//! Literals for columns: from small pools, so that rows meet each other and statements meet rows, and with
-//! whatever makes an order hard: case, accents, spaces at the end, control characters, letters that expand
-//! or contract, signs, limits.
+//! Literals for columns. They come from small pools, so that rows collide and statements find rows,
+//! and contain everything that makes an order hard: case, accents, trailing spaces, control
+//! characters, letters that expand or contract, signs, limits.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use frondb_core::prng::Prng;
 
 use super::catalog::{Family, Type};
 
-/// What texts are made of.
+/// The pieces of texts.
 pub(super) const PIECES: [&str; 40] = [
     "a",
     "A",
@@ -52,7 +52,7 @@ pub(super) const PIECES: [&str; 40] = [
     "\u{1f600}",
 ];
 
-/// A literal, or NULL if that is allowed.
+/// A literal, or NULL if the column allows it.
 pub(super) fn literal(random: &mut Prng, ty: &Type, nullable: bool) -> String {
     if nullable && random.chance(1, 8) {
         return "NULL".to_owned();
@@ -104,7 +104,7 @@ fn signed(random: &mut Prng, limit: u64) -> i64 {
     random.below(2 * limit) as i64 - limit as i64
 }
 
-/// Mostly small, sometimes at a limit or just over it.
+/// Mostly a small number, sometimes a limit or one just beyond it.
 fn integer(random: &mut Prng, bits: u32, unsigned: bool) -> String {
     let (lowest, highest) = if unsigned {
         (0, (1i128 << bits) - 1)
@@ -127,7 +127,7 @@ fn date(random: &mut Prng) -> String {
 
 /// A text of some pieces, as the bytes of its UTF-8.
 fn text(random: &mut Prng, ty: &Type, pieces: u64) -> String {
-    // What the character set does not have is an error, or a question mark.
+    // A character that the character set lacks becomes an error or a question mark.
     let from = if random.chance(1, 30) { &PIECES } else { &*ty.pieces };
     let count = random.below(pieces);
     let text: String = (0..count).filter_map(|_| random.pick(from).copied()).collect();
@@ -155,7 +155,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Of the type that fits all: a column of another one refuses some.
+/// A type that fits all of them: a column of another type refuses some.
 fn geometry(random: &mut Prng) -> String {
     let (x, y) = (random.below(9), random.below(9));
     let shape = match random.below(3) {

@@ -1,4 +1,4 @@
-//! The differences that are meant: rows of a table in a page, each with the name of what explains it.
+//! The intended differences: rows of a table in a page, each with the name of its explanation.
 //!
 //! ```text
 //!   | script | level | step | FronDB | InnoDB | why |
@@ -11,7 +11,7 @@
 use super::script::Script;
 use crate::error::{Error, Result};
 
-/// The head of the table, behind which its rows are.
+/// The head of the table, which the rows follow.
 const HEAD: &str = "|---|---|---|---|---|---|";
 
 /// One step that differs.
@@ -41,7 +41,7 @@ impl Difference {
         Self { script, level, step, ours, theirs, why: String::new() }
     }
 
-    /// Of the same step, whatever came of it.
+    /// Whether both are about the same step, whatever its outcome.
     fn is_at(&self, other: &Self) -> bool {
         (&self.script, &self.level, &self.step) == (&other.script, &other.level, &other.step)
     }
@@ -60,7 +60,7 @@ impl Difference {
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Difference>,
-    /// What the page explains.
+    /// The names of the page's explanations.
     reasons: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Table {
         Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
     }
 
-    /// What is wrong with it, if these are the differences that there are.
+    /// The errors of the table, if these are the actual differences.
     pub(super) fn complaints(&self, found: &[Difference]) -> Vec<String> {
         let mut complaints = Vec::new();
         for one in found {
@@ -108,7 +108,7 @@ impl Table {
         complaints
     }
 
-    /// The page with these differences for its rows; those that it had before keep their reasons.
+    /// The page with these differences as its rows. A row that it had before keeps its reason.
     pub(super) fn rewritten(&self, text: &str, found: &[Difference]) -> String {
         let mut lines: Vec<String> = Vec::new();
         let mut old = text.lines();

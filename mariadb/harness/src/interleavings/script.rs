@@ -1,4 +1,4 @@
-//! Scripts of two connections, from their text.
+//! Reads scripts of two connections from their text.
 //!
 //! ```text
 //!   ## name
@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 
 const SCRIPTS: &str = include_str!("scripts.txt");
 
-/// Ways to read the table: name, and what reads it so. The first is what the others are compared with; each shows
-/// all columns, the last one those that its key has.
+/// Ways to read the table: a name and a query. The results are compared with that of the first;
+/// each query reads all columns, the last one those of its key.
 pub(super) const WAYS: [(&str, &str); 5] = [
     ("id", "id, v, g, u, c FROM o FORCE INDEX (PRIMARY)"),
     ("g", "id, v, g, u, c FROM o FORCE INDEX (g) WHERE g >= 0"),
@@ -31,7 +31,7 @@ pub(super) struct Script {
     pub(super) steps: Vec<Step>,
 }
 
-/// What a connection does.
+/// A step of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     /// 0 for `a`, 1 for `b`.
@@ -54,13 +54,13 @@ impl Step {
         ways.join(" UNION ALL ")
     }
 
-    /// As a reader sees it.
+    /// The step as a reader sees it.
     pub(super) fn shown(&self) -> String {
         format!("{}: {}", ["a", "b"][self.actor], self.text)
     }
 }
 
-/// All scripts, in their order.
+/// All scripts in their order.
 pub(super) fn all() -> Result<Vec<Script>> {
     parse(SCRIPTS)
 }

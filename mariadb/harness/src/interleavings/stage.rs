@@ -1,7 +1,7 @@
-//! A script on one engine.
+//! Runs a script on one engine.
 //!
-//! After each step it is known of both connections whether they wait: the engine says so, and what does not
-//! wait answers. So nothing depends on time.
+//! After each step the stage knows of both connections whether they wait: the engine reports those
+//! that wait, and the others answer. So nothing depends on time.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// More is a hang.
+/// A step that takes longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at whether a connection waits.
+/// Time between two checks whether a connection waits.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The table, but for its engine and the option of the clustering key.
+/// The table, without its engine and the option of the clustering key.
 const TABLE: &str = "CREATE OR REPLACE TABLE o (id INT PRIMARY KEY, v INT, g INT, u INT, c INT, \
      KEY g (g), UNIQUE u (u), KEY covers (g, v), KEY c (c)";
 const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20), \
@@ -34,12 +34,12 @@ pub(super) struct Stage {
     engine: &'static str,
     actors: [Actor; 2],
     watcher: Client,
-    /// What became of each step, and of the table.
+    /// The outcome of each step, and of the table.
     outcomes: Vec<String>,
 }
 
 impl Stage {
-    /// The table and two connections of this level.
+    /// Creates the table and two connections of this level.
     pub(super) fn new(server: &Server, engine: &'static str, level: &str) -> Result<Self> {
         let mut watcher = server.connect_to(&format!("interleavings_{engine}"))?;
         let clustering = if engine == "FronDB" { " CLUSTERING=YES" } else { "" };
@@ -55,7 +55,7 @@ impl Stage {
         Ok(Self { engine, actors: [actor()?, actor()?], watcher, outcomes: Vec::new() })
     }
 
-    /// What became of the steps, and at the end of the table.
+    /// Runs the steps; returns their outcomes, and at the end that of the table.
     pub(super) fn play(mut self, script: &Script) -> Result<Vec<String>> {
         for (i, step) in script.steps.iter().enumerate() {
             let actor = &mut self.actors[step.actor];
@@ -68,7 +68,7 @@ impl Stage {
             self.outcomes.push(String::new());
             self.settle(script, i)?;
         }
-        // Those that wait go on when the others end.
+        // Connections that wait continue when the others end.
         while self.actors.iter().any(|actor| actor.pending.is_some()) {
             let free = self.actors.iter().position(|actor| actor.pending.is_none());
             let free = free.ok_or_else(|| Error::Harness("both connections wait".into()))?;
@@ -87,7 +87,7 @@ impl Stage {
         Ok(self.outcomes)
     }
 
-    /// Goes on until each connection has answered or waits.
+    /// Waits until each connection has answered or waits for a lock.
     fn settle(&mut self, script: &Script, now: usize) -> Result {
         let mut moved = true;
         while std::mem::take(&mut moved) {
@@ -104,14 +104,14 @@ impl Stage {
                     _ => format!("waits for step {}: {outcome}", now + 1),
                 };
                 self.actors[at].pending = None;
-                // It may have been what another one waits for.
+                // The other connection may have waited for this one.
                 moved = true;
             }
         }
         Ok(())
     }
 
-    /// The answer of a connection; none if it waits.
+    /// The answer of a connection; none if it waits for a lock.
     fn answer(&mut self, at: usize) -> Result<Option<Result<Reply>>> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
@@ -127,7 +127,7 @@ impl Stage {
         Err(Error::Late(format!("{}: a step neither ends nor waits", self.engine)))
     }
 
-    /// Whether a connection waits for a lock just now.
+    /// Whether a connection waits for a lock now.
     fn waits(&mut self, id: u64) -> Result<bool> {
         if self.engine == "FronDB" {
             let sql = format!(
@@ -136,18 +136,19 @@ impl Stage {
             );
             return Ok(self.watcher.query(sql)?.number() != Some(0));
         }
-        // Its tables in the information schema are as old as a tenth of a second; this is not.
+        // InnoDB's tables in the information schema may be a tenth of a second old; its status is
+        // not.
         let status = self.watcher.query("SHOW ENGINE INNODB STATUS")?;
         let text = status.rows.first().and_then(|row| row.last().cloned().flatten());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
         let own = format!("MariaDB thread id {id},");
-        // What is before the first is the last deadlock, among others.
+        // The text before the first transaction has the last deadlock, among other things.
         let mut transactions = text.split("---TRANSACTION").skip(1);
         Ok(transactions.any(|one| one.contains(&own) && one.contains("LOCK WAIT")))
     }
 }
 
-/// An outcome in words.
+/// An outcome as text.
 fn told(step: &Step, outcome: Result<Reply>) -> Result<String> {
     match outcome {
         Ok(reply) if step.looks() => Ok(looked(&reply)),
@@ -172,7 +173,7 @@ fn shown(rows: &[Vec<Value>]) -> String {
     rows.join(" ")
 }
 
-/// The rows by their primary key, and what another key shows where it differs.
+/// The rows by their primary key, and the result by another key where it differs.
 fn looked(reply: &Reply) -> String {
     let by = |way: &str, columns: usize| {
         let of_way = |row: &&Vec<Value>| row[0].as_deref() == Some(way.as_bytes());

@@ -2,13 +2,13 @@
 
 use frondb_core::prng::Prng;
 
-/// A key: its name, its definition, and a condition that a range of it answers.
+/// A key: its name, its definition, and a condition that a range of it satisfies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     definition: &'static str,
     pub(super) all: &'static str,
-    /// Its columns, if entries have them whole.
+    /// Its columns, if its entries have whole columns.
     pub(super) columns: &'static str,
     is_clustering: bool,
 }
@@ -53,12 +53,12 @@ impl Shape {
         Self { primary, keys }
     }
 
-    /// Whether a statement can give an order of all rows.
+    /// Whether a statement can order all rows.
     pub(super) fn has_order(&self) -> bool {
         !self.primary.is_empty()
     }
 
-    /// Whether two rows can be refused for what they have in this column.
+    /// Whether a unique key on this column can refuse a row.
     pub(super) fn is_unique(&self, column: &str) -> bool {
         let of = |key: &Key| key.columns.split(", ").any(|part| part == column);
         self.keys.iter().any(|key| key.definition.starts_with("UNIQUE") && of(key))
@@ -86,7 +86,7 @@ impl Shape {
         format!("INSERT INTO t VALUES {}", rows.join(", "))
     }
 
-    /// Reads the table by each of its keys, and by none; rows say how they were found.
+    /// Reads the table by each of its keys, and by none; each row says how it was found.
     pub(super) fn look(&self) -> String {
         let names: Vec<&str> = self.keys.iter().map(|key| key.name).collect();
         let none = if names.is_empty() {
@@ -109,5 +109,5 @@ impl Shape {
     }
 }
 
-/// Texts of which some have the first two characters in common.
+/// Texts, some of which share the first two characters.
 pub(super) const TEXTS: [&str; 5] = ["a", "ab", "abc", "b", "ba"];

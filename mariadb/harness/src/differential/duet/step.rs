@@ -1,10 +1,11 @@
-//! Statements of two connections. What a statement does to several rows does not depend on their order.
+//! Statements of two connections. The effect of a statement on several rows does not depend on
+//! their order.
 
 use frondb_core::prng::Prng;
 
 use super::shape::{Shape, TEXTS};
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     Begin,
@@ -14,20 +15,20 @@ pub(super) enum Act {
     Savepoint,
 }
 
-/// What one of the two connections does.
+/// A step of one of the two connections.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) actor: usize,
     pub(super) act: Act,
     pub(super) sql: String,
-    /// Of a transaction that begins.
+    /// The isolation level of a transaction that begins.
     pub(super) level: &'static str,
 }
 
-/// READ UNCOMMITTED shows with InnoDB what FronDB never shows.
+/// With READ UNCOMMITTED, InnoDB shows data that FronDB never shows.
 const LEVELS: [&str; 4] = ["REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE"];
 
-/// A round: at its end both look at what is committed.
+/// Steps of a round, at the end of which both connections read the committed data.
 pub(super) fn round(random: &mut Prng, shape: &Shape, steps: u64) -> Vec<Step> {
     let mut all = Vec::new();
     while (all.len() as u64) < steps {
@@ -106,7 +107,7 @@ fn write(random: &mut Prng, shape: &Shape) -> String {
         _ => {
             let sets = ["v = v + 1", "g = g + 1", "g = 2", "s = 'ab'", "g = NULL", "v = 7, g = 0"];
             let set = one(random, &sets);
-            // A unique key with `v` in it: what is highest must go up first.
+            // A unique key contains `v`: the highest value must be raised first.
             let order =
                 if set == "v = v + 1" && shape.is_unique("v") { " ORDER BY v DESC" } else { "" };
             format!("UPDATE t SET {set} WHERE {which}{order}")
@@ -123,7 +124,7 @@ fn row(random: &mut Prng) -> String {
     format!("({}, '{}', {g}, {u}, {v})", random.below(14), one(random, &TEXTS))
 }
 
-/// Of few rows, most often.
+/// Mostly few rows.
 fn condition(random: &mut Prng) -> String {
     let (n, m) = (random.below(6), random.below(14));
     match random.below(9) {
