@@ -25,10 +25,10 @@ use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
 use frondb_trunk::plan::TOMBSTONE_RUN;
 
 use crate::env::Env;
-use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit};
 use crate::stats::Counters;
 use crate::tree::{AttachedRuns, MemSlot, TreeCore};
+use frondb_records::Edit;
 
 /// What a transaction has written to one tree, on disk: a part of its commit.
 #[derive(Clone)]

@@ -12,11 +12,12 @@ use super::*;
 use crate::batch::Batch;
 use crate::checkpoint::{rotate_manifest, trim_log};
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::options::{Durability, EngineOptions};
 use crate::pending;
 use crate::private::{PrivateMessage, PrivatePart};
 use crate::transaction::TransactionOptions;
 use crate::tree::Tree;
+use frondb_records::TreeOptions;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {

@@ -12,8 +12,8 @@ use frondb_locks::{LockMode, LockWait, Locker, Unlocked};
 
 use crate::batch::Batch;
 use crate::env::Env;
-use crate::format::{Op, decode_op};
 use crate::transaction::LOCK_TIMEOUT;
+use frondb_records::{Op, decode_op};
 
 /// Held until a batch is committed.
 pub(crate) struct BatchLocks<'a> {

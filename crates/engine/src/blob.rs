@@ -11,7 +11,7 @@ use frondb_space::{Class, Extent, Space};
 use frondb_core::codec::Reader;
 
 use crate::batch::{Batch, Section};
-use crate::format::{Op, decode_op, encode_op, encode_range_delete};
+use frondb_records::{Op, decode_op, encode_op, encode_range_delete};
 
 /// Bytes written to the device at once.
 const PIECE_BYTES: usize = 256 * 1024;

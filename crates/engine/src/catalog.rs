@@ -15,11 +15,11 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::commit::Committer;
 use crate::env::Env;
-use crate::format::{Edit, encode_edit};
-use crate::options::TreeOptions;
 use crate::prepared;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 use crate::voids::Voids;
+use frondb_records::TreeOptions;
+use frondb_records::{Edit, encode_edit};
 
 /// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
 /// reads and writes.

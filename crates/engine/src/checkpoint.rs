@@ -12,11 +12,11 @@ use frondb_trunk::NodeImage;
 
 use crate::commit::Committer;
 use crate::env::Env;
-use crate::format::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
 use crate::pending::PendingState;
 use crate::prepared;
 use crate::stats::Counters;
 use crate::tree::{TreeCore, Version};
+use frondb_records::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
 
 /// So few trees are flushed whole rather than logged again: the log is short then.
 pub(crate) const FEW_TREES: usize = 64;

@@ -21,14 +21,14 @@ use crate::attach::{Attachment, parts_of};
 use crate::batch::{Batch, Section};
 use crate::blob::{discard, write_values};
 use crate::env::Env;
-use crate::format::{
-    Op, decode_op, encode_batch_head, encode_commit_head, encode_section_head, range_delete,
-};
 use crate::hook::CommitInfo;
 use crate::options::Durability;
 use crate::pending;
 use crate::tree::TreeCore;
 use crate::voids::Voids;
+use frondb_records::{
+    Op, decode_op, encode_batch_head, encode_commit_head, encode_section_head, range_delete,
+};
 
 /// What a commit uses again and again; under the commit lock.
 #[derive(Default)]

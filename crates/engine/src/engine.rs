@@ -22,7 +22,7 @@ use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
 use crate::estimate::{Range, RangeEstimate, RangeMessages, estimate, range_messages};
 use crate::hook::{CommitHook, guarded};
-use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::options::{Durability, EngineOptions};
 use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::plans::plan_all;
@@ -35,6 +35,7 @@ use crate::stats::{Counters, EngineStats, TreeStats};
 use crate::tree::Tree;
 use crate::two_phase;
 use crate::work::Work;
+use frondb_records::TreeOptions;
 
 /// Name of the lock file in the database directory.
 pub(crate) const LOCK_FILE: &str = "LOCK";

@@ -22,10 +22,10 @@ use frondb_trunk::install::{Place, VersionBuilder};
 use frondb_trunk::job::{Job, JobInput, JobResult};
 
 use crate::env::Env;
-use crate::format::Edit;
 use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
 use crate::stretch::{self, Stretches};
 use crate::tree::{MemSlot, TreeCore, Version};
+use frondb_records::Edit;
 
 /// A memtable of less memory than this may be flushed with others of its kind, of other trees.
 pub(crate) const SMALL_BYTES: u64 = 16 << 10;

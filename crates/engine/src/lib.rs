@@ -25,7 +25,6 @@ mod estimate;
 mod files;
 mod flush;
 mod flush_group;
-pub mod format;
 mod hook;
 mod large_values;
 mod maintenance;
@@ -73,8 +72,9 @@ pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
 pub use frondb_manifest::SUPER_FILE;
+pub use frondb_records::TreeOptions;
 pub use hook::{CommitHook, CommitInfo};
-pub use options::{Durability, EngineOptions, TreeOptions, UpdateFns};
+pub use options::{Durability, EngineOptions, UpdateFns};
 pub use read::Snapshot;
 pub use recovery::{Damage, Recovery};
 pub use salvage::DamagedRange;
@@ -87,7 +87,5 @@ pub use transaction::{
 pub use tree::Tree;
 pub use verify::VerifyReport;
 
-#[doc(hidden)]
-pub mod fuzz;
 #[doc(hidden)]
 pub mod private;

@@ -21,7 +21,7 @@ use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use crate::attach::Attachment;
 use crate::catalog::{NewTree, record, unmake};
 use crate::env::Env;
-use crate::format::{Edit, PendingPart, encode_edit};
+use frondb_records::{Edit, PendingPart, encode_edit};
 
 /// What edits have said and not taken back.
 #[derive(Clone, Debug, Default)]

@@ -8,9 +8,10 @@ use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::options::{Durability, EngineOptions};
 use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
+use frondb_records::TreeOptions;
 
 const PERIOD: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);

@@ -19,10 +19,10 @@ use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
 use crate::flush::FlushJob;
-use crate::format::{Edit, encode_edit};
 use crate::stretch;
 use crate::tree::{Install, MemSlot, TreeCore, Version};
 use crate::work::{RANK_FLUSH, Work};
+use frondb_records::{Edit, encode_edit};
 
 /// A job under way.
 pub(crate) enum Running {

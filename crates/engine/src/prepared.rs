@@ -40,13 +40,13 @@ use crate::attach::{Attachment, parts_of};
 use crate::catalog::record;
 use crate::commit::{Commit, Committed, Committer, Messages, append, enter, insert};
 use crate::env::Env;
-use crate::format::{
-    Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
-    encode_roll_back_prepared,
-};
 use crate::pending::{self, PreparedInManifest};
 use crate::plans::{discard, orphans_of};
 use crate::tree::TreeCore;
+use frondb_records::{
+    Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
+    encode_roll_back_prepared,
+};
 
 /// Where a log begins that nothing needs.
 const NOT_NEEDED: u64 = u64::MAX;

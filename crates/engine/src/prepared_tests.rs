@@ -14,9 +14,10 @@ use super::*;
 use crate::batch::Batch;
 use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log};
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::options::{Durability, EngineOptions};
 use crate::private::{PrivateMessage, PrivatePart};
 use crate::tree::Tree;
+use frondb_records::TreeOptions;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {

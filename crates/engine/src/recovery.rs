@@ -34,13 +34,14 @@ use frondb_wal::{Wal, owner};
 use crate::catalog::tree_core;
 use crate::engine::LOG_DIR;
 use crate::env::{Env, EnvParts, Ids};
-use crate::format::{Edit, decode_edit};
 use crate::memory::Beside;
-use crate::options::{EngineOptions, TreeOptions};
+use crate::options::EngineOptions;
 use crate::pending::{PendingState, PreparedInManifest};
 use crate::replay::Replay;
 use crate::survey::Survey;
 use crate::tree::Install;
+use frondb_records::TreeOptions;
+use frondb_records::{Edit, decode_edit};
 
 /// What the recovery of an open found, for the log and for tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -6,7 +6,7 @@
 use datadriven::walk;
 
 use super::*;
-use crate::format::{PendingPart, encode_edit, range_delete};
+use frondb_records::{PendingPart, encode_edit, range_delete};
 
 fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
     RunMeta {
@@ -189,8 +189,8 @@ fn fuzz_entries_take_any_bytes() {
         }
         bytes.truncate(prng.below(bytes.len() as u64 + 1) as usize);
         let from = prng.below(bytes.len() as u64 + 1) as usize;
-        crate::fuzz::manifest_edit(&bytes);
-        crate::fuzz::manifest_edit(&bytes[from..]);
-        crate::fuzz::wal_record(&bytes);
+        frondb_records::fuzz::manifest_edit(&bytes);
+        frondb_records::fuzz::manifest_edit(&bytes[from..]);
+        frondb_records::fuzz::wal_record(&bytes);
     }
 }

@@ -21,12 +21,12 @@ use frondb_memtable::Entry;
 use frondb_run::format::ValueRef;
 
 use crate::env::Env;
-use crate::format::{
-    Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
-};
 use crate::replay_room::Room;
 use crate::survey::{Surveyed, attachment, of_record};
 use crate::tree::{MemSlot, TreeCore};
+use frondb_records::{
+    Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
+};
 
 /// A prepared transaction that a later record decides.
 struct Prepared {

@@ -11,9 +11,10 @@ use frondb_device::{MemoryDevice, SharedDevice};
 use super::*;
 use crate::bulk::BulkOptions;
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions, TreeOptions};
+use crate::options::{Durability, EngineOptions};
 use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
+use frondb_records::TreeOptions;
 
 fn open(device: &MemoryDevice) -> Arc<Engine> {
     let options = EngineOptions {

@@ -18,12 +18,12 @@ use frondb_space::Extent;
 
 use crate::attach::Attachment;
 use crate::env::Env;
-use crate::format::{
-    Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
-};
 use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 use crate::recovery::{Damage, ManifestState, damaged, tolerate};
 use crate::tree::TreeCore;
+use frondb_records::{
+    Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
+};
 
 /// What the log has for one tree.
 #[derive(Default)]

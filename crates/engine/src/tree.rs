@@ -24,9 +24,9 @@ use frondb_trunk::plan::Context;
 
 use crate::env::Env;
 use crate::large_values::LargeValues;
-use crate::options::TreeOptions;
 use crate::sums::{Share, TreeSums};
 use crate::voids::Voids;
+use frondb_records::TreeOptions;
 
 /// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of
 /// a large commit (then the memtable has the commit's range deletes and nothing else).

@@ -14,8 +14,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use super::BulkLoad;
 use crate::attach::Attachment;
 use crate::catalog::NewTree;
-use crate::options::TreeOptions;
 use crate::tree::Tree;
+use frondb_records::TreeOptions;
 
 impl BulkLoad {
     /// A tree that exists once the load is finished, also if it gets no entries. Until then only writers of

@@ -3,7 +3,7 @@
 use frondb_core::codec::Reader;
 use frondb_core::{Result, SeqNo, TreeId};
 
-use crate::format::{Op, PrepareRecord, RecordVisitor, decode_edit, decode_record, encode_edit};
+use crate::{Op, PrepareRecord, RecordVisitor, decode_edit, decode_record, encode_edit};
 
 struct Ignore;
 
@@ -47,17 +47,18 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// Manifest edits have theirs among the scripts of recovery, which know how to make them.
+/// The recovery scripts of the engine mutate edits with nodes and runs in them.
 #[cfg(test)]
 mod tests {
-    use frondb_core::MessageKind;
     use frondb_core::prng::Prng;
+    use frondb_core::{Lsn, MessageKind, NodeId, RangeDelete, RunId};
+    use frondb_space::Extent;
 
     use super::*;
-    use crate::format::{
-        encode_batch_head, encode_commit_head, encode_commit_prepared, encode_op,
-        encode_prepare_head, encode_range_delete, encode_relog_head, encode_roll_back_prepared,
-        encode_section_head,
+    use crate::{
+        Edit, PendingPart, TreeOptions, encode_batch_head, encode_commit_head,
+        encode_commit_prepared, encode_op, encode_prepare_head, encode_range_delete,
+        encode_relog_head, encode_roll_back_prepared, encode_section_head,
     };
 
     const PARTS: [(TreeId, u64); 2] = [(TreeId(1), 5), (TreeId(2), 400)];
@@ -107,6 +108,55 @@ mod tests {
             encode_op(&mut out, MessageKind::Update, b"counter", b"+1");
         }
         out
+    }
+
+    /// Edits of every kind but those that carry a run or a node.
+    fn edits() -> Vec<Edit> {
+        let tree = TreeId(3);
+        let extents = vec![Extent { file: 1, page: 7, pages: 2 }];
+        let range_delete = RangeDelete { lo: b"a".as_slice().into(), hi: None, seq: SeqNo(4) };
+        let pending = PendingPart {
+            txn: 9,
+            part: 0,
+            tree,
+            offset: 5,
+            numbers: 6,
+            are_base: true,
+            runs: Vec::new(),
+            range_deletes: vec![range_delete],
+            values: vec![extents.clone()],
+        };
+        let options = TreeOptions::default();
+        vec![
+            Edit::CreateTree { tree, name: "t".into(), options, root: NodeId(1) },
+            Edit::RenameTree { tree, name: "u".into() },
+            Edit::MadeBy { tree, txn: 9 },
+            Edit::DropTree { tree },
+            Edit::DropRun { tree, run: RunId(2) },
+            Edit::DropNode { tree, node: NodeId(2) },
+            Edit::SetRoot { tree, root: NodeId(3) },
+            Edit::Flushed { tree, seq: SeqNo(u64::MAX) },
+            Edit::AddValue { tree, extents: extents.clone() },
+            Edit::DropValue { tree, first: extents[0] },
+            Edit::Log { start: Lsn(5), durable: Lsn(6) },
+            Edit::Pending(pending),
+            Edit::EndPending { tree, txn: 9, part: 0 },
+            Edit::Prepared { txn: 9, xid: b"x".as_slice().into(), logged: Lsn(4), parts: 1 },
+            Edit::EndPrepared { txn: 9, logged: Lsn(4) },
+            Edit::Ids { tree, run: RunId(2), node: NodeId(3), seq: SeqNo(4) },
+        ]
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_edits_panic() {
+        let encoded = edits().into_iter().map(|edit| {
+            let mut bytes = Vec::new();
+            encode_edit(&mut bytes, &edit);
+            assert_eq!(decode_edit(&mut Reader::new(&bytes)).as_ref(), Ok(&edit));
+            bytes
+        });
+        let samples: Vec<Vec<u8>> = encoded.collect();
+        frondb_testkit::fuzz::smoke(1, 20_000, &samples, manifest_edit);
     }
 
     #[test]

@@ -1,0 +1,458 @@
+//! Edits of the manifest: what one of its records says.
+//!
+//! A record is a sequence of [`Edit`]s that take effect together, each a tag byte and its fields; a
+//! snapshot of the manifest is the edits that make its state from nothing. Fields are varints, or what
+//! their types encode.
+//!
+//! The tags are on disk: do not change them.
+
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
+use frondb_core::{Lsn, NodeId, RangeDelete, RunId, SeqNo, TreeId};
+use frondb_run::RunMeta;
+use frondb_space::Extent;
+use frondb_trunk::NodeImage;
+
+use crate::log::xid;
+use crate::options::TreeOptions;
+
+/// The first byte of an edit. Stored: do not renumber.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Tag {
+    CreateTree = 1,
+    RenameTree = 2,
+    DropTree = 3,
+    AddRun = 4,
+    DropRun = 5,
+    PutNode = 6,
+    DropNode = 7,
+    SetRoot = 8,
+    Flushed = 9,
+    AddValue = 10,
+    DropValue = 11,
+    Log = 12,
+    Ids = 13,
+    Pending = 14,
+    EndPending = 15,
+    Prepared = 16,
+    EndPrepared = 17,
+    MadeBy = 18,
+}
+
+impl Tag {
+    const ALL: [Self; 18] = [
+        Self::CreateTree,
+        Self::RenameTree,
+        Self::DropTree,
+        Self::AddRun,
+        Self::DropRun,
+        Self::PutNode,
+        Self::DropNode,
+        Self::SetRoot,
+        Self::Flushed,
+        Self::AddValue,
+        Self::DropValue,
+        Self::Log,
+        Self::Ids,
+        Self::Pending,
+        Self::EndPending,
+        Self::Prepared,
+        Self::EndPrepared,
+        Self::MadeBy,
+    ];
+
+    fn put(self, out: &mut Vec<u8>) {
+        out.push(self as u8);
+    }
+
+    /// Puts the tag of an edit of one tree.
+    fn put_of(self, out: &mut Vec<u8>, tree: TreeId) {
+        self.put(out);
+        put_varint(out, u64::from(tree.get()));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let byte = input.u8()?;
+        Self::ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or(Truncated)
+    }
+}
+
+/// One change of the manifest's state.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Edit {
+    /// A tree exists, empty, with this root.
+    CreateTree {
+        /// The tree.
+        tree: TreeId,
+        /// Its name.
+        name: String,
+        /// Its options.
+        options: TreeOptions,
+        /// Its first node, an empty leaf.
+        root: NodeId,
+    },
+    /// A tree has another name.
+    RenameTree {
+        /// The tree.
+        tree: TreeId,
+        /// Its new name.
+        name: String,
+    },
+    /// A tree that was just created belongs to a transaction: it exists if that commits. True until the
+    /// transaction's part of the tree ends.
+    MadeBy {
+        /// The tree.
+        tree: TreeId,
+        /// The transaction.
+        txn: u64,
+    },
+    /// A tree and all its runs are gone.
+    DropTree {
+        /// The tree.
+        tree: TreeId,
+    },
+    /// A run exists.
+    AddRun(RunMeta),
+    /// A run is gone.
+    DropRun {
+        /// The tree it belonged to.
+        tree: TreeId,
+        /// The run.
+        run: RunId,
+    },
+    /// A node is new or changed.
+    PutNode {
+        /// The tree.
+        tree: TreeId,
+        /// The node.
+        node: NodeImage,
+    },
+    /// A node is gone.
+    DropNode {
+        /// The tree.
+        tree: TreeId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A tree has another root.
+    SetRoot {
+        /// The tree.
+        tree: TreeId,
+        /// The root.
+        root: NodeId,
+    },
+    /// All messages of the tree up to this SeqNo are in runs.
+    Flushed {
+        /// The tree.
+        tree: TreeId,
+        /// The SeqNo.
+        seq: SeqNo,
+    },
+    /// A value in extents of its own is referred to by a run.
+    AddValue {
+        /// The tree.
+        tree: TreeId,
+        /// Its extents.
+        extents: Vec<Extent>,
+    },
+    /// The last reference to a value is gone; named by its first extent.
+    DropValue {
+        /// The tree.
+        tree: TreeId,
+        /// Its first extent.
+        first: Extent,
+    },
+    /// The log is needed from here on, and was durable up to there.
+    Log {
+        /// Oldest Lsn needed.
+        start: Lsn,
+        /// Known to be durable.
+        durable: Lsn,
+    },
+    /// A part of a transaction's write set is on disk.
+    Pending(PendingPart),
+    /// A part is in runs of its tree's trunk, or given up. A transaction that was prepared in the
+    /// manifest ends with its last part.
+    EndPending {
+        /// Its tree.
+        tree: TreeId,
+        /// Its transaction.
+        txn: u64,
+        /// Its place among the transaction's parts.
+        part: u32,
+    },
+    /// A transaction is prepared, and all that it has written is in its pending parts: its record in
+    /// the log is needed no more.
+    Prepared {
+        /// The transaction.
+        txn: u64,
+        /// The name that its coordinator knows it by.
+        xid: Box<[u8]>,
+        /// Where its record in the log began.
+        logged: Lsn,
+        /// How many parts it has had. What else is pending in its name was given up.
+        parts: u32,
+    },
+    /// Such a transaction is rolled back, with all its parts. Its record may still be in the log.
+    EndPrepared {
+        /// The transaction.
+        txn: u64,
+        /// Where its record in the log began.
+        logged: Lsn,
+    },
+    /// Largest numbers given out so far; none is used again.
+    Ids {
+        /// Largest tree id.
+        tree: TreeId,
+        /// Largest run id.
+        run: RunId,
+        /// Largest node id.
+        node: NodeId,
+        /// Largest SeqNo in runs.
+        seq: SeqNo,
+    },
+}
+
+/// What a transaction has written to one tree, on disk. Its numbers are local: the SeqNos of a
+/// message are known when the transaction commits.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PendingPart {
+    /// The transaction.
+    pub txn: u64,
+    /// Its place among the transaction's parts.
+    pub part: u32,
+    /// The tree.
+    pub tree: TreeId,
+    /// How many SeqNos the parts before it take.
+    pub offset: u64,
+    /// How many it takes: its largest local number.
+    pub numbers: u64,
+    /// Whether the runs are fit for a base.
+    pub are_base: bool,
+    /// Its runs, newest first.
+    pub runs: Vec<RunMeta>,
+    /// Its range deletes.
+    pub range_deletes: Vec<RangeDelete>,
+    /// Extents of the large values that the runs refer to.
+    pub values: Vec<Vec<Extent>>,
+}
+
+impl PendingPart {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.txn);
+        put_varint(out, u64::from(self.part));
+        put_varint(out, self.offset);
+        put_varint(out, self.numbers);
+        out.push(u8::from(self.are_base));
+        put_varint(out, self.runs.len() as u64);
+        for run in &self.runs {
+            run.encode(out);
+        }
+        put_varint(out, self.range_deletes.len() as u64);
+        for delete in &self.range_deletes {
+            put_bytes(out, &delete.lo);
+            put_bytes_opt(out, delete.hi.as_deref());
+            put_varint(out, delete.seq.get());
+        }
+        put_varint(out, self.values.len() as u64);
+        for extents in &self.values {
+            put_extents(out, extents);
+        }
+    }
+
+    fn decode(tree: TreeId, input: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let (txn, part) = (input.varint()?, input.varint_u32()?);
+        let (offset, numbers) = (input.varint()?, input.varint()?);
+        let are_base = match input.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Truncated),
+        };
+        let mut runs = Vec::new();
+        for _ in 0..input.varint()? {
+            runs.push(RunMeta::decode(input)?);
+        }
+        let mut range_deletes = Vec::new();
+        for _ in 0..input.varint()? {
+            let lo = input.bytes()?.into();
+            let hi = input.bytes_opt()?.map(Into::into);
+            range_deletes.push(RangeDelete { lo, hi, seq: SeqNo(input.varint()?) });
+        }
+        let mut values = Vec::new();
+        for _ in 0..input.varint()? {
+            values.push(decode_extents(input)?);
+        }
+        let part = Self { txn, part, tree, offset, numbers, are_base, runs, range_deletes, values };
+        if part.is_sound() { Ok(part) } else { Err(Truncated) }
+    }
+
+    /// Whether its numbers fit each other.
+    fn is_sound(&self) -> bool {
+        self.runs.iter().all(|run| run.tree == self.tree && run.max_seq.get() <= self.numbers)
+            && self.range_deletes.iter().all(|delete| delete.seq.get() <= self.numbers)
+            && self.offset.checked_add(self.numbers).is_some()
+    }
+}
+
+fn put_extents(out: &mut Vec<u8>, extents: &[Extent]) {
+    put_varint(out, extents.len() as u64);
+    for extent in extents {
+        extent.encode(out);
+    }
+}
+
+fn decode_extents(input: &mut Reader<'_>) -> Result<Vec<Extent>, Truncated> {
+    let mut extents = Vec::new();
+    for _ in 0..input.varint()? {
+        extents.push(Extent::decode(input)?);
+    }
+    if extents.is_empty() { Err(Truncated) } else { Ok(extents) }
+}
+
+/// Appends an edit.
+pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
+    match edit {
+        Edit::CreateTree { tree: id, name, options, root } => {
+            Tag::CreateTree.put_of(out, *id);
+            put_bytes(out, name.as_bytes());
+            options.encode(out);
+            put_varint(out, root.get());
+        }
+        Edit::RenameTree { tree: id, name } => {
+            Tag::RenameTree.put_of(out, *id);
+            put_bytes(out, name.as_bytes());
+        }
+        Edit::MadeBy { tree: id, txn } => {
+            Tag::MadeBy.put_of(out, *id);
+            put_varint(out, *txn);
+        }
+        Edit::DropTree { tree: id } => Tag::DropTree.put_of(out, *id),
+        Edit::AddRun(meta) => {
+            Tag::AddRun.put(out);
+            meta.encode(out);
+        }
+        Edit::DropRun { tree: id, run } => {
+            Tag::DropRun.put_of(out, *id);
+            put_varint(out, run.get());
+        }
+        Edit::PutNode { tree: id, node } => {
+            Tag::PutNode.put_of(out, *id);
+            node.encode(out);
+        }
+        Edit::DropNode { tree: id, node } => {
+            Tag::DropNode.put_of(out, *id);
+            put_varint(out, node.get());
+        }
+        Edit::SetRoot { tree: id, root } => {
+            Tag::SetRoot.put_of(out, *id);
+            put_varint(out, root.get());
+        }
+        Edit::Flushed { tree: id, seq } => {
+            Tag::Flushed.put_of(out, *id);
+            put_varint(out, seq.get());
+        }
+        Edit::AddValue { tree: id, extents } => {
+            Tag::AddValue.put_of(out, *id);
+            put_extents(out, extents);
+        }
+        Edit::DropValue { tree: id, first } => {
+            Tag::DropValue.put_of(out, *id);
+            first.encode(out);
+        }
+        Edit::Log { start, durable } => {
+            Tag::Log.put(out);
+            put_varint(out, start.get());
+            put_varint(out, durable.get());
+        }
+        Edit::Pending(part) => {
+            Tag::Pending.put_of(out, part.tree);
+            part.encode(out);
+        }
+        Edit::EndPending { tree: id, txn, part } => {
+            Tag::EndPending.put_of(out, *id);
+            put_varint(out, *txn);
+            put_varint(out, u64::from(*part));
+        }
+        Edit::Prepared { txn, xid, logged, parts } => {
+            Tag::Prepared.put(out);
+            put_varint(out, *txn);
+            put_bytes(out, xid);
+            put_varint(out, logged.get());
+            put_varint(out, u64::from(*parts));
+        }
+        Edit::EndPrepared { txn, logged } => {
+            Tag::EndPrepared.put(out);
+            put_varint(out, *txn);
+            put_varint(out, logged.get());
+        }
+        Edit::Ids { tree, run, node, seq } => {
+            Tag::Ids.put_of(out, *tree);
+            put_varint(out, run.get());
+            put_varint(out, node.get());
+            put_varint(out, seq.get());
+        }
+    }
+}
+
+/// Reads one edit.
+///
+/// # Errors
+/// [`Truncated`] if the bytes are cut short or are no edit.
+pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
+    let tag = Tag::read(input)?;
+    match tag {
+        Tag::AddRun => return Ok(Edit::AddRun(RunMeta::decode(input)?)),
+        Tag::Log => {
+            let start = Lsn(input.varint()?);
+            return Ok(Edit::Log { start, durable: Lsn(input.varint()?) });
+        }
+        Tag::Prepared => {
+            let (txn, xid) = (input.varint()?, xid(input)?.into());
+            let logged = Lsn(input.varint()?);
+            return Ok(Edit::Prepared { txn, xid, logged, parts: input.varint_u32()? });
+        }
+        Tag::EndPrepared => {
+            let txn = input.varint()?;
+            return Ok(Edit::EndPrepared { txn, logged: Lsn(input.varint()?) });
+        }
+        _ => {}
+    }
+    let tree = TreeId(input.varint_u32()?);
+    decode_edit_of(tag, tree, input)
+}
+
+/// Reads the fields of an edit of one tree.
+fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit, Truncated> {
+    Ok(match tag {
+        Tag::CreateTree => Edit::CreateTree {
+            tree,
+            name: string(input)?,
+            options: TreeOptions::decode(input)?,
+            root: NodeId(input.varint()?),
+        },
+        Tag::RenameTree => Edit::RenameTree { tree, name: string(input)? },
+        Tag::DropTree => Edit::DropTree { tree },
+        Tag::MadeBy => Edit::MadeBy { tree, txn: input.varint()? },
+        Tag::DropRun => Edit::DropRun { tree, run: RunId(input.varint()?) },
+        Tag::PutNode => Edit::PutNode { tree, node: NodeImage::decode(input)? },
+        Tag::DropNode => Edit::DropNode { tree, node: NodeId(input.varint()?) },
+        Tag::SetRoot => Edit::SetRoot { tree, root: NodeId(input.varint()?) },
+        Tag::Flushed => Edit::Flushed { tree, seq: SeqNo(input.varint()?) },
+        Tag::AddValue => Edit::AddValue { tree, extents: decode_extents(input)? },
+        Tag::DropValue => Edit::DropValue { tree, first: Extent::decode(input)? },
+        Tag::Pending => Edit::Pending(PendingPart::decode(tree, input)?),
+        Tag::EndPending => {
+            Edit::EndPending { tree, txn: input.varint()?, part: input.varint_u32()? }
+        }
+        Tag::Ids => {
+            let run = RunId(input.varint()?);
+            let node = NodeId(input.varint()?);
+            Edit::Ids { tree, run, node, seq: SeqNo(input.varint()?) }
+        }
+        Tag::AddRun | Tag::Log | Tag::Prepared | Tag::EndPrepared => return Err(Truncated),
+    })
+}
+
+fn string(input: &mut Reader<'_>) -> Result<String, Truncated> {
+    std::str::from_utf8(input.bytes()?).map(Into::into).map_err(|_| Truncated)
+}

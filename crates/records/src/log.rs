@@ -1,0 +1,309 @@
+//! Records of the write-ahead log: what the payload of one frame says.
+//!
+//! | record | fields after the kind byte |
+//! |---|---|
+//! | batch | first SeqNo, section count, sections |
+//! | relog | tree, message count, then each message with its SeqNo in front |
+//! | commit | transaction, first SeqNo, parts, section count, sections |
+//! | prepare | transaction, xid (length 1 to 256, bytes), parts, section count, sections |
+//! | commit prepared | transaction, first SeqNo, how many SeqNos |
+//! | roll back prepared | transaction |
+//!
+//! A section is a tree, a message count, a length in bytes and the messages ([`frondb_writeset::op`]).
+//! Parts are a count, then for each part its tree and how many SeqNos it takes; the manifest names the
+//! private runs of a part. Numbers are varints.
+//!
+//! A relog record holds all messages that its tree has in memory, and replaces what the log has of
+//! them before (rule 10).
+//!
+//! The messages of a batch take SeqNos in the order in which they stand. The SeqNos of a transaction
+//! begin with its parts, in their order: local number `n` of a part becomes the `n`-th SeqNo of the
+//! part.
+//!
+//! The kinds are on disk: do not change them.
+
+use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
+use frondb_core::{RangeDelete, SeqNo, TreeId};
+pub use frondb_writeset::op::{OP_RANGE_DELETE, Op, decode_op, encode_op, encode_range_delete};
+
+/// The first byte of a record. Stored: do not renumber.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Kind {
+    Batch = 0,
+    Relog = 1,
+    Commit = 2,
+    Prepare = 3,
+    CommitPrepared = 4,
+    RollBackPrepared = 5,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [
+        Self::Batch,
+        Self::Relog,
+        Self::Commit,
+        Self::Prepare,
+        Self::CommitPrepared,
+        Self::RollBackPrepared,
+    ];
+
+    fn put(self, out: &mut Vec<u8>) {
+        out.push(self as u8);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let byte = input.u8()?;
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(Truncated)
+    }
+}
+
+/// Longest name of a prepared transaction.
+pub const XID_BYTES_MAX: usize = 256;
+
+/// Head of a batch record.
+pub fn encode_batch_head(out: &mut Vec<u8>, first: SeqNo, sections: usize) {
+    Kind::Batch.put(out);
+    put_varint(out, first.get());
+    put_varint(out, sections as u64);
+}
+
+/// Head of the record of a commit with parts on disk; the sections follow.
+pub fn encode_commit_head(
+    out: &mut Vec<u8>,
+    txn: u64,
+    first: SeqNo,
+    parts: &[(TreeId, u64)],
+    sections: usize,
+) {
+    Kind::Commit.put(out);
+    put_varint(out, txn);
+    put_varint(out, first.get());
+    put_parts(out, parts);
+    put_varint(out, sections as u64);
+}
+
+/// Head of the record of a prepare; the sections follow.
+pub fn encode_prepare_head(
+    out: &mut Vec<u8>,
+    txn: u64,
+    xid: &[u8],
+    parts: &[(TreeId, u64)],
+    sections: usize,
+) {
+    Kind::Prepare.put(out);
+    put_varint(out, txn);
+    put_bytes(out, xid);
+    put_parts(out, parts);
+    put_varint(out, sections as u64);
+}
+
+/// The record that commits what was prepared.
+pub fn encode_commit_prepared(out: &mut Vec<u8>, txn: u64, first: SeqNo, numbers: u64) {
+    Kind::CommitPrepared.put(out);
+    put_varint(out, txn);
+    put_varint(out, first.get());
+    put_varint(out, numbers);
+}
+
+/// The record that rolls back what was prepared.
+pub fn encode_roll_back_prepared(out: &mut Vec<u8>, txn: u64) {
+    Kind::RollBackPrepared.put(out);
+    put_varint(out, txn);
+}
+
+fn put_parts(out: &mut Vec<u8>, parts: &[(TreeId, u64)]) {
+    put_varint(out, parts.len() as u64);
+    for (tree, numbers) in parts {
+        put_varint(out, u64::from(tree.get()));
+        put_varint(out, *numbers);
+    }
+}
+
+/// Head of a section.
+pub fn encode_section_head(out: &mut Vec<u8>, tree: TreeId, count: u64, bytes: usize) {
+    put_varint(out, u64::from(tree.get()));
+    put_varint(out, count);
+    put_varint(out, bytes as u64);
+}
+
+/// Head of a relog record.
+pub fn encode_relog_head(out: &mut Vec<u8>, tree: TreeId, count: u64) {
+    Kind::Relog.put(out);
+    put_varint(out, u64::from(tree.get()));
+    put_varint(out, count);
+}
+
+/// What replay hands out of a record.
+pub trait RecordVisitor {
+    /// All that `tree` has in memory is about to be given again.
+    fn relog(&mut self, tree: TreeId) -> frondb_core::Result<()>;
+    /// A message.
+    fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> frondb_core::Result<()>;
+    /// A transaction commits these parts, which take SeqNos from `first` on.
+    fn attach(
+        &mut self,
+        txn: u64,
+        first: SeqNo,
+        parts: &[(TreeId, u64)],
+    ) -> frondb_core::Result<()>;
+    /// A transaction is prepared.
+    fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> frondb_core::Result<()>;
+    /// A prepared transaction commits; its messages take SeqNos from `first` on.
+    fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> frondb_core::Result<()>;
+    /// A prepared transaction is rolled back.
+    fn roll_back_prepared(&mut self, txn: u64) -> frondb_core::Result<()>;
+}
+
+/// The record of a prepare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrepareRecord<'a> {
+    /// The transaction.
+    pub txn: u64,
+    /// The name that its coordinator knows it by.
+    pub xid: &'a [u8],
+    /// Its parts on disk: trees, and how many SeqNos each takes.
+    pub parts: Vec<(TreeId, u64)>,
+    /// Its messages in the log: trees, how many, and their bytes, which decode.
+    pub sections: Vec<(TreeId, u64, &'a [u8])>,
+}
+
+/// Why a record could not be applied.
+#[derive(Debug)]
+pub enum RecordError {
+    /// Its bytes contradict themselves.
+    Malformed,
+    /// The visitor failed.
+    Visitor(frondb_core::Error),
+}
+
+impl From<Truncated> for RecordError {
+    fn from(_: Truncated) -> Self {
+        Self::Malformed
+    }
+}
+
+impl From<frondb_core::Error> for RecordError {
+    fn from(error: frondb_core::Error) -> Self {
+        Self::Visitor(error)
+    }
+}
+
+/// Decodes a WAL record. Returns the largest SeqNo it holds.
+pub fn decode_record(
+    payload: &[u8],
+    visitor: &mut dyn RecordVisitor,
+) -> Result<SeqNo, RecordError> {
+    let mut input = Reader::new(payload);
+    let last = match Kind::read(&mut input)? {
+        Kind::Batch => {
+            let first = SeqNo(input.varint()?);
+            decode_sections(&mut input, first, visitor)?
+        }
+        Kind::Relog => decode_relog(&mut input, visitor)?,
+        Kind::Commit => decode_commit(&mut input, visitor)?,
+        Kind::Prepare => {
+            visitor.prepare(&decode_prepare(&mut input)?)?;
+            SeqNo::MIN
+        }
+        Kind::CommitPrepared => {
+            let txn = input.varint()?;
+            let (first, numbers) = (input.varint()?, input.varint()?);
+            visitor.commit_prepared(txn, SeqNo(first))?;
+            SeqNo(first.saturating_add(numbers).saturating_sub(1))
+        }
+        Kind::RollBackPrepared => {
+            visitor.roll_back_prepared(input.varint()?)?;
+            SeqNo::MIN
+        }
+    };
+    if input.is_empty() { Ok(last) } else { Err(RecordError::Malformed) }
+}
+
+fn decode_commit(
+    input: &mut Reader<'_>,
+    visitor: &mut dyn RecordVisitor,
+) -> Result<SeqNo, RecordError> {
+    let (txn, first) = (input.varint()?, SeqNo(input.varint()?));
+    let parts = decode_parts(input)?;
+    visitor.attach(txn, first, &parts)?;
+    let behind = parts.iter().fold(first.get(), |seq, part| seq.saturating_add(part.1));
+    let last = decode_sections(input, SeqNo(behind), visitor)?;
+    Ok(last.max(SeqNo(behind.saturating_sub(1))))
+}
+
+fn decode_prepare<'a>(input: &mut Reader<'a>) -> Result<PrepareRecord<'a>, Truncated> {
+    let (txn, xid) = (input.varint()?, xid(input)?);
+    let parts = decode_parts(input)?;
+    let mut sections = Vec::new();
+    for _ in 0..input.varint()? {
+        let (tree, count) = (TreeId(input.varint_u32()?), input.varint()?);
+        let bytes = input.bytes()?;
+        let mut section = Reader::new(bytes);
+        for _ in 0..count {
+            decode_op(&mut section)?;
+        }
+        if !section.is_empty() {
+            return Err(Truncated);
+        }
+        sections.push((tree, count, bytes));
+    }
+    Ok(PrepareRecord { txn, xid, parts, sections })
+}
+
+fn decode_parts(input: &mut Reader<'_>) -> Result<Vec<(TreeId, u64)>, Truncated> {
+    let mut parts = Vec::new();
+    for _ in 0..input.varint()? {
+        parts.push((TreeId(input.varint_u32()?), input.varint()?));
+    }
+    Ok(parts)
+}
+
+pub(crate) fn xid<'a>(input: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
+    let xid = input.bytes()?;
+    if xid.is_empty() || xid.len() > XID_BYTES_MAX { Err(Truncated) } else { Ok(xid) }
+}
+
+fn decode_sections(
+    input: &mut Reader<'_>,
+    first: SeqNo,
+    visitor: &mut dyn RecordVisitor,
+) -> Result<SeqNo, RecordError> {
+    let mut seq = first;
+    let mut last = SeqNo::MIN;
+    for _ in 0..input.varint()? {
+        let tree = TreeId(input.varint_u32()?);
+        let count = input.varint()?;
+        let mut section = Reader::new(input.bytes()?);
+        for _ in 0..count {
+            visitor.op(tree, seq, decode_op(&mut section)?)?;
+            last = seq;
+            seq = seq.next();
+        }
+        if !section.is_empty() {
+            return Err(RecordError::Malformed);
+        }
+    }
+    Ok(last)
+}
+
+fn decode_relog(
+    input: &mut Reader<'_>,
+    visitor: &mut dyn RecordVisitor,
+) -> Result<SeqNo, RecordError> {
+    let tree = TreeId(input.varint_u32()?);
+    visitor.relog(tree)?;
+    let mut last = SeqNo::MIN;
+    for _ in 0..input.varint()? {
+        let seq = SeqNo(input.varint()?);
+        visitor.op(tree, seq, decode_op(input)?)?;
+        last = last.max(seq);
+    }
+    Ok(last)
+}
+
+/// The range delete that an op makes at `seq`.
+#[must_use]
+pub fn range_delete(lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> RangeDelete {
+    RangeDelete { lo: lo.into(), hi: hi.map(Into::into), seq }
+}

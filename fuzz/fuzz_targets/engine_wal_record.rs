@@ -1,4 +1,0 @@
-//! libFuzzer target: hands arbitrary bytes to `frondb_engine::fuzz::wal_record`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_engine::fuzz::wal_record(data));
