@@ -1,15 +1,16 @@
-//! What may be found after power loss, and the check of what is found.
+//! The states allowed after power loss, and the check of a recovered database.
 //!
 //! ```text
 //!  commits   1  2  3  4  5  6(in flight)      3 was the last that is known to be durable
 //!                     ^--------------^        allowed: the state after 3, 4, 5 or 6, as a whole
 //!  catalog   as acknowledged, or with the change in flight
 //! ```
-//! A state has the contents of the trees and the prepared transactions: a prepare, and a commit of what
-//! was prepared, are commits here. A rollback of one is durable when it returns, alone.
+//! A state consists of the contents of the trees and the prepared transactions. A prepare, and the
+//! commit of a prepared transaction, count as commits here. The rollback of a prepared transaction
+//! is durable by itself when it returns.
 //!
-//! So a synced commit is never lost, an unsynced one only with all that came after it, and a
-//! commit over several trees is there in all of them or in none.
+//! A synced commit is therefore never lost, an unsynced commit is lost only together with
+//! everything after it, and a commit over several trees is in all of them or in none.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,34 +19,32 @@ use frondb::{Db, Durability, ErrorKind, Result, TransactionOptions, Tree, Wait};
 use frondb_core::clock::SharedClock;
 use frondb_device::MemoryDevice;
 
-use crate::history::Message;
-use crate::model::{Catalog, Prepared, PreparedMessages, State, apply, xid};
-use crate::setup::Setup;
-use crate::simulation::{clock, open};
+use crate::model::{Catalog, Message, Prepared, PreparedMessages, State, apply, xid};
+use crate::setup::{Setup, clock, open};
 
-/// What a history knows about its database: which states may be found if it ends now.
+/// The states that a recovery may find if the history ends now.
 #[derive(Debug, Default)]
 pub struct Known(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The moment known to be durable, then one a commit since, the last perhaps in flight.
+    /// The moment known to be durable, then one for each commit since; the last may be in flight.
     moments: VecDeque<Moment>,
     /// Prepared transactions whose rollback is in flight.
     rolling_back: BTreeSet<u32>,
     catalog: Catalog,
-    /// A change of the catalog in flight.
+    /// The catalog after a change in flight.
     catalog_next: Option<Catalog>,
 }
 
-/// What there is after a commit.
+/// The state after a commit.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// Contents of the trees.
     pub state: State,
     /// Prepared transactions.
     pub prepared: Prepared,
-    /// What led to it has put nothing into a tree: a flush does not make it durable.
+    /// The commit that led to it put nothing into a tree, so a flush does not make it durable.
     pub in_log_only: bool,
 }
 
@@ -65,17 +64,17 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A commit or a prepare that leads to `moment` begins.
+    /// Begins a commit or a prepare that leads to `moment`.
     pub fn committing(&self, moment: Moment) {
         self.inner().moments.push_back(moment);
     }
 
-    /// The rollback of a prepared transaction begins.
+    /// Begins the rollback of a prepared transaction.
     pub fn rolling_back(&self, transaction: u32) {
         self.inner().rolling_back.insert(transaction);
     }
 
-    /// The rollback of a prepared transaction that began is durable, or was refused.
+    /// Ends the rollback of a prepared transaction: it is durable, or it was refused.
     pub fn rolled_back(&self, transaction: u32, done: bool) {
         let mut inner = self.inner();
         inner.rolling_back.remove(&transaction);
@@ -86,7 +85,7 @@ impl Known {
         }
     }
 
-    /// The commit or the change of the catalog that began was refused: it must never be found.
+    /// The commit or catalog change in flight was refused: recovery must never find it.
     pub fn refused(&self) {
         let mut inner = self.inner();
         if inner.catalog_next.take().is_none() && inner.moments.len() > 1 {
@@ -103,20 +102,20 @@ impl Known {
         }
     }
 
-    /// What has been committed so far is durable. Behind the last commit that wrote something, a prepare
-    /// and commits without writes need not be.
+    /// Makes the commits so far durable. A prepare and commits without writes after the last commit
+    /// that wrote something need not be.
     pub fn commits_durable(&self) {
         let mut inner = self.inner();
         let last = inner.moments.iter().rposition(|moment| !moment.in_log_only);
         inner.moments.drain(..last.unwrap_or_default());
     }
 
-    /// A change of the catalog begins.
+    /// Begins a change of the catalog.
     pub fn changing_catalog(&self, next: Catalog) {
         self.inner().catalog_next = Some(next);
     }
 
-    /// The change that began is durable.
+    /// The catalog change in flight is durable.
     pub fn catalog_changed(&self) {
         let mut inner = self.inner();
         if let Some(next) = inner.catalog_next.take() {
@@ -124,10 +123,12 @@ impl Known {
         }
     }
 
-    /// The catalog and the moment that were `found`, with the prepared transactions of these names.
+    /// Returns the catalog and the moment that equal `found` together with the prepared
+    /// transactions of these names.
     ///
     /// # Panics
-    /// If it may not be found; the message says how it differs from the nearest candidates.
+    /// If no allowed state is equal; the message says how `found` differs from the nearest
+    /// candidates.
     pub fn check(&self, found: &Found, prepared: &[Vec<u8>]) -> (Catalog, Moment) {
         let inner = self.inner();
         let catalogs = std::iter::once(&inner.catalog).chain(&inner.catalog_next);
@@ -162,7 +163,7 @@ impl Inner {
     }
 }
 
-/// Everything a database holds: contents by name.
+/// Everything in a database: contents by tree name.
 pub type Found = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
 fn difference(found: &Found, catalog: &Catalog, state: &State) -> Option<String> {
@@ -193,7 +194,7 @@ fn difference(found: &Found, catalog: &Catalog, state: &State) -> Option<String>
 /// Reads all trees.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of the database.
 pub fn read_all(db: &Db) -> Result<Found> {
     db.list_trees()
         .into_iter()
@@ -204,7 +205,7 @@ pub fn read_all(db: &Db) -> Result<Found> {
 /// Reads a tree.
 ///
 /// # Errors
-/// Those of the database.
+/// Errors of the database.
 pub fn read_tree(tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut cursor = tree.cursor()?;
     let mut entries = Vec::new();
@@ -215,21 +216,22 @@ pub fn read_tree(tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(entries)
 }
 
-/// How much [`check_recovered`] does.
+/// How much [`check_recovered`] checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
-    /// Open, read everything, verify, ask for the locks of what is prepared.
+    /// Opens the database, reads everything, verifies, and requests the locks of prepared
+    /// transactions.
     Once,
-    /// Also: a second recovery finds the same, what is prepared can be decided, the database can be
-    /// written, no space has leaked.
+    /// Also: a second recovery finds the same, prepared transactions can be decided, the database
+    /// accepts writes, no space has leaked.
     All,
 }
 
-/// Opens what a crash left and checks that one of the allowed states is there and the structure
-/// verifies.
+/// Opens what a crash left and checks that it is one of the allowed states and that the structure
+/// is valid.
 ///
 /// # Panics
-/// If anything is wrong.
+/// If a check fails.
 pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, check: Check) {
     let clock: SharedClock = clock();
     let reopen = || match open(device, setup, &clock) {
@@ -247,7 +249,7 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, chec
     }
     let db = reopen();
     assert!(first == read_checked(&db), "a second recovery found another state");
-    assert_eq!(prepared, db.prepared(), "a second recovery has others prepared");
+    assert_eq!(prepared, db.prepared(), "a second recovery found other prepared transactions");
     let decided = if moment.prepared.is_empty() {
         first
     } else {
@@ -261,9 +263,9 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, chec
     drop(db);
     let db = reopen();
     assert!(decided == read_checked(&db), "a checkpoint changed the state");
-    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "decided, and prepared again");
+    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "a decided transaction is prepared again");
     let used_after = db.stats().data_used_bytes;
-    assert_eq!(used, used_after, "bytes of extents in use before and after opening again");
+    assert_eq!(used, used_after, "bytes of extents in use before and after reopening");
 }
 
 /// Some keys that a prepared transaction has written, each with the name of its tree.
@@ -281,7 +283,7 @@ fn some_keys<'a>(
     keys.step_by((messages.len() / 4).max(1))
 }
 
-/// Asks for what prepared transactions have written: it must be locked (rule 19).
+/// Requests locks on what prepared transactions have written: they must be held (rule 19).
 fn check_locks(db: &Db, catalog: &Catalog, prepared: &Prepared) {
     for (number, messages) in prepared {
         for (tree, key) in some_keys(catalog, messages) {
@@ -296,7 +298,8 @@ fn check_locks(db: &Db, catalog: &Catalog, prepared: &Prepared) {
     }
 }
 
-/// Decides all prepared transactions, every other one each way, and checks what comes of it.
+/// Decides all prepared transactions, alternating between commit and rollback, and checks the
+/// result.
 fn decide(db: &Db, catalog: &Catalog, mut moment: Moment) {
     for (number, messages) in std::mem::take(&mut moment.prepared) {
         let decided = if number.is_multiple_of(2) {
@@ -316,8 +319,8 @@ fn decide(db: &Db, catalog: &Catalog, mut moment: Moment) {
     if let Some(text) = difference(&found, catalog, &moment.state) {
         panic!("after the prepared transactions were decided: {text}");
     }
-    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "decided, and still prepared");
-    assert_eq!(db.locks(), [], "locks of what was decided");
+    assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "a decided transaction is still prepared");
+    assert_eq!(db.locks(), [], "locks of decided transactions");
 }
 
 fn read_checked(db: &Db) -> Found {

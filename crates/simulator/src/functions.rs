@@ -1,5 +1,5 @@
-//! Update functions that histories use. The model calls the same code, one operand at a time and
-//! in order, so it sees no difference between folded and unfolded operands.
+//! Update functions that histories use. The model calls the same code with one operand at a time,
+//! in order, so folded and unfolded operands give the same result.
 
 use frondb::UpdateFn;
 
@@ -26,7 +26,7 @@ impl UpdateFn for Append {
     }
 }
 
-/// Hashes the operand into the value's eight bytes, so that order matters; operands cannot be
+/// Hashes the operand into the value's eight bytes, so that the order matters. Operands cannot be
 /// combined and pile up until they meet a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix;
@@ -58,7 +58,7 @@ impl UpdateFn for Mix {
     }
 }
 
-/// What a tree of a history does with updates.
+/// The update function of a history's tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// The tree takes no updates.
@@ -70,7 +70,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// The value after an update, as the model computes it.
+    /// The value after an update, as computed by the model.
     #[must_use]
     pub fn apply(self, key: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
         let result = match self {

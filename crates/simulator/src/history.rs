@@ -1,5 +1,5 @@
-//! Random histories: lists of operations made from a seed, without looking at any engine, so that
-//! the same history can be carried out under other options and at other crash points.
+//! Random histories: lists of operations generated from a seed without looking at an engine, so
+//! that the same history can be executed with other options and crashed at other points.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,21 @@ use frondb::Isolation;
 use frondb_core::prng::Prng;
 
 use crate::functions::Function;
-use crate::model::{Bytes, Move, TreeNumber};
+use crate::model::{Bytes, Message, Move, TreeNumber};
 
 mod transactions;
-
-/// A message of a batch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Message {
-    /// Set a value.
-    Put(Bytes, Bytes),
-    /// Remove a key.
-    Delete(Bytes),
-    /// Apply the tree's function with this operand.
-    Update(Bytes, Bytes),
-    /// Remove `[lo, hi)`.
-    DeleteRange(Bytes, Option<Bytes>),
-}
 
 /// A call of a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The fields say what they are.
 pub enum Step {
-    /// Write.
+    /// Writes a message.
     Write(TreeNumber, Message),
-    /// Set the value of a key that has none.
+    /// Sets the value of a key that has none.
     Insert(TreeNumber, Bytes, Bytes),
-    /// Read a key, locked for update or as the level says.
+    /// Reads a key, locked for update or as the isolation level requires.
     Get { tree: TreeNumber, key: Bytes, locked: bool },
-    /// Read a range, locked for update or as the level says.
+    /// Reads a range, locked for update or as the isolation level requires.
     Scan {
         tree: TreeNumber,
         lower: Option<Bytes>,
@@ -43,11 +30,11 @@ pub enum Step {
         limit: usize,
         locked: bool,
     },
-    /// Set a savepoint.
+    /// Sets a savepoint.
     SetSavepoint,
-    /// Roll back to one of those that are set: this number modulo how many there are.
+    /// Rolls back to the savepoint with this number modulo the number of savepoints.
     RollBackTo(usize),
-    /// Forget one, counted in the same way, and those behind it.
+    /// Releases a savepoint, chosen in the same way, and those set after it.
     Release(usize),
 }
 
@@ -68,11 +55,11 @@ pub enum End {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The fields say what they are.
 pub enum Op {
-    /// Commit a batch.
+    /// Commits a batch.
     Write { messages: Vec<(TreeNumber, Message)>, sync: bool },
     /// Point reads, now or at a snapshot, with `get`, `exists` and `multi_get`.
     Get { tree: TreeNumber, keys: Vec<Bytes>, at: Option<u32> },
-    /// Read a range with a fresh cursor.
+    /// Reads a range with a new cursor.
     Scan {
         tree: TreeNumber,
         lower: Option<Bytes>,
@@ -81,11 +68,11 @@ pub enum Op {
         backward: bool,
         limit: usize,
     },
-    /// Take a snapshot.
+    /// Takes a snapshot.
     TakeSnapshot { snapshot: u32 },
-    /// Drop one.
+    /// Drops a snapshot.
     DropSnapshot { snapshot: u32 },
-    /// Open a cursor and keep it.
+    /// Opens a cursor and keeps it.
     OpenCursor {
         cursor: u32,
         tree: TreeNumber,
@@ -93,64 +80,64 @@ pub enum Op {
         upper: Option<Bytes>,
         at: Option<u32>,
     },
-    /// Move a kept cursor a few times.
+    /// Moves a kept cursor several times.
     MoveCursor { cursor: u32, moves: Vec<Move> },
-    /// Drop a kept cursor.
+    /// Drops a kept cursor.
     CloseCursor { cursor: u32 },
-    /// Make a tree.
+    /// Creates a tree.
     CreateTree { tree: TreeNumber, name: String, function: Function },
-    /// Give a tree another name.
+    /// Renames a tree.
     RenameTree { tree: TreeNumber, from: String, to: String },
-    /// Drop a tree.
+    /// Drops a tree.
     DropTree { tree: TreeNumber, name: String },
-    /// Make everything durable.
+    /// Makes everything durable.
     Sync,
-    /// Flush all memtables.
+    /// Flushes all memtables.
     Flush,
-    /// Flush, snapshot the manifest, let go of the log.
+    /// Flushes, snapshots the manifest, and releases the log.
     Checkpoint,
-    /// Do pieces of background work.
+    /// Executes pieces of background work.
     Work { pieces: u32, idle: bool },
-    /// Move the clock.
+    /// Advances the clock.
     Sleep { millis: u64 },
-    /// Drop everything and open again, with or without closing first.
+    /// Drops everything and opens again, with or without closing first.
     Reopen { close: bool },
-    /// Verify all trees and compare all contents.
+    /// Verifies all trees and compares all contents.
     CheckAll,
-    /// Begin a transaction.
+    /// Begins a transaction.
     Begin { transaction: u32, isolation: Isolation, sync: bool },
-    /// Go on with one.
+    /// Executes steps of a transaction.
     Steps { transaction: u32, steps: Vec<Step> },
-    /// End one.
+    /// Ends a transaction.
     End { transaction: u32, end: End },
-    /// Commit several in this order, then wait for all of them.
+    /// Commits several transactions in this order, then waits for all of them.
     CommitTogether { transactions: Vec<u32> },
-    /// Commit a prepared transaction, or roll it back.
+    /// Commits or rolls back a prepared transaction.
     Decide { transaction: u32, commit: bool, sync: bool },
 }
 
-/// What kind of history to make.
+/// Parameters of a history.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// How many distinct numbered keys.
+    /// Number of distinct numbered keys.
     pub keys: u64,
-    /// Most messages of an ordinary batch.
+    /// Largest number of messages in an ordinary batch.
     pub batch: u64,
     /// Messages of a bulk batch; one write in ten is one.
     pub bulk: u64,
-    /// Trees at one time.
+    /// Largest number of trees at a time.
     pub trees: usize,
-    /// One value in so many is large (over 64 KiB); 0 for never.
+    /// One value in this many is large (over 64 KiB); 0 for never.
     pub large_in: u64,
-    /// One operation in so many reopens; 0 for never.
+    /// One operation in this many reopens; 0 for never.
     pub reopen_in: u64,
-    /// One write in so many is synced.
+    /// One write in this many is synced.
     pub sync_in: u64,
-    /// Share of reads among the operations, percent.
+    /// Percentage of reads among the operations.
     pub reads_percent: u64,
-    /// Share of operations that have to do with transactions, percent.
+    /// Percentage of operations on transactions.
     pub transactions_percent: u64,
-    /// One transaction in so many writes so much that it spills at the smallest memory.
+    /// One transaction in this many writes so much that it spills at the smallest memory.
     pub spill_in: u64,
 }
 
@@ -172,13 +159,13 @@ impl Profile {
         }
     }
 
-    /// This with many transactions in place of batches.
+    /// The same profile with many transactions in place of batches.
     #[must_use]
     pub fn with_transactions(self) -> Self {
         Self { transactions_percent: 60, ..self }
     }
 
-    /// Mostly writes and structural changes, for crash tests: reads make no crash points.
+    /// Mostly writes and structural changes, for crash tests: reads add no crash points.
     #[must_use]
     pub fn crash() -> Self {
         Self { reads_percent: 5, reopen_in: 60, large_in: 150, sync_in: 3, ..Self::general() }
@@ -188,12 +175,12 @@ impl Profile {
 /// A list of operations.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// In order.
+    /// The operations in order.
     pub ops: Vec<Op>,
 }
 
 impl History {
-    /// `len` operations by `seed`.
+    /// Generates `len` operations from `seed`.
     #[must_use]
     pub fn new(seed: u64, len: usize, profile: &Profile) -> Self {
         let mut generator = Generator {
@@ -225,11 +212,11 @@ struct Generator {
     trees: BTreeMap<TreeNumber, (String, Function)>,
     snapshots: Vec<u32>,
     cursors: Vec<u32>,
-    /// Transactions that have begun.
+    /// Open transactions.
     open: Vec<u32>,
     prepared: Vec<u32>,
     next: u32,
-    /// For keys that ascend.
+    /// The last of the ascending keys.
     sequence: u64,
 }
 
@@ -380,7 +367,7 @@ impl Generator {
         let n = if bulk { self.profile.bulk } else { self.prng.below(self.profile.batch + 1) };
         let one = self.prng.chance(1, 2).then(|| self.tree());
         let sequential = self.prng.chance(1, 4);
-        // Now and then a batch that deletes most of what it touches.
+        // Some batches delete most of what they touch.
         let deletes = self.prng.chance(1, 6);
         let mut messages = Vec::with_capacity(n as usize);
         for _ in 0..n {
@@ -415,7 +402,7 @@ impl Generator {
             50..=76 => Message::Put(key, self.value(!bulk)),
             98.. if !bulk || self.prng.chance(1, 20) => {
                 let hi = (!self.prng.chance(1, 10)).then(|| self.key());
-                // Mostly a narrow range, or little would ever be left.
+                // Mostly narrow ranges; otherwise little would ever be left.
                 let hi = if self.prng.chance(3, 4) { Some(next_after(&key)) } else { hi };
                 Message::DeleteRange(key, hi)
             }
@@ -436,7 +423,7 @@ impl Generator {
                 (0..n).map(|_| letters[self.prng.index(6)]).collect::<Vec<u8>>().into()
             }
             _ => {
-                // Keys that agree in a long prefix, up to the longest allowed.
+                // Keys with a long common prefix, up to the longest key allowed.
                 let mut key = vec![b'l'; [300, 5000, 32 * 1024 - 1][self.prng.index(3)]];
                 key.push(self.prng.below(3) as u8);
                 key.into()
@@ -458,7 +445,7 @@ impl Generator {
         self.bytes(n)
     }
 
-    /// Half random, half zeros, so that codecs have something to do.
+    /// Half random, half zeros, so that the bytes can be compressed.
     fn bytes(&mut self, n: u64) -> Bytes {
         let mut bytes = vec![0; n as usize];
         self.prng.fill(&mut bytes[..n.div_ceil(2) as usize]);
@@ -466,7 +453,7 @@ impl Generator {
     }
 }
 
-/// A key not far above: what a narrow range delete ends at.
+/// A key shortly above `key`, as the end of a narrow range delete.
 fn next_after(key: &[u8]) -> Bytes {
     let mut key = key.to_vec();
     match key.iter().rposition(|byte| *byte < 0xfe) {

@@ -1,8 +1,8 @@
-//! Whole-engine models, for tests only: a database on an in-memory device, driven by a random
-//! history, and held against a model that is a map a tree.
+//! Whole-engine models, for tests only: a database on an in-memory device executes a random history
+//! and is compared with a model, which is one map for each tree.
 //!
 //! ```text
-//!  seed -> History (ops, made without looking at the engine)
+//!  seed -> History (operations, generated without looking at the engine)
 //!              |
 //!              v            same op
 //!  Setup -> Simulation ----------------> Model   answers must agree, op by op
@@ -11,14 +11,14 @@
 //!                                                      allows
 //! ```
 //!
-//! | module | what it has |
+//! | module | content |
 //! |---|---|
 //! | [`model`] | what the database should hold: trees, snapshots, cursors as plain maps |
-//! | [`history`] | random histories of operations by seed |
+//! | [`history`] | random histories of operations, generated from a seed |
 //! | [`functions`] | update functions that histories use |
 //! | [`setup`] | options under which a history must give the same answers |
-//! | [`simulation`] | carries a history out on engine and model and compares |
-//! | [`shrink`](mod@shrink) | makes a failing history small |
+//! | [`simulation`] | executes a history on engine and model and compares the answers |
+//! | [`shrink`](mod@shrink) | reduces a failing history |
 //! | [`list_append`] | histories of concurrent transactions, and the check for anomalies |
 //! | [`crash`] | which states are allowed after power loss, and the check of a recovered database |
 //!

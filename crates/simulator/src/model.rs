@@ -1,7 +1,8 @@
-//! What a database should hold: one sorted map a tree, shared by the snapshots that see it.
+//! What a database should hold: one sorted map for each tree, shared with the snapshots that see
+//! it.
 //!
-//! Maps are behind `Arc` and copied when they change while somebody else holds them, so a snapshot,
-//! a cursor or a state to recover costs nothing until then.
+//! Maps are behind `Arc` and copied when they change while another holder exists, so a snapshot, a
+//! cursor or an allowed state costs nothing until then.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +10,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::functions::Function;
-use crate::history::Message;
 
-/// A tree for the length of a history, whatever its name.
+/// Identifies a tree throughout a history, whatever its name.
 pub type TreeNumber = u32;
 
-/// A key or a value: shared, and short in messages.
+/// A key or a value: shared, and abbreviated in messages.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bytes(Arc<[u8]>);
 
@@ -40,20 +40,33 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// What one tree holds.
+/// A message of a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// Sets a value.
+    Put(Bytes, Bytes),
+    /// Removes a key.
+    Delete(Bytes),
+    /// Applies the tree's update function with this operand.
+    Update(Bytes, Bytes),
+    /// Removes the keys in `[lo, hi)`.
+    DeleteRange(Bytes, Option<Bytes>),
+}
+
+/// The content of one tree.
 pub type Contents = Arc<BTreeMap<Bytes, Bytes>>;
 
-/// What all trees hold at one moment. Trees that were dropped stay until a later state forgets
-/// them; the catalog says which exist.
+/// The content of all trees at one moment. Dropped trees stay until a later state removes them; the
+/// catalog says which trees exist.
 pub type State = BTreeMap<TreeNumber, Contents>;
 
 /// Names of the trees that exist.
 pub type Catalog = BTreeMap<String, TreeNumber>;
 
-/// What a prepared transaction will have done to the trees once it is committed.
+/// The messages of a prepared transaction, which a commit will apply to the trees.
 pub type PreparedMessages = Arc<Vec<(TreeNumber, Function, Message)>>;
 
-/// All prepared transactions, by the number that their name has.
+/// All prepared transactions, by the number in their name.
 pub type Prepared = BTreeMap<u32, PreparedMessages>;
 
 /// The name of a prepared transaction.
@@ -62,7 +75,7 @@ pub fn xid(number: u32) -> Vec<u8> {
     format!("transaction {number}").into_bytes()
 }
 
-/// The database as it should be now.
+/// The expected state of the database.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     /// Contents by tree.
@@ -71,18 +84,18 @@ pub struct Model {
     pub catalog: Catalog,
     /// Update functions by tree.
     pub functions: BTreeMap<TreeNumber, Function>,
-    /// Transactions that are prepared.
+    /// Prepared transactions.
     pub prepared: Prepared,
 }
 
 impl Model {
-    /// What a tree holds.
+    /// The content of a tree.
     #[must_use]
     pub fn contents(&self, tree: TreeNumber) -> Contents {
         self.state.get(&tree).cloned().unwrap_or_default()
     }
 
-    /// Applies messages in their order.
+    /// Applies messages in order.
     pub fn write<'a>(&mut self, messages: impl IntoIterator<Item = &'a (TreeNumber, Message)>) {
         for (tree, message) in messages {
             let function = self.functions.get(tree).copied().unwrap_or(Function::None);
@@ -92,7 +105,7 @@ impl Model {
     }
 }
 
-/// Applies a message to what a tree holds.
+/// Applies a message to the content of a tree.
 pub(crate) fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, message: &Message) {
     match message {
         Message::Put(key, value) => {
@@ -111,7 +124,7 @@ pub(crate) fn apply(map: &mut BTreeMap<Bytes, Bytes>, function: Function, messag
     }
 }
 
-/// A cursor as it should behave: over the contents of one moment, within bounds.
+/// The expected behaviour of a cursor: over the contents of one moment, within bounds.
 #[derive(Clone, Debug)]
 pub struct ModelCursor {
     contents: Contents,
@@ -134,15 +147,15 @@ enum Place {
 pub enum Move {
     /// To the first entry.
     First,
-    /// To the last.
+    /// To the last entry.
     Last,
-    /// To the next.
+    /// To the next entry.
     Next,
-    /// To the one before.
+    /// To the previous entry.
     Prev,
-    /// To the first that is not below.
+    /// To the first entry that is not below the key.
     Seek(Bytes),
-    /// To the last that is not above.
+    /// To the last entry that is not above the key.
     SeekForPrev(Bytes),
 }
 
@@ -153,7 +166,7 @@ impl ModelCursor {
         Self { contents, lower, upper, place: Place::Unset }
     }
 
-    /// Moves; the entry it is at then.
+    /// Moves the cursor and returns the entry at its new position.
     pub fn go(&mut self, to: &Move) -> Option<(Bytes, Bytes)> {
         let inside = |key: &Bytes| {
             self.lower.as_ref().is_none_or(|lower| key >= lower)

@@ -1,7 +1,12 @@
-//! The options under which a history is carried out. None of them may change an answer.
+//! The options under which a history is executed. None of them may change an answer.
 
-use frondb::{Codec, FilterPolicy, Options, SyncMode, TreeOptions};
+use std::sync::Arc;
+
+use frondb::{Codec, Db, FilterPolicy, Options, Result, SyncMode, TreeOptions};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::prng::Prng;
+use frondb_device::{MemoryDevice, SharedDevice};
 
 use crate::functions::{Append, Function, Mix};
 
@@ -16,7 +21,7 @@ pub struct Setup {
     pub threads: usize,
     /// Compress the log.
     pub wal_compression: bool,
-    /// What a synced commit waits for. Anything but `Always` loses more in a crash.
+    /// What a synced commit waits for. Any mode but `Always` loses more in a crash.
     pub sync: SyncMode,
     /// Codec of bases.
     pub codec: Codec,
@@ -35,8 +40,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Small everything, so that few rows make leaves split and inner nodes buffer: leaves of
-    /// 8 KiB, fan-out 2, a write buffer of 64 KiB.
+    /// Small sizes, so that few rows make leaves split and inner nodes buffer: leaves of 8 KiB,
+    /// fan-out 2, a write buffer of 64 KiB.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -55,15 +60,15 @@ impl Setup {
         }
     }
 
-    /// As [`tiny`](Self::tiny), but leaves of 4 KiB that want slices as large: trees grow inner
-    /// nodes from 20 KiB on.
+    /// Like [`tiny`](Self::tiny), but with leaves of 4 KiB and slices of the same size: trees get
+    /// inner nodes from 20 KiB on.
     #[must_use]
     pub fn tall() -> Self {
         let leaf_bytes = (4 << 10, 4 << 10);
         Self { slice_bytes_min: 4 << 10, leaf_bytes, write_buffer_bytes: 32 << 10, ..Self::tiny() }
     }
 
-    /// Anything that a history fits in, by seed.
+    /// Random options that fit any history.
     #[must_use]
     pub fn random(prng: &mut Prng) -> Self {
         let codecs = [
@@ -102,11 +107,12 @@ impl Setup {
         }
     }
 
-    /// Options to open the database with.
+    /// The options for opening the database.
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new()
-            // With threads less is refused; the write buffer stays as it is.
+            // With background threads the engine refuses less memory; the write buffer is
+            // unchanged.
             .memory_bytes(self.memory_bytes.max(if self.threads > 0 { 16 << 20 } else { 0 }))
             .write_buffer_bytes(self.write_buffer_bytes)
             .background_threads(self.threads)
@@ -117,7 +123,7 @@ impl Setup {
             .update_fn(Mix)
     }
 
-    /// Options to make a tree with.
+    /// The options for creating a tree.
     #[must_use]
     pub fn tree_options(&self, function: Function) -> TreeOptions {
         let options = TreeOptions::new()
@@ -137,4 +143,23 @@ impl Setup {
             Function::Mix => options.update_fn("mix", 3),
         }
     }
+}
+
+/// Opens a database on `device` with the options of a setup and the given clock.
+///
+/// # Errors
+/// Like [`Db::open`].
+pub fn open(device: &MemoryDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
+    open_shared(Arc::new(device.clone()), setup, clock)
+}
+
+pub(crate) fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
+    let executor: SharedExecutor = ThreadExecutor::shared();
+    Db::open_on(device, None, setup.options(), Arc::clone(clock), &executor)
+}
+
+/// A clock for one simulation: never sleeps, and moves only by `advance`.
+#[must_use]
+pub fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::stepping())
 }

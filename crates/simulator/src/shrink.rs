@@ -1,6 +1,6 @@
-//! Makes a failing history small: takes operations and messages away as long as it still fails.
+//! Reduces a failing history: removes operations and messages as long as it still fails.
 //!
-//! Set `FRONDB_SHRINK=1` with `FRONDB_SEED` to have a test print the smallest history it finds.
+//! Set `FRONDB_SHRINK=1` and `FRONDB_SEED` to make a test print the smallest history that it finds.
 
 use crate::history::{History, Op};
 
@@ -34,7 +34,7 @@ fn size(history: &History) -> usize {
     history.ops.iter().map(|op| 1 + messages(op)).sum()
 }
 
-/// Takes stretches of items away, long ones first.
+/// Removes sequences of items, long ones first.
 fn without<T: Clone>(items: &[T], fails: &dyn Fn(Vec<T>) -> bool) -> Vec<T> {
     let mut best = items.to_vec();
     let mut length = best.len();

@@ -1,8 +1,7 @@
-//! Carries a history out on a database and on the model at once, and compares every answer.
+//! Executes a history on a database and on the model at once, and compares every answer.
 //!
-//! An operation fails only if the device does; then [`Simulation::run`] returns the error and what
-//! the caller knows of the state is in [`Known`]. A wrong answer panics, with the number of the
-//! operation.
+//! An operation fails only if the device does; then [`Simulation::run`] returns the error, and
+//! [`Known`] has the allowed states. A wrong answer panics with the number of the operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,36 +9,19 @@ use std::time::Duration;
 
 use frondb::{Batch, Cursor, CursorOptions, Db, Durability, ErrorKind, Result, Snapshot, Tree};
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_device::{MemoryDevice, SharedDevice};
 
 use crate::crash::{Found, Known, read_tree};
-use crate::history::{History, Message, Op};
-use crate::model::{Bytes, Catalog, Contents, Model, ModelCursor, Move, State, TreeNumber};
-use crate::setup::Setup;
+use crate::history::{History, Op};
+use crate::model::{
+    Bytes, Catalog, Contents, Message, Model, ModelCursor, Move, State, TreeNumber,
+};
+use crate::setup::{Setup, clock, open_shared};
 
+mod held;
 mod transactions;
 
-use transactions::Held;
-
-/// Opens a database on `device` as a setup says, with a clock that stands still.
-///
-/// # Errors
-/// As [`Db::open`].
-pub fn open(device: &MemoryDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
-    open_shared(Arc::new(device.clone()), setup, clock)
-}
-
-fn open_shared(device: SharedDevice, setup: &Setup, clock: &SharedClock) -> Result<Db> {
-    let executor: SharedExecutor = ThreadExecutor::shared();
-    Db::open_on(device, None, setup.options(), Arc::clone(clock), &executor)
-}
-
-/// A clock for one simulation: never sleeps, moves when told.
-#[must_use]
-pub fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::stepping())
-}
+use self::held::{Held, is_nothing};
 
 struct HeldSnapshot {
     snapshot: Snapshot,
@@ -51,7 +33,7 @@ struct HeldCursor {
     model: ModelCursor,
 }
 
-/// A database and its model. See the module's head.
+/// A database and its model. See the module head.
 pub struct Simulation {
     device: SharedDevice,
     setup: Setup,
@@ -63,20 +45,20 @@ pub struct Simulation {
     snapshots: BTreeMap<u32, HeldSnapshot>,
     cursors: BTreeMap<u32, HeldCursor>,
     transactions: BTreeMap<u32, Held>,
-    /// Trees that each prepared transaction has ever written to.
+    /// Trees to which each prepared transaction has ever written.
     touched: BTreeMap<u32, BTreeSet<TreeNumber>>,
-    /// A hash of every answer, to compare runs under several setups.
+    /// A hash of every answer, to compare runs with different setups.
     digest: u64,
     coverage: Coverage,
 }
 
-/// What a history made the engine do, so that a test can tell whether it tested anything. Sums
-/// over all times the database was open.
+/// What a history made the engine do, which shows whether a test tested anything. Sums over all
+/// times the database was open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     /// Largest height of a tree.
     pub height_max: u64,
-    /// Most leaves of all trees.
+    /// Largest number of leaves in all trees.
     pub leaves_max: u64,
     /// Memtables flushed.
     pub flushes: u64,
@@ -84,7 +66,7 @@ pub struct Coverage {
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because scans had paid.
+    /// Bases rewritten because scans had paid for it.
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,
@@ -94,7 +76,7 @@ pub struct Coverage {
     pub manifest_rotations: u64,
     /// Records of the log replayed.
     pub replayed: u64,
-    /// Trees made, renamed and dropped.
+    /// Trees created, renamed and dropped.
     pub catalog_changes: [u64; 3],
     /// Parts of large transactions written to disk.
     pub spills: u64,
@@ -103,7 +85,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds what another history did.
+    /// Adds the coverage of another history.
     pub fn add(&mut self, other: &Self) {
         self.height_max = self.height_max.max(other.height_max);
         self.leaves_max = self.leaves_max.max(other.leaves_max);
@@ -127,15 +109,15 @@ impl Simulation {
     /// Opens a new database on `device`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(device: MemoryDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
         Self::on(Arc::new(device), setup, known)
     }
 
-    /// Opens a new database on any device: one that fails by a script.
+    /// Opens a new database on any device, for example one that fails according to a script.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn on(device: SharedDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
         let mut simulation = Self {
             device,
@@ -156,7 +138,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The database. Only while nothing else goes on.
+    /// The database. Only for use between operations.
     ///
     /// # Panics
     /// If an operation that reopens failed.
@@ -166,7 +148,7 @@ impl Simulation {
         self.db.as_ref().expect("the database is open")
     }
 
-    /// What the database should hold.
+    /// The expected state of the database.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
@@ -178,7 +160,7 @@ impl Simulation {
         self.digest
     }
 
-    /// What was done so far.
+    /// What the history has covered so far.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         let mut sum = self.coverage;
@@ -203,13 +185,13 @@ impl Simulation {
         sum
     }
 
-    /// Carries out a history to its end, or to the first error.
+    /// Executes a history to its end, or to the first error.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
-    /// At a wrong answer.
+    /// On a wrong answer.
     pub fn run(&mut self, history: &History) -> Result<()> {
         for (i, op) in history.ops.iter().enumerate() {
             let _at = AtOp(i, op);
@@ -218,10 +200,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// Carries out one operation.
+    /// Executes one operation.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn apply(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Write { messages, sync } => self.write(messages, *sync),
@@ -315,7 +297,7 @@ impl Simulation {
         if close && self.db.is_some() {
             let closed = self.all_durable(|db| db.close());
             if closed.is_err() {
-                // It is closed all the same, and may be opened again.
+                // The database is closed nevertheless and can be opened again.
                 self.transactions.clear();
                 self.trees.clear();
                 self.db = None;
@@ -341,7 +323,7 @@ impl Simulation {
         self.check_all()
     }
 
-    /// Runs what makes every commit durable if it succeeds.
+    /// Makes a call that makes every commit durable if it succeeds.
     fn all_durable(&mut self, call: impl FnOnce(&Db) -> Result<()>) -> Result<()> {
         call(self.db())?;
         self.known.all_durable();
@@ -354,7 +336,7 @@ impl Simulation {
         let messages: Vec<_> = messages.iter().filter(|(_, message)| !waits(message)).collect();
         let mut batch = Batch::new();
         for (number, message) in &messages {
-            // A history that was made smaller may use a tree it does not make.
+            // A shrunk history may use a tree that it does not create.
             let Some(tree) = self.trees.get(number) else { continue };
             match message {
                 Message::Put(key, value) => batch.put(tree, key, value),
@@ -366,13 +348,13 @@ impl Simulation {
         let messages = messages.into_iter().filter(|m| self.trees.contains_key(&m.0));
         let messages: Vec<_> = messages.collect();
         let before = self.model.state.clone();
-        let writes = !messages.iter().all(|(_, message)| transactions::is_nothing(message));
+        let writes = !messages.iter().all(|(_, message)| is_nothing(message));
         self.model.write(messages);
         self.known.committing(self.moment(writes));
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().write(&batch, durability) {
             if error.kind() == ErrorKind::NoSpace {
-                // Refused: nothing has changed, and nothing may come to light later.
+                // The write was refused: nothing has changed, and nothing of it may appear later.
                 self.model.state = before;
                 self.known.refused();
             }
@@ -390,9 +372,12 @@ impl Simulation {
             _ => (false, false),
         };
         let result = self.change_catalog(op);
-        assert!(!wanted || result.is_err(), "dropped, though a prepared transaction wrote to it");
+        assert!(
+            !wanted || result.is_err(),
+            "a tree to which a prepared transaction wrote was dropped"
+        );
         if touched && result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Busy) {
-            // The tree stays; nothing later in the history knows it.
+            // The tree stays; no later operation of the history uses it.
             self.known.refused();
             return Ok(());
         }
@@ -454,7 +439,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What a tree holds now or held at a snapshot; `None` if it was made later.
+    /// The content of a tree now or at a snapshot; empty if the tree was created later.
     fn contents(&self, tree: TreeNumber, at: Option<u32>) -> Contents {
         match at.and_then(|at| self.snapshots.get(&at)) {
             Some(held) => held.state.get(&tree).cloned().unwrap_or_default(),
@@ -479,7 +464,7 @@ impl Simulation {
                 Some(snapshot) => (handle.get_at(key, snapshot)?, handle.exists_at(key, snapshot)?),
             };
             assert_eq!(short(one.as_deref()), short(*wanted), "get {:?}", short(Some(key)));
-            assert!(one.as_deref() == *wanted, "get: same ends, other bytes");
+            assert!(one.as_deref() == *wanted, "get: same beginning, different bytes");
             assert_eq!(exists, wanted.is_some(), "exists {:?}", short(Some(key)));
             assert!(many.as_deref() == *wanted, "multi_get {:?}", short(Some(key)));
             self.digest = mix(self.digest, one.as_deref());
@@ -524,25 +509,25 @@ impl Simulation {
         let at = found.as_ref().map(|(key, _)| &key[..]);
         let wanted_at = wanted.as_ref().map(|(key, _)| &**key);
         assert_eq!(short(at), short(wanted_at), "{to:?}");
-        assert!(at == wanted_at, "{to:?}: keys of same ends, other bytes");
+        assert!(at == wanted_at, "{to:?}: keys with the same beginning differ");
         let value = found.as_ref().map(|(_, value)| *value);
         let wanted_value = wanted.as_ref().map(|(_, value)| &**value);
         assert_eq!(short(value), short(wanted_value), "{to:?}: value of {:?}", short(at));
-        assert!(value == wanted_value, "{to:?}: values of same ends, other bytes");
+        assert!(value == wanted_value, "{to:?}: values with the same beginning differ");
         self.digest = mix(mix(self.digest, at), value);
         Ok(wanted.is_some())
     }
 
-    /// Whether the database is open; it is not after a reopening that failed.
+    /// Whether the database is open; it is not after a failed reopen.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.db.is_some()
     }
 
-    /// Compares everything, both ways, and verifies.
+    /// Compares everything in both directions, and verifies.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn check_all(&mut self) -> Result<()> {
         for tree in self.model.catalog.values().copied().collect::<Vec<_>>() {
             for step in [Move::Next, Move::Prev] {
@@ -567,16 +552,16 @@ impl Simulation {
         Ok(())
     }
 
-    /// Reads all trees by the handles that are held, which also a poisoned database allows.
+    /// Reads all trees through the open handles, which even a poisoned database allows.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn read_held(&self) -> Result<Found> {
         let mut found = Found::new();
         for tree in self.trees.values() {
             match read_tree(tree) {
                 Ok(entries) => drop(found.insert(tree.name(), entries)),
-                // Dropped, and that could not be made durable.
+                // The tree was dropped, but the drop could not be made durable.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -585,7 +570,7 @@ impl Simulation {
     }
 }
 
-/// Says at which operation a panic came.
+/// Prints the operation during which a panic occurred.
 struct AtOp<'a>(usize, &'a Op);
 
 impl Drop for AtOp<'_> {
@@ -599,7 +584,7 @@ impl Drop for AtOp<'_> {
     }
 }
 
-/// Bytes for messages: long ones cut, with their length.
+/// Bytes for messages; long ones are truncated and shown with their length.
 fn short(bytes: Option<&[u8]>) -> Option<String> {
     bytes.map(|bytes| match bytes.len() {
         0..=40 => bytes.escape_ascii().to_string(),

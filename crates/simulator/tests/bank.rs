@@ -1,15 +1,16 @@
-//! A bank: accounts in two trees, threads that move money between them, auditors that sum it up.
-//! The sum never changes, in no plain read and in no locking one, and neither does it after a crash
-//! at any moment, when transfers that were acknowledged as durable are there. Each transfer writes a
-//! receipt in the same transaction.
+//! A bank: accounts in two trees, threads that transfer money between them, auditors that add it
+//! up. The sum never changes, in any plain or locking read, nor after a crash at any moment, when
+//! transfers that were acknowledged as durable are there. Each transfer writes a receipt in the
+//! same transaction.
 //!
 //! ```text
-//!  transfer   read for update, put | serializable get, put | update function under snapshot isolation
-//!             now and then with a memo so large that it spills, or prepared and decided by another thread
+//!  transfer   read for update, put | serializable get, put | update function under snapshot
+//!             isolation; sometimes with a memo so large that it spills, or prepared and decided by
+//!             another thread
 //!  audit      a plain cursor of a repeatable read | a locking cursor
-//!  crash      power loss or kill -9: reopened, what is prepared decided by lot, audited
+//!  crash      power loss or kill -9: reopened, prepared transactions decided at random, audited
 //! ```
-//! `FRONDB_SEED` picks what the threads do, `FRONDB_TRANSFERS` how many transfers each makes.
+//! `FRONDB_SEED` selects the threads' actions, `FRONDB_TRANSFERS` the number of transfers of each.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_device::{CrashMode, MemoryDevice};
-use frondb_simulator::simulation::clock;
+use frondb_simulator::setup::clock;
 use frondb_testkit::seed;
 
 const ACCOUNTS: u64 = 16;
@@ -91,7 +92,7 @@ impl Bank {
         (&self.accounts[account as usize % 2], account.to_be_bytes())
     }
 
-    /// All the money there is, by a plain cursor or a locking one of one transaction.
+    /// The sum of all accounts, read by a plain or a locking cursor of one transaction.
     fn sum(&self, locking: bool) -> Result<i64> {
         let options = TransactionOptions::new().lock_timeout(Duration::from_secs(120));
         let transaction = self.db.begin(options)?;
@@ -107,7 +108,7 @@ impl Bank {
         Ok(sum)
     }
 
-    /// Whether it got to see all; a locking audit may be the victim of a deadlock.
+    /// Returns whether the audit saw everything; a locking audit may be the victim of a deadlock.
     fn check_sum(&self, locking: bool, when: &str) -> bool {
         let result = self.sum(locking);
         match &result {
@@ -126,14 +127,14 @@ fn is_expected(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Deadlock | ErrorKind::Conflict)
 }
 
-/// What is known of receipts: acknowledged as durable, and rolled back.
+/// Receipts with a known outcome: acknowledged as durable, or rolled back.
 #[derive(Clone, Default)]
 struct Ledger {
     durable: BTreeSet<u64>,
     never: BTreeSet<u64>,
 }
 
-/// A prepared transfer that somebody else decides: its receipt and what to do.
+/// A prepared transfer that another thread decides: its receipt, and whether to commit.
 type Undecided = (u64, bool);
 
 struct Writer {
@@ -155,7 +156,7 @@ impl Writer {
         let options = TransactionOptions::new()
             .isolation(if kind == 1 { Isolation::Serializable } else { Isolation::RepeatableRead })
             .snapshot_isolation(kind == 2)
-            // A failed decider would leave locks for ever: then the writers fail, too.
+            // A failed decider would leave locks for ever, so the writers fail too.
             .lock_timeout(Duration::from_secs(120))
             .durability(if sync { Durability::Sync } else { Durability::NoSync });
         loop {
@@ -215,7 +216,7 @@ impl Writer {
     }
 }
 
-/// Decides what writers have prepared.
+/// Decides the transactions that writers have prepared.
 fn decide(bank: &Bank, ledger: &Mutex<Ledger>, undecided: &Receiver<Undecided>) {
     for (receipt, commits) in undecided {
         let xid = receipt.to_be_bytes();
@@ -229,7 +230,7 @@ fn decide(bank: &Bank, ledger: &Mutex<Ledger>, undecided: &Receiver<Undecided>) 
     }
 }
 
-/// Opens what a crash left, decides what is prepared, and audits.
+/// Opens what a crash left, decides the prepared transactions, and audits.
 fn check_crash(device: &MemoryDevice, ledger: &Ledger, prng: &mut Prng, when: &str) {
     let bank = Bank::open(device);
     bank.check_sum(false, when);
@@ -300,7 +301,7 @@ fn the_sum_never_changes() {
             let mut prng = Prng::new(seed);
             let mut crashes = 0;
             while !done.load(Ordering::SeqCst) {
-                // First what is acknowledged, then the crash: later it can only be more.
+                // Read the acknowledged transfers before the crash: later there can only be more.
                 let known = ledger.lock().clone();
                 let modes = [
                     CrashMode::LoseUnsynced,

@@ -1,8 +1,8 @@
-//! Power loss at every write and sync point of histories with flushes, merges, splits, inner
-//! nodes, tree creation, renames and drops, large values, manifest and log rotation.
+//! Power loss at every write and sync point of histories with flushes, merges, splits, inner nodes,
+//! tree creation, renames and drops, large values, manifest and log rotation.
 //!
-//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point, from `FRONDB_FIRST_SEED` on;
-//! `FRONDB_SEED` picks one; a failure says how to replay its point.
+//! `FRONDB_CRASH_SEEDS` sets how many histories are crashed at every point, starting at
+//! `FRONDB_FIRST_SEED`; `FRONDB_SEED` selects one; a failure says how to replay its point.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn add(sum: &mut CrashReport, report: CrashReport) {
     sum.checks += report.checks;
 }
 
-/// The seeds to try, and the only one if there is just one to replay.
+/// The seeds to try, and the point if only one is to be replayed.
 fn seeds() -> (std::ops::Range<u64>, u64) {
     let only = seed::from_env("FRONDB_SEED", u64::MAX);
     if only != u64::MAX {
@@ -50,7 +50,7 @@ fn seeds() -> (std::ops::Range<u64>, u64) {
     (first..first + seed::from_env("FRONDB_CRASH_SEEDS", 4), only)
 }
 
-/// The main test: one history a seed, crashed while it stands still in each call.
+/// The main test: one history for each seed, crashed while it is stopped in each call.
 #[test]
 fn every_crash_point_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();
@@ -70,7 +70,7 @@ fn every_crash_point_recovers_an_allowed_state() {
     );
     if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
         assert!(sum.tried >= 2000, "only {} crash points", sum.tried);
-        assert_eq!(sum.checks, sum.tried * 3, "all lost, all kept, and torn by lot");
+        assert_eq!(sum.checks, sum.tried * 3, "all lost, all kept, and torn at random");
         assert!(again >= 500, "only {again} crash points of recoveries");
         assert!(coverage.catalog_changes.iter().all(|n| *n > 2), "{coverage:?}");
         assert!(coverage.leaves_max >= 8, "leaves split: {coverage:?}");
@@ -101,7 +101,7 @@ fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     }
 }
 
-/// Crashes one history while it stands still in each call.
+/// Crashes one history while it is stopped in each call.
 fn crash_one(
     seed: u64,
     history: &History,
@@ -118,7 +118,7 @@ fn crash_one(
             run(&device, history, setup, known);
         },
         move |crash, known| {
-            // Every so often the recovery is crashed as well, at each of its own points.
+            // At regular intervals the recovery is crashed too, at each of its own points.
             let modes = [
                 matches!(crash.mode, CrashMode::LoseUnsynced),
                 matches!(crash.mode, CrashMode::Random(_)),
@@ -148,8 +148,8 @@ fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &Known, point: u6
     let test = CrashTest { only: None, lotteries: 0, points_max: 16, seed: point };
     let start = || device.crash(CrashMode::KeepAll);
     let history = |device: Arc<MemoryDevice>| {
-        let clock = frondb_simulator::simulation::clock();
-        if let Ok(db) = frondb_simulator::simulation::open(&device, setup, &(clock as _)) {
+        let clock = frondb_simulator::setup::clock();
+        if let Ok(db) = frondb_simulator::setup::open(&device, setup, &(clock as _)) {
             let _ = db.checkpoint();
         }
     };
@@ -159,8 +159,8 @@ fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &Known, point: u6
     for_each_crash_point_from(test, start, history, check).tried
 }
 
-/// The device stops for good in the middle of a call: the engine's own code must come back from it
-/// with an error, and what it wrote before must recover.
+/// The device stops for good in the middle of a call: the engine's own code must return from it
+/// with an error, and what it wrote before must be recoverable.
 #[test]
 fn the_engine_unwinds_from_a_device_that_stops() {
     let seed = seed::from_env("FRONDB_SEED", 7);

@@ -1,9 +1,9 @@
 //! Deadlock storms: many threads lock rows, ranges and scans in random orders at all isolation
 //! levels. Each transaction ends, by its commit or as the victim of a deadlock or a conflict, and
-//! each victim gets through when it tries again. Nothing hangs: lock timeouts are so long that only
-//! the search for cycles can end a wait. Should one last, the test says who waits for whom.
+//! each victim succeeds when it retries. Nothing hangs: lock timeouts are so long that only the
+//! search for cycles can end a wait. If a wait does last, the test prints all waits and locks.
 //!
-//! `FRONDB_SEED` picks what the threads do, `FRONDB_STORM` how many transactions each has.
+//! `FRONDB_SEED` selects the threads' actions, `FRONDB_STORM` the number of transactions of each.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,19 +17,19 @@ use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
 use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
-use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::setup::{clock, open};
 use frondb_testkit::seed;
 
 const ROWS: u64 = 24;
 
-/// No progress for so long is a hang. What a run takes has nothing to do with it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// No progress for this long counts as a hang. The duration of a run does not matter.
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn key(prng: &mut Prng) -> [u8; 8] {
     prng.below(ROWS).to_be_bytes()
 }
 
-/// Locks and writes of one transaction, the same at each try.
+/// The locks and writes of one transaction, the same at each attempt.
 fn work(transaction: &Transaction, trees: &[Tree; 2], seed: u64) -> Result<()> {
     let mut prng = Prng::new(seed);
     for _ in 0..2 + prng.below(6) {
@@ -60,7 +60,7 @@ fn work(transaction: &Transaction, trees: &[Tree; 2], seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Tries a transaction until it commits. Returns how many tries failed.
+/// Retries a transaction until it commits. Returns the number of failed attempts.
 fn insist(db: &Db, trees: &[Tree; 2], seed: u64) -> u64 {
     let mut prng = Prng::new(seed);
     let levels = [
@@ -111,7 +111,7 @@ fn storm(threads: u64, seed: u64) {
     drop(sender);
     let (mut done, mut failed) = (0, 0);
     loop {
-        match ends.recv_timeout(PATIENCE) {
+        match ends.recv_timeout(HANG_TIMEOUT) {
             Ok(tries) => {
                 done += 1;
                 failed += tries;
@@ -119,7 +119,9 @@ fn storm(threads: u64, seed: u64) {
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 let (waits, locks) = (db.lock_waits(), db.locks());
-                panic!("seed {seed}: it hangs after {done}; waits: {waits:#?}; locks: {locks:#?}");
+                panic!(
+                    "seed {seed}: no progress after {done}; waits: {waits:#?}; locks: {locks:#?}"
+                );
             }
         }
     }

@@ -1,15 +1,15 @@
 //! `EIO` at every sync, write and read of a history.
 //!
-//! | call that fails | what the engine does |
+//! | failing call | what the engine does |
 //! |---|---|
 //! | sync | is poisoned: the state of the disk is unknown, no file of that kind is synced again |
 //! | write | `Io` or `Poisoned`; nothing that was acknowledged is lost |
-//! | read | the reader gets `Io` and may try again; work that cannot go on poisons the engine |
+//! | read | the reader gets `Io` and may retry; work that cannot go on poisons the engine |
 //!
-//! In each case what is in memory can still be read, and a reopening, of what is there and of what
-//! power loss would leave, finds all that was acknowledged.
+//! In each case what is in memory can still be read, and a reopen, of the present files and of what
+//! power loss would leave, finds everything that was acknowledged.
 //!
-//! `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
+//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points tried.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use frondb_simulator::crash::Check;
 use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
 use frondb_testkit::seed;
 
-/// What a fault led to: the kind of the first error, if a call failed.
+/// The outcome of a fault: the kind of the first error, if a call failed.
 type Outcome = Option<ErrorKind>;
 
-/// Carries the history out until a call fails. Returns `None` if the fault was never met.
+/// Executes the history until a call fails. Returns `None` if the fault never occurred.
 fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
     let memory = MemoryDevice::new();
     let script: Script = rule.parse().unwrap();
@@ -62,7 +62,7 @@ fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
 
 fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: &Known) {
     if kind == ErrorKind::Io && is_read(op) && simulation.db().sync().is_ok() {
-        // It was one call of the device that failed.
+        // A single call of the device failed.
         simulation.apply(op).unwrap();
         simulation.check_all().unwrap();
         return;
@@ -98,7 +98,7 @@ fn is_read(op: &Op) -> bool {
     )
 }
 
-/// Says where a call failed if there is a panic.
+/// Prints where a call failed if there is a panic.
 struct At<'a>(u64, &'a str);
 
 impl Drop for At<'_> {
@@ -159,7 +159,7 @@ fn a_failed_sync_poisons_and_is_never_repeated() {
     }
 }
 
-/// That a file was removed need not be durable.
+/// The removal of a file need not be durable.
 #[test]
 fn a_failed_sync_of_names_loses_nothing() {
     let outcomes = sweep("sync_dir *", "count=all", 5);
@@ -174,8 +174,8 @@ fn a_failed_write_loses_nothing() {
     assert!(outcomes.keys().all(|kind| allowed.contains(&&**kind)), "{outcomes:?}");
 }
 
-/// Log and manifest have their space before they write, so this is a file system that breaks its
-/// promise. What is in memory already cannot be taken back then: the engine is poisoned.
+/// Log and manifest allocate their space before they write, so this is a file system that breaks
+/// its promise. What is in memory cannot be undone then: the engine is poisoned.
 #[test]
 fn a_manifest_without_space_refuses_or_poisons() {
     for file in ["write MANIFEST", "write SUPER"] {

@@ -1,8 +1,8 @@
-//! One flipped bit anywhere in a database: it is found, and named by file and offset, by whoever
-//! reads it; or it lies where nothing is; or it cuts the log's tail, which is reported. Never a
-//! wrong answer, never a panic, and never more than the damaged block lost.
+//! One flipped bit anywhere in a database: the reader that meets it reports it with file and
+//! offset; or the bit is unused; or it cuts off the log's tail, which is reported. There is never a
+//! wrong answer, never a panic, and never more lost than the damaged block.
 //!
-//! `FRONDB_SEED` chooses other bits, `FRONDB_FLIPS` how many a file.
+//! `FRONDB_SEED` selects other bits, `FRONDB_FLIPS` the number of bits in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use frondb::{Db, Error, ErrorKind, Result};
 use frondb_core::prng::Prng;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_simulator::crash::{Found, read_all};
-use frondb_simulator::history::Message;
-use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::model::Message;
+use frondb_simulator::setup::{clock, open};
 use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation};
 use frondb_testkit::seed;
 
-/// What a flip led to.
+/// The outcome of a flip.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Outcome {
-    /// The database did not open, and said where the damage is.
+    /// The database did not open, and the error names the damaged place.
     Refused,
-    /// It opened, and reads that need the damaged block failed; all others were right.
+    /// It opened, and reads that need the damaged block failed; all others were correct.
     BlockLost,
     /// The same with one large value.
     ValueLost,
-    /// The log or the manifest was cut there, and that was reported.
+    /// The log or the manifest was cut there, and the cut was reported.
     Trimmed,
-    /// Every answer was right: nothing lies there, or it is kept twice.
+    /// Every answer was correct: the bit is unused, or the data is stored twice.
     Harmless,
 }
 
-/// A database with everything in it, closed or not.
+/// A database with every kind of data, closed or not.
 fn database(close: bool) -> (MemoryDevice, Setup, Arc<Known>) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
@@ -41,7 +41,7 @@ fn database(close: bool) -> (MemoryDevice, Setup, Arc<Known>) {
     let known = Arc::new(Known::default());
     let mut history = History::new(5, 90, &profile);
     if !close {
-        // Something for the log to hold: any tree takes it, whatever its function.
+        // Data for the log to hold: any tree accepts it, whatever its update function.
         let more = History::new(6, 200, &profile).ops.into_iter().filter_map(|op| match op {
             Op::Write { mut messages, sync } => {
                 messages.retain(|(_, message)| !matches!(message, Message::Update(..)));
@@ -80,7 +80,7 @@ fn flip(device: &MemoryDevice, file: &str, offset: u64, bit: u64) {
     file.sync().unwrap();
 }
 
-/// The damage must be named: a corruption with its file.
+/// The error must be a corruption that names the file.
 fn assert_names(error: &Error, file: &str) {
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
     let place = error.place().unwrap();
@@ -88,7 +88,7 @@ fn assert_names(error: &Error, file: &str) {
     assert!(place.file.contains(name) || place.file.contains("SUPER"), "{error}: not in {file}");
 }
 
-/// Reads key by key what the undamaged database holds.
+/// Reads the content of the undamaged database key by key.
 fn read_by_key(db: &Db, whole: &Found, file: &str) -> Result<usize> {
     let mut lost = 0;
     for (name, entries) in whole {
@@ -175,7 +175,7 @@ fn sweep(close: bool) -> BTreeMap<(String, Outcome), u64> {
     outcomes
 }
 
-/// Says which flip it was if there is a panic.
+/// Prints the flipped bit if there is a panic.
 struct At<'a>(&'a str, u64, u64);
 
 impl Drop for At<'_> {

@@ -1,6 +1,6 @@
-//! A disk that is full stays usable: deleting rows one by one, the way out that a user takes first,
-//! is accepted to the last row, also when memtables of rows that found no space lie before the
-//! deletes; then there is space, and writing goes on without a reopening.
+//! A full disk stays usable: deleting rows one by one, a user's first way out, is accepted to the
+//! last row, even when memtables with rows for which there is no space come before the deletes.
+//! Then there is space, and writing goes on without a reopen.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use frondb::{Batch, Codec, Db, Durability, Error, ErrorKind, Options, Tree, Tree
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_device::MemoryDevice;
-use frondb_simulator::simulation::clock;
+use frondb_simulator::setup::clock;
 
 const VALUE_BYTES: usize = 500;
 const BATCH: u64 = 50;
@@ -29,7 +29,7 @@ fn scattered(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Fills the disk with the same rows in two trees. Returns how many were acknowledged.
+/// Fills the disk with the same rows in two trees. Returns the number of acknowledged rows.
 fn fill(db: &Db, victim: &Tree, other: &Tree) -> (u64, Error) {
     let mut rows = 0;
     let mut batch = Batch::new();

@@ -1,10 +1,11 @@
-//! `kill -9` in the middle of everything, on a real file system: a child process writes rows and
-//! index entries, says through a pipe what was acknowledged, and is killed; the parent opens what
-//! is left. All that was acknowledged is there, also what was not synced; what was in flight is
-//! there as a whole or not at all; the index has exactly the entries of the rows. Commits are batches,
-//! transactions with a savepoint that is rolled back, and prepared ones, which the parent may have to decide.
+//! `kill -9` at any moment, on a real file system: a child process writes rows and index entries,
+//! reports through a pipe what was acknowledged, and is killed; the parent opens what is left.
+//! Everything acknowledged is there, even if it was not synced; a commit in flight is there
+//! completely or not at all; the index has exactly the entries of the rows. Commits are batches,
+//! transactions with a savepoint that is rolled back, and prepared ones, which the parent may have
+//! to decide.
 //!
-//! `FRONDB_KILL_ROUNDS` sets the rounds, `FRONDB_SEED` the rows and when the child dies.
+//! `FRONDB_KILL_ROUNDS` sets the number of rounds, `FRONDB_SEED` the rows and when the child dies.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -18,12 +19,12 @@ use frondb_simulator::Setup;
 use frondb_simulator::functions::Function;
 use frondb_testkit::{TempDir, seed};
 
-/// In the child: the directory, the seed and the number of the first commit to make.
+/// In the child: the directory, the seed and the number of its first commit.
 const CHILD: &str = "FRONDB_KILL_CHILD";
 
 const ROWS: u64 = 3000;
 
-/// Small, so that there is always a flush or a merge under way.
+/// Small sizes, so that a flush or a merge is always under way.
 fn setup() -> Setup {
     Setup { threads: 2, write_buffer_bytes: 64 << 10, ..Setup::tall() }
 }
@@ -31,8 +32,8 @@ fn setup() -> Setup {
 /// Rows by number.
 type Rows = BTreeMap<u64, u64>;
 
-/// What commit `n` changes: rows put and rows deleted. A pure function, so that parent and child
-/// agree without talking.
+/// The changes of commit `n`: rows put and rows deleted. A pure function, so that parent and child
+/// agree without communication.
 fn changes(seed: u64, n: u64) -> Vec<(u64, Option<u64>)> {
     let mut prng = Prng::new(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let count = 1 + prng.below(40);
@@ -69,7 +70,7 @@ fn open(path: &Path) -> (Db, Tree, Tree) {
     (db, rows, values)
 }
 
-/// A key of a tree, and its value or none.
+/// Writes: a tree, a key, and a value or `None`.
 type Writes<'a> = Vec<(&'a Tree, Vec<u8>, Option<Vec<u8>>)>;
 
 /// Commits in one of several ways.
@@ -89,7 +90,7 @@ fn commit(db: &Db, writes: &Writes<'_>, n: u64, durability: Durability) {
         if i % 7 == 3 {
             let savepoint = transaction.set_savepoint().unwrap();
             transaction.delete_range(tree, b"", None).unwrap();
-            // Now and then so much that it spills.
+            // Some transactions write so much that they spill.
             let large = if n.is_multiple_of(40) { 30_000 } else { 30 };
             (0..12_u8).for_each(|k| transaction.put(tree, &[k], &vec![k; large]).unwrap());
             transaction.roll_back_to(savepoint).unwrap();
@@ -151,10 +152,10 @@ fn read(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
     entries
 }
 
-/// How many commits the database holds, which is `acked` or one more.
+/// The number of commits in the database, which must be `acked` or one more.
 fn check(path: &Path, seed: u64, acked: u64) -> u64 {
     let (db, rows, values) = open(path);
-    // All that was acknowledged was decided; the one in flight may be decided in any way.
+    // Every acknowledged transaction was decided; the one in flight may be decided either way.
     for xid in db.prepared() {
         assert_eq!(xid, acked.to_be_bytes());
         match seed % 2 {
@@ -179,7 +180,7 @@ fn check(path: &Path, seed: u64, acked: u64) -> u64 {
         assert_eq!(
             matches(&model),
             (true, true),
-            "after {acked} acknowledged commits: (rows, index) agree with neither them ({without:?}) \
+            "after {acked} acknowledged commits: (rows, index) match neither these ({without:?}) \
              nor with one more; {} rows, {} entries",
             found_rows.len(),
             found_values.len()
@@ -215,7 +216,7 @@ fn what_was_acknowledged_survives_kill_9() {
         let mut acked = commits;
         let mut read_ack = |acked: &mut u64| {
             let Some(line) = lines.next() else { return false };
-            // The harness prints lines of its own.
+            // The test harness prints lines of its own.
             if let Some(n) = line.unwrap().strip_prefix("ack ") {
                 *acked = n.parse::<u64>().unwrap() + 1;
             }

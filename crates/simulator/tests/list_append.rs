@@ -1,7 +1,7 @@
 //! Threads with transactions over lists on a real database: what each isolation level forbids never
-//! happens. The steps of each thread follow a seed, how they interleave does not.
+//! happens. A seed determines the steps of each thread, but not how they interleave.
 //!
-//! `FRONDB_SEED` picks the seed, `FRONDB_TRANSACTIONS` sets how many transactions a thread has.
+//! `FRONDB_SEED` selects the seed, `FRONDB_TRANSACTIONS` sets the number of transactions a thread.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb_device::MemoryDevice;
@@ -10,10 +10,10 @@ use frondb_simulator::list_append::runner::{Level, Run};
 use frondb_simulator::list_append::{
     Anomaly, History, check_read_committed, check_serializable, check_snapshot_isolation,
 };
-use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::setup::{clock, open};
 use frondb_testkit::seed;
 
-/// Small, so that lists are in memtables and runs of all ages.
+/// Small sizes, so that lists are in memtables and runs of all ages.
 fn setup() -> Setup {
     Setup { threads: 2, write_buffer_bytes: 16 << 10, ..Setup::tall() }
 }
@@ -30,7 +30,7 @@ fn run(level: Level, check: fn(&History) -> Vec<Anomaly>) {
             "{level:?}, {threads} threads, seed {seed}: {committed} of {} transactions committed",
             history.transactions.len()
         );
-        // What the stronger levels forbid, to see that threads did meet.
+        // Count what the stronger levels forbid, to see that threads did interact.
         let (single, any) = (check_snapshot_isolation(&history), check_serializable(&history));
         println!("{} and {} anomalies by the stronger checks", single.len(), any.len());
         let anomalies = check(&history);

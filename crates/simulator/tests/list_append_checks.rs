@@ -1,12 +1,11 @@
-//! The checks of list-append histories prove themselves: on histories with planted faults, each of
-//! which they must name, and on those of databases in memory that are right or broken.
+//! Tests of the list-append checks themselves: on histories with planted faults, each of which they
+//! must name, and on histories of correct and broken in-memory databases.
 //!
-//! `FRONDB_HISTORIES` sets how many seeds of each kind are tried, from `FRONDB_FIRST_SEED` on.
+//! `FRONDB_HISTORIES` sets the number of seeds of each kind, starting at `FRONDB_FIRST_SEED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+use frondb_simulator::list_append::anomaly::{Class, Edge};
 use frondb_simulator::list_append::broken::{self, Isolation};
-use frondb_simulator::list_append::check::Class;
-use frondb_simulator::list_append::graph::Edge;
 use frondb_simulator::list_append::{
     Anomaly, History, Recorded, check_read_committed, check_serializable, check_snapshot_isolation,
 };
@@ -17,7 +16,7 @@ fn history(transactions: &[Recorded], last: &[(u32, &[u64])]) -> History {
     History { transactions: transactions.to_vec(), last }
 }
 
-/// All of these run at once, unless they say otherwise.
+/// A transaction that runs at the same time as all others, unless changed.
 fn t() -> Recorded {
     Recorded::new(0, 100)
 }
@@ -25,7 +24,7 @@ fn t() -> Recorded {
 type Check = fn(&History) -> Vec<Anomaly>;
 const CHECKS: [Check; 3] = [check_read_committed, check_snapshot_isolation, check_serializable];
 
-/// Which levels find something, from the weakest on.
+/// Which levels report something, from the weakest on.
 fn found_by(history: &History) -> [bool; 3] {
     CHECKS.map(|check| !check(history).is_empty())
 }
@@ -69,7 +68,7 @@ fn reading_what_was_rolled_back_is_found() {
     let aborted = history(&both, &[]);
     let found = check_read_committed(&aborted);
     assert_eq!(found, [Anomaly::G1a { transaction: 1, key: 1, value: 1 }]);
-    // Also by who is rolled back himself, and what only a savepoint took back.
+    // Also for a reader that is rolled back itself, and for what only a savepoint rolled back.
     let both = [t().append(1, 1).rolled_back(), t().read(1, &[1]).rolled_back()];
     assert_eq!(found_by(&history(&both, &[])), BY_ALL);
     let gave_up = t().set_savepoint().append(1, 1).roll_back_to(0).append(1, 2);
@@ -101,7 +100,7 @@ fn fractured_reads_are_found() {
     assert_eq!(class(&fractured), Class::GSingle);
 }
 
-/// Both read the empty list, and one appends behind the other.
+/// Both read the empty list, and one appends after the other.
 #[test]
 fn lost_updates_are_found() {
     let both = [t().read(1, &[]).append(1, 1), t().read(1, &[]).append(1, 2)];
@@ -122,7 +121,7 @@ fn write_skew_is_found_where_it_is_forbidden() {
     assert_eq!(class(&skew), Class::G2Item);
 }
 
-/// Two readers see two commits in two orders: two rw edges that are no neighbours.
+/// Two readers see two commits in two orders: two rw edges that are not adjacent.
 #[test]
 fn a_long_fork_is_found() {
     let writers = [t().append(1, 1), t().append(2, 2)];
@@ -132,17 +131,17 @@ fn a_long_fork_is_found() {
     assert_eq!(class(&fork), Class::GNonadjacent);
 }
 
-/// Who begins after a commit has returned must see it.
+/// A transaction that begins after a commit has returned must see that commit.
 #[test]
 fn reading_an_old_state_is_found_by_real_time() {
     let old = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).read(1, &[])];
     let stale = history(&old, &[(1, &[1])]);
     assert_eq!(found_by(&stale), BY_SNAPSHOT);
     assert_eq!(class(&stale), Class::GSingle);
-    // At once is no anomaly.
+    // Concurrent transactions are no anomaly.
     let at_once = [Recorded::new(1, 4).append(1, 1), Recorded::new(3, 6).read(1, &[])];
     assert_eq!(found_by(&history(&at_once, &[(1, &[1])])), BY_NONE);
-    // Nor may it write before what was over.
+    // Nor may it write before a transaction that had ended.
     let before = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).append(1, 2)];
     assert_eq!(found_by(&history(&before, &[(1, &[2, 1])])), BY_ALL);
 }
@@ -152,7 +151,7 @@ fn reads_that_do_not_fit_the_transaction_are_found() {
     let missing = history(&[t().append(1, 1).read(1, &[])], &[(1, &[1])]);
     let found = check_read_committed(&missing);
     assert_eq!(found, [Anomaly::OwnAppendMissing { transaction: 0, key: 1 }]);
-    // Seen before it was written, and still seen after it was given up.
+    // Seen before it was written, and still seen after it was rolled back.
     assert_eq!(found_by(&history(&[t().read(1, &[1]).append(1, 1)], &[(1, &[1])])), BY_ALL);
     let stays = t().set_savepoint().append(1, 1).roll_back_to(0).read(1, &[1]);
     assert_eq!(found_by(&history(&[stays], &[])), BY_ALL);
@@ -175,7 +174,7 @@ fn lists_that_never_were_are_found() {
     assert_eq!(found_by(&history(&writers, &[(1, &[1])])), BY_ALL);
 }
 
-/// How many of the histories under `isolation` each level objects to.
+/// The number of histories under `isolation` that each level rejects.
 fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     let seeds = seed::from_env("FRONDB_HISTORIES", 60);
     let mut sums = [0; 3];
@@ -188,7 +187,7 @@ fn objections(isolation: Isolation) -> ([u64; 3], u64) {
     (sums, seeds)
 }
 
-/// The lists are few and sessions meet often: nearly every history has the anomaly.
+/// There are few lists and sessions meet often: nearly every history has the anomaly.
 fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
     seeds * 9 / 10..=seeds
 }

@@ -1,7 +1,9 @@
-//! Random histories against the model, and the same history under options that may change nothing.
+//! Random histories against the model, and the same history with options that must not change an
+//! answer.
 //!
-//! `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets how many are tried from `FRONDB_FIRST_SEED` on,
-//! `FRONDB_TIMES` multiplies how many each test tries, `FRONDB_SHRINK=1` makes a failing history small.
+//! `FRONDB_SEED` replays one seed, `FRONDB_SEEDS` sets the number of seeds, starting at
+//! `FRONDB_FIRST_SEED`, `FRONDB_TIMES` multiplies that number, `FRONDB_SHRINK=1` reduces a failing
+//! history.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +38,8 @@ fn run_or_shrink(seed: u64, history: &History, setup: &Setup) -> Simulation {
             let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
             error = simulation.and_then(|mut simulation| simulation.run(history)).is_err();
         }));
-        // A smaller history may fail for using what it does not make; that is another failure.
+        // A smaller history may fail because it uses what it does not create; that is another
+        // failure.
         result.is_err() && !error
     };
     let small = if fails(history) { shrink::shrink(history, &fails) } else { history.clone() };
@@ -75,7 +78,7 @@ fn random_histories_answer_as_the_model() {
     }
 }
 
-/// Transactions of all kinds, among them prepared ones and ones that spill.
+/// Transactions of all kinds, including prepared ones and ones that spill.
 #[test]
 fn random_histories_of_transactions_answer_as_the_model() {
     let mut coverage = Coverage::default();
@@ -113,8 +116,8 @@ fn options_change_no_answer() {
     }
 }
 
-/// With background threads jobs and writes interleave; the schedule differs from run to run, the
-/// answers may not.
+/// With background threads, jobs and writes interleave; the schedule differs from run to run, the
+/// answers must not.
 #[test]
 fn background_threads_change_no_answer() {
     for seed in seeds(10) {

@@ -1,9 +1,9 @@
 //! `ENOSPC` at every write and every allocation of a history, once and until space is freed: the
-//! call that meets it says `NoSpace` and has changed nothing, readers go on, and once there is
-//! space the same call succeeds, with no reopening. Nothing is lost and nothing refused comes to
-//! light, now or after a reopening, and no extent leaks.
+//! call that meets it returns `NoSpace` and has changed nothing, readers go on, and once there is
+//! space the same call succeeds without a reopen. Nothing is lost, nothing that was refused
+//! appears, now or after a reopen, and no extent leaks.
 //!
-//! `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
+//! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points tried.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use frondb_simulator::crash::Check;
 use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
 use frondb_testkit::seed;
 
-/// How often a call is tried again once there is space.
+/// How often a call is retried once there is space.
 const TRIES: u32 = 3;
 
 struct Run {
@@ -26,7 +26,8 @@ struct Run {
 }
 
 impl Run {
-    /// The error of a call while the disk is full: the device heals, as if space had been freed.
+    /// Handles the error of a call while the disk is full: the device heals, as if space had been
+    /// freed.
     fn refuse(&mut self, error: &Error, tries: u32) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         assert!(tries < TRIES, "refused although there is space: {error}");
@@ -67,12 +68,12 @@ impl Run {
 enum Full {
     /// By a rule of the fault device.
     Rule(String),
-    /// From so many bytes on.
+    /// The size of the disk in bytes.
     Capacity(u64),
 }
 
-/// Carries the history out on a disk that is full somewhere. Returns whether that was ever met,
-/// and how many calls of the database were refused.
+/// Executes the history on a disk that is full somewhere. Returns whether that ever occurred, and
+/// the number of database calls that were refused.
 fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     let memory = MemoryDevice::new();
     let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
@@ -93,7 +94,7 @@ fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     (met, run.refused)
 }
 
-/// Says where the disk was full if there is a panic.
+/// Prints where the disk was full if there is a panic.
 struct At(u64, String);
 
 impl Drop for At {
@@ -104,7 +105,7 @@ impl Drop for At {
     }
 }
 
-/// One of batches, one of transactions.
+/// One history of batches, one of transactions.
 fn histories() -> (u64, [History; 2]) {
     let seed = seed::from_env("FRONDB_SEED", 1);
     let profile = Profile { keys: 200, bulk: 120, reopen_in: 25, large_in: 40, ..Profile::crash() };
@@ -134,7 +135,7 @@ fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) -> u64 {
     refused
 }
 
-/// Each page more moves the first call that finds no space a little.
+/// Each additional page moves the first call that finds no space a little.
 #[test]
 fn the_disk_may_be_full_from_any_page_on() {
     let refused = sweep("a disk of limited size", 4, |nth| Full::Capacity((nth - 1) * 4096));
@@ -149,7 +150,7 @@ fn every_allocation_may_find_the_disk_full() {
     }
 }
 
-/// Also a file system that promises space and breaks the promise.
+/// Includes a file system that promises space and breaks the promise.
 #[test]
 fn every_write_may_find_the_disk_full() {
     for file in ["data", "wal"] {

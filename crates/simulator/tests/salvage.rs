@@ -1,8 +1,9 @@
-//! Salvage of databases that are damaged anywhere: it never panics, every row that it saves under the name of its
-//! tree is the row of the undamaged database, and every row that it does not save lies in a range that it
-//! lists. One damaged byte of a short record of manifest or log is put right.
+//! Salvage of databases that are damaged anywhere: it never panics, every row that it saves under
+//! the name of its tree is the row of the undamaged database, and every row that it does not save
+//! lies in a range that it lists. One damaged byte of a short record of manifest or log is
+//! repaired.
 //!
-//! `FRONDB_SEED` chooses other places, `FRONDB_FLIPS` how many a file.
+//! `FRONDB_SEED` selects other places, `FRONDB_FLIPS` the number of places in each file.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -13,23 +14,23 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_simulator::crash::{Found, read_all};
-use frondb_simulator::simulation::{clock, open};
+use frondb_simulator::setup::{clock, open};
 use frondb_simulator::{History, Known, Profile, Setup, Simulation};
 use frondb_testkit::seed;
 
-/// What is done to a file.
+/// The damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Damage {
-    /// One byte is another.
+    /// One byte is changed.
     Byte(u8),
-    /// A sector is zeros.
+    /// A sector is zeroed.
     Sector,
-    /// The file ends there.
+    /// The file is truncated there.
     Cut,
     Removed,
 }
 
-/// A database with everything in it; all of it is durable, closed or not.
+/// A database with every kind of data, all of it durable, closed or not.
 fn database(close: bool) -> (MemoryDevice, Setup, Found) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
@@ -62,7 +63,7 @@ fn files(device: &MemoryDevice) -> Vec<String> {
     files
 }
 
-/// Bytes up to the last that is not zero: behind it is space that was taken ahead.
+/// Bytes up to the last one that is not zero; the space after it was allocated ahead.
 fn used(device: &MemoryDevice, name: &str) -> u64 {
     let file = device.open(name, OpenOptions::READ).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -88,7 +89,7 @@ fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
     }
 }
 
-/// Saves what can be read, `uncertain` too; `None` if nothing can.
+/// Saves what can be read, including `uncertain`; `None` if nothing can.
 fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Found)> {
     let (from, executor) = (Arc::new(device.clone()), ThreadExecutor::shared());
     let damaged = match Db::open_damaged(from, None, setup.options(), clock(), &executor) {
@@ -106,7 +107,7 @@ fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Found
     Some((report, found))
 }
 
-/// Every row saved is right, and every one that is not is in a range that is listed.
+/// Every saved row is correct, and every other row is in a listed range.
 fn check(report: &SalvageReport, found: &Found, whole: &Found) {
     for (name, rows) in found {
         if name.ends_with(".uncertain") {
@@ -136,7 +137,7 @@ fn check(report: &SalvageReport, found: &Found, whole: &Found) {
     }
 }
 
-/// How often, by file and damage: whole, parts of trees lost, all uncertain, nothing.
+/// Counts by file and damage: everything saved, parts of trees lost, all uncertain, nothing saved.
 type Outcomes = BTreeMap<(String, &'static str), [u64; 4]>;
 
 fn sweep(close: bool) -> Outcomes {
@@ -187,7 +188,7 @@ fn sweep(close: bool) -> Outcomes {
     outcomes
 }
 
-/// Says which damage it was if there is a panic.
+/// Prints the damage if there is a panic.
 struct At<'a>(&'a str, u64, Damage);
 
 impl Drop for At<'_> {
@@ -215,7 +216,7 @@ fn a_damaged_byte_of_manifest_or_log_loses_nothing() {
         for file in ["MANIFEST", "SUPER", ".wal", "LOG"] {
             let [whole, lost, uncertain, nothing] = of(&outcomes, file, "byte");
             assert!(whole > 0 && lost + nothing == 0, "{file}: {outcomes:?}");
-            // Records over 4 KiB are put right by the bit only.
+            // Only a flipped bit is repaired in records over 4 KiB.
             assert!(uncertain * 4 < whole, "{file}: {uncertain} of {whole}");
         }
         assert!(of(&outcomes, "data", "byte")[1] > 0, "blocks are lost");

@@ -1,8 +1,8 @@
-//! Space comes back after a drop with no command given: what lies at the end of the data file is
-//! moved down and the file is cut. Power is lost at every call of that.
+//! Space is returned after a drop without any command: data at the end of the data file is moved
+//! down and the file is truncated. Power is lost at every call of that.
 //!
-//! Rule 7: the extents a run is moved from are reused or cut off only when the edit that names its
-//! new place is durable, so no crash point may lose a row.
+//! Rule 7: the extents from which a run is moved are reused or cut off only when the edit that
+//! names its new place is durable, so no crash point may lose a row.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb::{Batch, Codec, Db, Durability, Options, Result, Tree, TreeOptions};
@@ -14,7 +14,7 @@ use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
 
 const VALUE: usize = 60 << 10;
-/// More than the free space that is kept at the end of a file (64 MiB) and half of what is used.
+/// More than the free space that is kept at the end of a file (64 MiB) and half of the used space.
 const DROPPED_ROWS: u64 = 1600;
 const KEPT_ROWS: u64 = 40;
 
@@ -41,7 +41,7 @@ fn fill(db: &Db, name: &str, rows: u64) -> Tree {
     tree
 }
 
-/// A data file with a hundred megabytes of a dropped tree and, behind them, one that stays.
+/// A data file with a hundred megabytes of a dropped tree, followed by one that stays.
 fn database() -> MemoryDevice {
     let device = MemoryDevice::new();
     let db = open(device.clone()).unwrap();
@@ -71,7 +71,7 @@ fn check(device: &MemoryDevice) {
     assert!(report.faults.is_empty(), "{:?}", report.faults);
 }
 
-/// What is crashed: recovery, and the tidying of a close.
+/// The part that is crashed: recovery, and the idle maintenance of a close.
 fn open_and_close(device: &MemoryDevice) {
     if let Ok(db) = open(device.clone()) {
         let _ = db.close();
@@ -97,7 +97,7 @@ fn no_row_is_lost_while_runs_move_down() {
         |crash, ()| {
             check(&crash.device);
             if crash.point % 8 == 0 {
-                // What was left undone is done the next time.
+                // Work left undone is done the next time.
                 open_and_close(&crash.device);
                 assert_eq!(data_bytes(&crash.device), after);
                 check(&crash.device);

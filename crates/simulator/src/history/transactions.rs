@@ -1,17 +1,16 @@
-//! The part of a history that has to do with transactions: two may be open at a time, and a few
-//! prepared. Which of their calls would wait for a lock is not known here; whoever carries the history
-//! out leaves those out.
+//! Operations on transactions: up to two may be open at a time, and several prepared. The generator
+//! does not know which calls would wait for a lock; the simulation leaves those out.
 
 use frondb::Isolation;
 
-use super::{End, Generator, Message, Op, Step};
-use crate::model::{Bytes, TreeNumber};
+use super::{End, Generator, Op, Step};
+use crate::model::{Bytes, Message, TreeNumber};
 
-/// Most transactions that are prepared at a time.
+/// Maximum number of prepared transactions at a time.
 const PREPARED_MAX: usize = 3;
 
 impl Generator {
-    /// Begins a transaction, goes on with one, ends one or decides one.
+    /// Begins a transaction, continues one, ends one or decides one.
     pub(super) fn transaction(&mut self) {
         if self.open.is_empty() || self.open.len() < 2 && self.prng.chance(1, 3) {
             let transaction = self.number();
@@ -79,7 +78,7 @@ impl Generator {
         steps
     }
 
-    /// Large values, enough to spill at the smallest memory. Some are given up.
+    /// Large values, enough to spill at the smallest memory. Some are rolled back.
     fn large_steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for part in 0..3 {
@@ -99,7 +98,7 @@ impl Generator {
         steps
     }
 
-    /// Few keys, so that what is written does not grow.
+    /// Few keys, so that the data does not grow.
     fn large_key(&mut self) -> Bytes {
         format!("b{:02}", self.prng.below(20)).into_bytes().into()
     }
@@ -139,7 +138,7 @@ impl Generator {
 }
 
 impl Step {
-    /// The tree that it needs.
+    /// The tree that the step uses.
     #[must_use]
     pub fn tree(&self) -> Option<TreeNumber> {
         match self {

@@ -1,7 +1,8 @@
-//! A database of lists in memory whose isolation is as good or as bad as asked, to prove the checks:
-//! they must pass what is right and find what is not.
+//! An in-memory database of lists whose isolation is as good or as bad as requested, to prove the
+//! checks: they must accept correct histories and find the others.
 //!
-//! Sessions take turns by lot, one step at a time, in one thread; so a seed is a history.
+//! Sessions take turns at random, one step at a time, in one thread, so a seed determines a
+//! history.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,22 @@ use frondb_core::prng::Prng;
 
 use super::history::{Event, History, KeyNumber, Outcome, Recorded};
 
-/// How transactions are kept apart.
+/// How transactions are isolated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isolation {
     /// One transaction after the other.
     Serial,
-    /// Snapshot isolation: a snapshot at the beginning, and the first to commit a list wins.
+    /// Snapshot isolation: a snapshot at the beginning, and the first transaction to commit a list
+    /// wins.
     Snapshot,
-    /// Each read sees the newest, appends go to the newest.
+    /// Each read sees the newest version; appends go to the newest.
     ReadCommitted,
-    /// As [`Snapshot`](Self::Snapshot), but lists of odd numbers are read at a snapshot taken later.
+    /// Like [`Snapshot`](Self::Snapshot), but lists with odd numbers are read at a later snapshot.
     TwoSnapshots,
-    /// As [`Snapshot`](Self::Snapshot), but nobody looks who was first: the later one overwrites.
+    /// Like [`Snapshot`](Self::Snapshot), but without the check for the first committer: the later
+    /// one overwrites.
     LostUpdates,
-    /// Appends are seen at once, and taken back by a rollback.
+    /// Appends are visible at once, and removed again by a rollback.
     Dirty,
 }
 
@@ -49,7 +52,7 @@ struct World {
     done: Vec<Recorded>,
 }
 
-/// The history of `transactions` transactions under `isolation`, by `seed`.
+/// The history of `transactions` transactions under `isolation`, generated from `seed`.
 #[must_use]
 pub fn history(isolation: Isolation, seed: u64, transactions: usize) -> History {
     let mut world = World {
@@ -68,7 +71,7 @@ pub fn history(isolation: Isolation, seed: u64, transactions: usize) -> History 
             world.step(at);
         }
     }
-    // Those under way: what they appended must not stay where appends are seen at once.
+    // Open transactions: where appends are visible at once, they must be removed again.
     for at in 0..SESSIONS {
         if let Some(session) = world.sessions[at].take() {
             world.roll_back(session);

@@ -3,66 +3,20 @@
 //! | level | forbids |
 //! |---|---|
 //! | read committed | G0, G1a, G1b, G1c, lost appends |
-//! | snapshot isolation | these, and cycles in which no two rw edges are neighbours: G-single, so lost updates and fractured reads |
+//! | snapshot isolation | these, and cycles without adjacent rw edges (1) |
 //! | serializable | every cycle |
 //!
-//! All count real time: what was over before is seen by what began later. All of the engine's
-//! levels promise that, since a commit that has returned is visible.
+//! 1. G-single, which includes lost updates and fractured reads.
+//!
+//! All levels respect real time: a transaction sees what ended before it began. All levels of the
+//! engine promise this, because a commit that has returned is visible.
 
-use std::fmt;
-
-use super::graph::{Edge, Graph};
-use super::history::{History, KeyNumber};
+use super::anomaly::{Anomaly, Class, Edge};
+use super::graph::Graph;
+use super::history::History;
 use super::order::{Repeated, order_of};
 
-/// Something that a level forbids. Transactions are by their place in the history.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
-pub enum Anomaly {
-    /// A value was appended twice, or stands in a list twice: no history of this kind.
-    Duplicate { value: u64 },
-    /// A list has at its end what nobody committed.
-    NeverCommitted { key: KeyNumber, value: u64 },
-    /// What was committed is in no list.
-    LostAppend { transaction: usize, key: KeyNumber, value: u64 },
-    /// A read does not end in the transaction's own appends.
-    OwnAppendMissing { transaction: usize, key: KeyNumber },
-    /// Two reads of a list by one transaction do not agree.
-    NotRepeatable { transaction: usize, key: KeyNumber },
-    /// A read saw what was rolled back, or a transaction's own appends too early.
-    G1a { transaction: usize, key: KeyNumber, value: u64 },
-    /// A read saw a version that its writer went on to change.
-    G1b { transaction: usize, key: KeyNumber, value: u64 },
-    /// A read saw what the list never was.
-    NoVersion { transaction: usize, key: KeyNumber },
-    /// A cycle of who must come before whom: transactions, each with the edge to the next.
-    Cycle { class: Class, way: Vec<(usize, Edge)> },
-}
-
-/// Classes of cycles, the worst first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Class {
-    /// Of ww only.
-    G0,
-    /// Of ww and wr.
-    G1c,
-    /// With one rw.
-    GSingle,
-    /// With several rw, no two of them neighbours.
-    GNonadjacent,
-    /// With neighbouring rw.
-    G2Item,
-}
-
-impl fmt::Display for Anomaly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Cycle { class, way } = self else { return write!(f, "{self:?}") };
-        write!(f, "{class:?}:")?;
-        way.iter().try_for_each(|(transaction, edge)| write!(f, " T{transaction} -{edge:?}->"))
-    }
-}
-
-/// Everything in `history` that read committed forbids.
+/// All violations of read committed in `history`.
 #[must_use]
 pub fn check_read_committed(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -72,7 +26,7 @@ pub fn check_read_committed(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// Everything in `history` that snapshot isolation forbids; of cycles the worst one.
+/// All violations of snapshot isolation in `history`; of cycles only the worst.
 #[must_use]
 pub fn check_snapshot_isolation(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -83,7 +37,7 @@ pub fn check_snapshot_isolation(history: &History) -> Vec<Anomaly> {
 }
 
 /// Everything in `history` that cannot happen if transactions run one after the other; of cycles
-/// the worst one.
+/// only the worst.
 #[must_use]
 pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
@@ -94,7 +48,7 @@ pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     anomalies
 }
 
-/// A cycle without rw: first one without real time, which says more.
+/// A cycle without rw edges; one without real time is preferred because it says more.
 fn dirty_cycle(graph: &Graph) -> Option<Anomaly> {
     let classes = [(Class::G0, &[Edge::Ww][..]), (Class::G1c, &[Edge::Ww, Edge::Wr])];
     for (class, edges) in classes {

@@ -1,36 +1,24 @@
-//! Who must come before whom, and cycles in that.
+//! The order in which transactions must come, and cycles in it.
 //!
 //! ```text
 //!  ww   made the version before the one that the other made
 //!  wr   made the version that the other read
 //!  rw   read the version before the one that the other made
-//!  rt   was over before the other began
+//!  rt   ended before the other began
 //! ```
-//! Real time goes through nodes of its own, one for each end, so that it costs an edge or two a
-//! transaction and not one a pair:
+//! Real time has nodes of its own, one for each end of a transaction, so that it costs one or two
+//! edges a transaction instead of one a pair:
 //!
 //! ```text
-//!  T1 --end--> o ------> o --begin--> T3        T1 was over before T3 began
+//!  T1 --end--> o ------> o --begin--> T3        T1 ended before T3 began
 //!                        ^--end-- T2
 //! ```
 
 use std::collections::VecDeque;
 
+use super::anomaly::Edge;
 use super::history::History;
 use super::order::Order;
-
-/// Why one transaction must come before another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Edge {
-    /// Its version was overwritten by the other.
-    Ww,
-    /// Its version was read by the other.
-    Wr,
-    /// The other overwrote the version that it read.
-    Rw,
-    /// It was over before the other began.
-    RealTime,
-}
 
 /// A directed graph; nodes below `transactions` are transactions.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +42,7 @@ impl Graph {
             if let Some(last) = read.length.checked_sub(1).and_then(|at| writers.get(at)) {
                 graph.add(*last, read.transaction, Edge::Wr);
             }
-            // The next version that is not its own: what comes behind an own append does so by ww.
+            // The next version by another transaction: what follows an own append does so by ww.
             if let Some(next) = writers.get(read.length) {
                 graph.add(read.transaction, *next, Edge::Rw);
             }
@@ -95,7 +83,7 @@ impl Graph {
         }
     }
 
-    /// The same nodes with only those edges that `keep` keeps.
+    /// The same nodes with only the edges that `keep` accepts.
     pub(crate) fn only(&self, keep: impl Fn(Edge) -> bool) -> Self {
         let kept = |edges: &Vec<(usize, Edge)>| {
             edges.iter().copied().filter(|(_, edge)| keep(*edge)).collect()
@@ -103,8 +91,9 @@ impl Graph {
         Self { edges: self.edges.iter().map(kept).collect(), transactions: self.transactions }
     }
 
-    /// A graph that has a cycle exactly if this has one in which no two rw edges are neighbours:
-    /// each node twice, by whether it was reached by rw, and no rw from where rw led.
+    /// A graph that has a cycle exactly if this one has a cycle in which no two rw edges are
+    /// adjacent. It has each node twice, depending on whether the node was reached by rw, and no rw
+    /// edge from a node that was.
     pub(crate) fn without_neighbouring_rw(&self) -> Self {
         let count = self.edges.len();
         let mut edges = vec![Vec::new(); 2 * count];
@@ -121,7 +110,7 @@ impl Graph {
         Self { edges, transactions: self.transactions }
     }
 
-    /// Some cycle, if there is one: a shortest one through a node of a component.
+    /// A cycle, if there is one: a shortest one through a node of a component.
     pub(crate) fn cycle(&self) -> Option<Vec<(usize, Edge)>> {
         let from = components(&self.edges).into_iter().find(|nodes| nodes.len() > 1)?;
         self.path(*from.first()?, *from.first()?)
@@ -141,7 +130,7 @@ impl Graph {
         None
     }
 
-    /// A shortest way of at least one edge: each node with the edge that leaves it.
+    /// A shortest path of at least one edge: each node with the edge that leaves it.
     fn path(&self, from: usize, to: usize) -> Option<Vec<(usize, Edge)>> {
         let mut came: Vec<Option<(usize, Edge)>> = vec![None; self.edges.len()];
         let mut queue = VecDeque::from([from]);
@@ -160,7 +149,7 @@ impl Graph {
         None
     }
 
-    /// The transaction that a node is, if it is one.
+    /// The transaction of a node, if the node is one.
     pub(crate) fn transaction(&self, node: usize) -> Option<usize> {
         (node < self.transactions).then_some(node)
     }
@@ -180,7 +169,7 @@ fn way_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usiz
     way
 }
 
-/// Strongly connected components, by Tarjan's algorithm without recursion.
+/// Strongly connected components by Tarjan's algorithm, without recursion.
 pub(crate) fn components(edges: &[Vec<(usize, Edge)>]) -> Vec<Vec<usize>> {
     const UNSEEN: usize = usize::MAX;
     let mut index = vec![UNSEEN; edges.len()];
@@ -199,7 +188,7 @@ pub(crate) fn components(edges: &[Vec<(usize, Edge)>]) -> Vec<Vec<usize>> {
                 stack.push(node);
                 on_stack[node] = true;
             } else {
-                // Back from the child of the edge before.
+                // Returned from the child of the previous edge.
                 let (child, _) = edges[node][at - 1];
                 if on_stack[child] {
                     low[node] = low[node].min(low[child]);

@@ -1,15 +1,16 @@
-//! What is recorded of transactions over lists.
+//! The record of transactions over lists.
 //!
-//! Every value is appended at most once in a history, so that a value names its append. Ticks come
-//! from one counter of all threads: one before a transaction begins, one after its end returned. So
-//! a transaction whose last tick is below another's first one was over before that began.
+//! Every value is appended at most once in a history, so a value identifies its append. Ticks come
+//! from one counter for all threads: one before a transaction begins, one after its end has
+//! returned. A transaction whose last tick is below another's first tick therefore ended before the
+//! other began.
 
 use std::collections::BTreeMap;
 
 /// A list, by number.
 pub type KeyNumber = u32;
 
-/// What a transaction did, in its order.
+/// An action of a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Appended a value to a list.
@@ -18,7 +19,7 @@ pub enum Event {
     Read(KeyNumber, Vec<u64>),
     /// Set a savepoint; they are numbered from 0 in each transaction.
     SetSavepoint,
-    /// Gave up the appends since the savepoint of this number, which stays set.
+    /// Rolled back the appends since the savepoint with this number, which stays set.
     RollBackTo(usize),
 }
 
@@ -31,7 +32,7 @@ pub enum Outcome {
     RolledBack,
 }
 
-/// One transaction as its thread saw it.
+/// One transaction as seen by its thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// Tick before it began.
@@ -40,12 +41,12 @@ pub struct Recorded {
     pub end: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it did.
+    /// Its actions, in order.
     pub events: Vec<Event>,
 }
 
-/// A step of a transaction with what the transaction had appended itself at that moment, without
-/// what it had given up.
+/// A step of a transaction together with what the transaction itself had appended by then, without
+/// what it had rolled back.
 pub(crate) enum Replayed<'a> {
     Append(u64),
     Read { key: KeyNumber, values: &'a [u64], own: &'a [u64] },
@@ -58,28 +59,28 @@ impl Recorded {
         Self { begin, end, outcome: Outcome::Committed, events: Vec::new() }
     }
 
-    /// With one more append.
+    /// Adds an append.
     #[must_use]
     pub fn append(mut self, key: KeyNumber, value: u64) -> Self {
         self.events.push(Event::Append(key, value));
         self
     }
 
-    /// With one more read.
+    /// Adds a read.
     #[must_use]
     pub fn read(mut self, key: KeyNumber, values: &[u64]) -> Self {
         self.events.push(Event::Read(key, values.to_vec()));
         self
     }
 
-    /// With a savepoint.
+    /// Adds a savepoint.
     #[must_use]
     pub fn set_savepoint(mut self) -> Self {
         self.events.push(Event::SetSavepoint);
         self
     }
 
-    /// With what came since a savepoint given up.
+    /// Rolls back to a savepoint.
     #[must_use]
     pub fn roll_back_to(mut self, savepoint: usize) -> Self {
         self.events.push(Event::RollBackTo(savepoint));
@@ -99,7 +100,8 @@ impl Recorded {
         self.outcome == Outcome::Committed
     }
 
-    /// Tells `visit` of each append and read in order. Returns the appends that were not given up.
+    /// Calls `visit` for each append and read in order. Returns the appends that were not rolled
+    /// back.
     pub(crate) fn replay(&self, mut visit: impl FnMut(Replayed<'_>)) -> Vec<(KeyNumber, u64)> {
         let mut appended: Vec<(KeyNumber, u64)> = Vec::new();
         let mut savepoints = Vec::new();
@@ -130,6 +132,6 @@ impl Recorded {
 pub struct History {
     /// In any order.
     pub transactions: Vec<Recorded>,
-    /// Lists when all transactions had ended; one that is not here is empty.
+    /// The lists after all transactions had ended; a missing list is empty.
     pub last: BTreeMap<KeyNumber, Vec<u64>>,
 }

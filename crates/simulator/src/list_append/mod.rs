@@ -1,6 +1,6 @@
-//! Histories of transactions that append to lists and read them, and their check for anomalies,
-//! after Adya's definitions and Elle's idea: a list that is only appended to tells in which order
-//! its versions came, so each read says what came before and what came after it.
+//! Histories of transactions that append to lists and read them, and the check for anomalies, after
+//! Adya's definitions and Elle's idea: a list that is only appended to shows the order of its
+//! versions, so each read says what came before it and what came after it.
 //!
 //! ```text
 //!  threads on a database --> History: every transaction with its appends, reads and end
@@ -12,17 +12,19 @@
 //!   inconsistent reads        of committed transactions                G-single, G2-item, ...
 //! ```
 //!
-//! | module | what it has |
+//! | module | content |
 //! |---|---|
-//! | [`history`] | what is recorded |
-//! | [`order`] | who wrote which version; phenomena of single reads |
-//! | [`graph`] | who must come before whom, and cycles in it |
+//! | [`history`] | the record of transactions |
+//! | [`anomaly`] | what the checks report |
+//! | [`order`] | which transaction wrote which version; phenomena of single reads |
+//! | [`graph`] | the order in which transactions must come, and cycles in it |
 //! | [`check`] | what each isolation level allows |
-//! | [`broken`] | a database in memory whose isolation is as good or as bad as asked |
-//! | [`runner`] | threads on a real database that record what they did |
+//! | [`broken`] | an in-memory database whose isolation is as good or as bad as requested |
+//! | [`runner`] | threads on a real database that record their transactions |
 //!
-//! All but the runner is pure and for one thread.
+//! All modules except the runner are pure and for one thread.
 
+pub mod anomaly;
 pub mod broken;
 pub mod check;
 pub mod graph;
@@ -30,5 +32,6 @@ pub mod history;
 pub mod order;
 pub mod runner;
 
-pub use check::{Anomaly, check_read_committed, check_serializable, check_snapshot_isolation};
+pub use anomaly::Anomaly;
+pub use check::{check_read_committed, check_serializable, check_snapshot_isolation};
 pub use history::{Event, History, KeyNumber, Outcome, Recorded};

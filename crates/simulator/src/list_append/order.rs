@@ -1,15 +1,14 @@
-//! Who wrote which version of a list, and what can be wrong with a single read.
+//! Which transaction wrote which version of a list, and anomalies of a single read.
 //!
-//! The lists at the end are the order of versions: a read is a prefix of its list there, with the
-//! transaction's own appends behind.
+//! The final lists give the order of versions: a read is a prefix of its final list, followed by
+//! the transaction's own appends.
 
 use std::collections::BTreeMap;
 
-use super::check::Anomaly;
+use super::anomaly::Anomaly;
 use super::history::{History, KeyNumber, Replayed};
 
-/// Where an append is: which transaction made it, and whether it made a later one to the same
-/// list that was kept.
+/// The transaction of an append, and whether it made a later append to the same list that it kept.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     transaction: usize,
@@ -17,7 +16,7 @@ struct Writer {
     is_last: bool,
 }
 
-/// A read of what others had committed: how many values of the list it saw.
+/// A read of what others had committed: the number of values it saw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VersionRead {
     pub(crate) transaction: usize,
@@ -28,21 +27,21 @@ pub(crate) struct VersionRead {
 /// The versions of all lists and the reads of committed transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    /// Transactions by the version of each list that they made, in the order of versions.
+    /// For each list, the transactions that made its versions, in order.
     pub(crate) writers: BTreeMap<KeyNumber, Vec<usize>>,
     pub(crate) reads: Vec<VersionRead>,
 }
 
-/// How reads of one list by one transaction must agree.
+/// How repeated reads of one list by one transaction must agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Repeated {
-    /// All see one version of what others wrote.
+    /// All reads see one version of what others wrote.
     Same,
-    /// Later ones may see more.
+    /// Later reads may see more.
     Newer,
 }
 
-/// Everything but cycles: finds the order of versions, and adds what is wrong to `anomalies`.
+/// Finds the order of versions, and adds every anomaly except cycles to `anomalies`.
 pub(crate) fn order_of(
     history: &History,
     repeated: Repeated,
@@ -53,9 +52,10 @@ pub(crate) fn order_of(
     let mut reader = Reader { history, writers: &writers, repeated, anomalies, reads: Vec::new() };
     (0..history.transactions.len()).for_each(|number| reader.transaction(number));
     let reads = reader.reads;
-    let who = |value: &u64| writers.get(value).map(|writer| writer.transaction);
+    let writer_of = |value: &u64| writers.get(value).map(|writer| writer.transaction);
     let lists = history.last.iter();
-    let writers = lists.map(|(key, list)| (*key, list.iter().filter_map(who).collect())).collect();
+    let writers =
+        lists.map(|(key, list)| (*key, list.iter().filter_map(writer_of).collect())).collect();
     Order { writers, reads }
 }
 
@@ -84,7 +84,7 @@ fn writers_of(history: &History, anomalies: &mut Vec<Anomaly>) -> BTreeMap<u64, 
     writers
 }
 
-/// Holds the lists at the end against what was committed.
+/// Compares the final lists with what was committed.
 fn check_last(history: &History, writers: &BTreeMap<u64, Writer>, anomalies: &mut Vec<Anomaly>) {
     let mut seen = BTreeMap::new();
     for (key, list) in &history.last {
@@ -139,19 +139,19 @@ impl Reader<'_> {
             if !agrees {
                 self.anomalies.push(Anomaly::NotRepeatable { transaction, key });
             }
-            // What a transaction saw that was rolled back binds nobody, but it must not have seen
-            // what never was.
+            // The reads of a transaction that was rolled back create no edges, but they must not
+            // have seen a state that the list never had.
             if recorded.is_committed() {
                 self.reads.push(VersionRead { transaction, key, length });
             }
         });
     }
 
-    /// Whether others' values that a read saw are a version of the list.
+    /// Whether the values of others in a read are a version of the list.
     fn read(&mut self, transaction: usize, key: KeyNumber, others: &[u64]) -> bool {
-        let who = |value: &u64| self.writers.get(value).copied();
+        let writer_of = |value: &u64| self.writers.get(value).copied();
         for value in others {
-            let writer = who(value);
+            let writer = writer_of(value);
             let rolled_back = writer.is_none_or(|writer| !writer.kept);
             if rolled_back || writer.is_some_and(|writer| writer.transaction == transaction) {
                 self.anomalies.push(Anomaly::G1a { transaction, key, value: *value });
@@ -159,7 +159,7 @@ impl Reader<'_> {
             }
         }
         if let Some(value) = others.last()
-            && !who(value).is_some_and(|writer| writer.is_last)
+            && !writer_of(value).is_some_and(|writer| writer.is_last)
         {
             self.anomalies.push(Anomaly::G1b { transaction, key, value: *value });
             return false;

@@ -1,9 +1,9 @@
-//! Threads on a real database that append to lists and read them, and record what they did.
+//! Threads on a real database that append to lists and read them, and record their transactions.
 //!
 //! Lists are values: numbers of eight bytes. An append is a read for update and a put, or an
-//! operand of the update function; a read is a get or a cursor, plain or locking. One in a while
-//! flushes. A transaction that the database refuses, or that its thread rolls back, is in the history
-//! too, and what it wanted is tried again as another one.
+//! operand of the update function; a read is a get or a cursor, plain or locking. Threads flush
+//! from time to time. A transaction that the database refuses, or that its thread rolls back, is in
+//! the history too, and its work is retried as another transaction.
 
 use frondb::{
     Db, Durability, Error, ErrorKind, Isolation, Result, Savepoint, Transaction, TransactionCursor,
@@ -17,10 +17,10 @@ use super::history::{Event, History, KeyNumber, Outcome, Recorded};
 use crate::functions::Function;
 use crate::setup::Setup;
 
-/// Lists of each of the two trees.
+/// Lists in each of the two trees.
 pub const KEYS_OF_A_TREE: u32 = 4;
 
-/// How transactions are kept apart.
+/// How transactions are isolated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Read committed.
@@ -34,17 +34,17 @@ pub enum Level {
 /// A run of several threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Of all transactions.
+    /// The isolation level of all transactions.
     pub level: Level,
-    /// How many at a time.
+    /// Number of threads.
     pub threads: u64,
-    /// Transactions that each thread commits or gives up by its own choice.
+    /// Transactions that each thread commits or rolls back by its own choice.
     pub transactions: u64,
-    /// Of what threads do. How they interleave is not up to it.
+    /// Seed for the actions of the threads. It does not determine how they interleave.
     pub seed: u64,
 }
 
-/// What can be done with lists in a transaction.
+/// An action on lists in a transaction.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Get(KeyNumber),
@@ -65,10 +65,10 @@ struct Lists {
 }
 
 impl Run {
-    /// Runs on an empty database. Makes two trees in it.
+    /// Runs on an empty database, in which it creates two trees.
     ///
     /// # Errors
-    /// What the database fails with beyond what each transaction has to expect.
+    /// Errors of the database other than those that each transaction must expect.
     pub fn on(&self, db: &Db, setup: &Setup) -> Result<History> {
         let make = |name| db.create_tree(name, setup.tree_options(Function::Append));
         let lists = Lists {
@@ -157,7 +157,7 @@ fn decode(value: &[u8]) -> Vec<u64> {
     numbers.map(|bytes| bytes.try_into().map_or(u64::MAX, u64::from_be_bytes)).collect()
 }
 
-/// Errors that a transaction has to expect: it is tried again.
+/// Whether a transaction must expect the error, and is retried.
 fn is_expected(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Deadlock | ErrorKind::Conflict | ErrorKind::LockTimeout)
 }
@@ -167,7 +167,7 @@ impl Lists {
         &self.trees[(key / KEYS_OF_A_TREE) as usize % 2]
     }
 
-    /// Runs a transaction and records it. Returns whether it ended as it should.
+    /// Runs a transaction and records it. Returns whether it ended as intended.
     fn attempt(
         &self,
         options: &TransactionOptions,
@@ -253,7 +253,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Reads all lists of a tree; those that are not there are empty.
+    /// Reads all lists of a tree; missing ones are empty.
     fn scan(&mut self, tree: usize, backward: bool, locking: bool) -> Result<()> {
         let options = TransactionCursorOptions::new();
         let options = if locking { options.for_share(Wait::Timeout) } else { options };

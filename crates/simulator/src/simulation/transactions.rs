@@ -1,40 +1,22 @@
-//! Transactions of a simulation. One thread has them all, so nothing may wait for a lock: what
-//! would wait is left out, by what the database says is locked. That it does lock what it must is
-//! checked apart ([`Simulation::check_prepared`]).
+//! Transactions of a simulation. A single thread runs them all, so no call may wait for a lock:
+//! calls that would wait are left out, according to what the database lists as locked.
+//! [`Simulation::check_prepared`] checks separately that the database holds the locks it must.
 
 use std::collections::BTreeSet;
 
 use frondb::{
-    Committing, Durability, ErrorKind, Isolation, Locked, Result, Savepoint, Transaction,
-    TransactionCursorOptions, TransactionOptions, Wait,
+    Committing, Durability, ErrorKind, Isolation, Locked, Result, TransactionCursorOptions,
+    TransactionOptions, Wait,
 };
 
+use super::held::{Held, LockedKeys, is_nothing};
 use super::{Simulation, mix, short};
 use crate::crash::Moment;
 use crate::functions::Function;
-use crate::history::{End, Message, Op, Step};
-use crate::model::{Bytes, Contents, ModelCursor, Move, State, TreeNumber, apply, xid};
+use crate::history::{End, Op, Step};
+use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply, xid};
 
-/// A transaction that goes on.
-pub(super) struct Held {
-    transaction: Transaction,
-    isolation: Isolation,
-    sync: bool,
-    /// What a repeatable read sees, from the first one on.
-    snapshot: Option<State>,
-    /// What it wrote and did not give up.
-    messages: Vec<(TreeNumber, Message)>,
-    savepoints: Vec<(Savepoint, usize)>,
-    /// Trees that it ever wrote to.
-    touched: BTreeSet<TreeNumber>,
-    /// Steps of the operation that is under way that are done: it may be tried again.
-    done: usize,
-}
-
-/// Keys that are locked, whatever the tree: `lo` and the first key behind.
-pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
-
-/// What a message writes to.
+/// The keys that a message writes.
 fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     match message {
         Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => (key, Some(key)),
@@ -42,20 +24,15 @@ fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Whether something between `lo` and `hi`, both included, is locked.
+/// Whether a key between `lo` and `hi`, both included, is locked.
 fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
     locked.iter().any(|(from, to)| {
         to.as_ref().is_none_or(|to| lo < &to[..]) && hi.is_none_or(|hi| &from[..] <= hi)
     })
 }
 
-/// Whether a message has no effect, and is not written at all.
-pub(super) fn is_nothing(message: &Message) -> bool {
-    matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
-}
-
 impl Simulation {
-    /// What others than `except` have locked.
+    /// The keys locked by transactions other than `except`.
     pub(super) fn locked_keys(&self, except: Option<u64>) -> LockedKeys {
         if self.transactions.is_empty() && self.model.prepared.is_empty() {
             return Vec::new();
@@ -72,20 +49,20 @@ impl Simulation {
             .collect()
     }
 
-    /// Whether a message would wait.
+    /// Whether writing the message would wait.
     pub(super) fn would_wait(locked: &LockedKeys, message: &Message) -> bool {
         let (lo, hi) = extent_of(message);
         !is_nothing(message) && meets(locked, lo, hi)
     }
 
-    /// What there is if a commit that begins succeeds.
-    /// `writes` says that what leads to it puts messages into trees.
+    /// The state if a commit that begins now succeeds. `writes` says whether the commit puts
+    /// messages into trees.
     pub(super) fn moment(&self, writes: bool) -> Moment {
         let (state, prepared) = (self.model.state.clone(), self.model.prepared.clone());
         Moment { state, prepared, in_log_only: !writes }
     }
 
-    /// Carries out one operation of transactions.
+    /// Executes one operation on transactions.
     pub(super) fn transact(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Begin { transaction, isolation, sync } => {
@@ -209,7 +186,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What others have committed, as a read of the transaction sees it.
+    /// The committed content that a read of the transaction sees.
     fn seen(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
         let state = if newest || held.isolation != Isolation::RepeatableRead {
             &self.model.state
@@ -219,7 +196,7 @@ impl Simulation {
         state.get(&tree).cloned().unwrap_or_default()
     }
 
-    /// The same with its own writes above.
+    /// The same with the transaction's own writes applied.
     fn contents_in(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
         let mut contents = self.seen(held, tree, newest);
         let function = self.model.functions.get(&tree).copied().unwrap_or(Function::None);
@@ -261,7 +238,7 @@ impl Simulation {
         };
         let wanted = self.value_in(held, tree, key, asks);
         assert_eq!(short(found.as_deref()), short(wanted.as_deref()), "{:?}", short(Some(key)));
-        assert!(found.as_deref() == wanted.as_deref(), "get: same ends, other bytes");
+        assert!(found.as_deref() == wanted.as_deref(), "get: same beginning, different bytes");
         self.digest = mix(self.digest, found.as_deref());
         Ok(())
     }
@@ -293,7 +270,7 @@ impl Simulation {
             let wanted = wanted.as_ref().map(|(key, value)| (&**key, &**value));
             let keys = [found, wanted].map(|entry| short(entry.map(|(key, _)| key)));
             assert_eq!(keys[0], keys[1], "{step:?}");
-            assert!(found == wanted, "{step:?}: another value of {keys:?}");
+            assert!(found == wanted, "{step:?}: a different value of {keys:?}");
             self.digest = mix(mix(self.digest, found.map(|e| e.0)), found.map(|e| e.1));
             if found.is_none() {
                 break;
@@ -302,7 +279,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a call failed because a tree was dropped, which it may only if one was.
+    /// Whether a call failed because a tree was dropped. Panics if none was.
     fn lost_a_tree(&self, held: &Held, error: &frondb::Error) -> bool {
         let lost = error.kind() == ErrorKind::NotFound;
         let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
@@ -310,7 +287,7 @@ impl Simulation {
         lost
     }
 
-    /// Whether what it wrote and kept can be committed.
+    /// Whether everything it wrote and kept can be committed.
     fn has_all_trees(&self, held: &Held) -> bool {
         held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
     }
@@ -334,7 +311,7 @@ impl Simulation {
             let durable = sync && writes;
             match committed {
                 Ok(wait) => {
-                    assert!(self.has_all_trees(&held), "committed into a tree that was dropped");
+                    assert!(self.has_all_trees(&held), "committed into a dropped tree");
                     waits.push((wait, durable));
                 }
                 Err(error) if self.lost_a_tree(&held, &error) => {
@@ -354,7 +331,7 @@ impl Simulation {
                 break;
             }
         }
-        // The last first: its sync serves those before.
+        // Wait for the last one first: its sync serves the earlier ones.
         let all_durable = waits.last().is_some_and(|(_, durable)| *durable);
         waits.into_iter().rev().try_for_each(|(wait, _)| wait.wait())?;
         if all_durable && result.is_ok() {
@@ -363,7 +340,7 @@ impl Simulation {
         result
     }
 
-    /// A commit was refused.
+    /// Undoes the model's part of a refused commit.
     fn take_back(&mut self, before: State, was_known: bool) {
         self.model.state = before;
         if was_known {
@@ -384,7 +361,7 @@ impl Simulation {
         }
         match held.transaction.prepare(&xid(number)) {
             Ok(()) => {
-                assert!(possible, "prepared for a tree that was dropped");
+                assert!(possible, "prepared a write to a dropped tree");
                 self.touched.insert(number, held.touched);
                 if held.sync && self.setup.sync == frondb::SyncMode::Always {
                     self.known.all_durable();
@@ -459,18 +436,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a tree can be dropped: not one that a prepared transaction has written to.
+    /// Whether a prepared transaction has written to the tree, which can then not be dropped.
     pub(super) fn is_wanted(&self, tree: TreeNumber) -> bool {
         let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
         self.model.prepared.values().any(|messages| messages.iter().any(writes))
     }
 
-    /// Whether a prepared transaction has ever written to a tree, also what it gave up.
+    /// Whether a prepared transaction has ever written to the tree, including writes that it rolled
+    /// back.
     pub(super) fn is_touched(&self, tree: TreeNumber) -> bool {
         self.touched.values().any(|trees| trees.contains(&tree))
     }
 
-    /// Compares what is prepared, and checks that all of it is locked.
+    /// Compares the prepared transactions, and checks that everything they wrote is locked.
     pub(super) fn check_prepared(&self) {
         let names: BTreeSet<Vec<u8>> = self.model.prepared.keys().map(|n| xid(*n)).collect();
         let found: BTreeSet<Vec<u8>> = self.db().prepared().into_iter().collect();
@@ -479,15 +457,18 @@ impl Simulation {
         for (number, messages) in &self.model.prepared {
             for (_, _, message) in messages.iter() {
                 let (lo, hi) = extent_of(message);
-                assert!(meets(&locked, lo, hi), "{message:?} of transaction {number} is free");
+                assert!(
+                    meets(&locked, lo, hi),
+                    "{message:?} of transaction {number} is not locked"
+                );
             }
         }
         if self.transactions.is_empty() && names.is_empty() {
-            assert_eq!(self.db().locks(), [], "locks of nobody");
+            assert_eq!(self.db().locks(), [], "locks without an owner");
         }
     }
 
-    /// After the database was closed: transactions that go on can only be given up.
+    /// After a close, open transactions can only be rolled back.
     pub(super) fn check_closed(&mut self) {
         for held in std::mem::take(&mut self.transactions).into_values() {
             let result = held.transaction.commit();
@@ -496,12 +477,5 @@ impl Simulation {
                 assert_eq!(kind, Some(ErrorKind::Closed), "commit after close");
             }
         }
-    }
-}
-
-impl Held {
-    fn wrote(&mut self, tree: TreeNumber, message: Message) {
-        self.touched.insert(tree);
-        self.messages.push((tree, message));
     }
 }

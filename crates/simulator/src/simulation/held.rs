@@ -1,0 +1,38 @@
+//! Open transactions of a simulation, with what the model knows of them.
+
+use std::collections::BTreeSet;
+
+use frondb::{Isolation, Savepoint, Transaction};
+
+use crate::model::{Message, State, TreeNumber};
+
+/// An open transaction.
+pub(super) struct Held {
+    pub(super) transaction: Transaction,
+    pub(super) isolation: Isolation,
+    pub(super) sync: bool,
+    /// What a repeatable read sees, starting with the first read.
+    pub(super) snapshot: Option<State>,
+    /// Its messages without those that were rolled back.
+    pub(super) messages: Vec<(TreeNumber, Message)>,
+    pub(super) savepoints: Vec<(Savepoint, usize)>,
+    /// Trees to which it ever wrote.
+    pub(super) touched: BTreeSet<TreeNumber>,
+    /// Completed steps of the operation under way, which may be retried.
+    pub(super) done: usize,
+}
+
+/// Locked keys in any tree: `lo` and the first key after the range.
+pub(super) type LockedKeys = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// Whether a message has no effect and is not written at all.
+pub(super) fn is_nothing(message: &Message) -> bool {
+    matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
+}
+
+impl Held {
+    pub(super) fn wrote(&mut self, tree: TreeNumber, message: Message) {
+        self.touched.insert(tree);
+        self.messages.push((tree, message));
+    }
+}
