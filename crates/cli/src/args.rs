@@ -1,5 +1,5 @@
-//! The command line as types. Every help text is here, and docs/operating/command-line.md is
-//! written from it, so the page and the program cannot differ.
+//! The command line as types, with all help texts. docs/operating/command-line.md is generated
+//! from them, so the page and the program cannot differ.
 
 use std::path::{Path, PathBuf};
 
@@ -15,16 +15,17 @@ use crate::records::{Cells, Format, TextOptions};
     name = "frondb",
     version,
     about = "Create, fill, read and check a FronDB database",
-    after_help = "A database is a directory that one process uses at a time. \
-                  `frondb help COMMAND` says more about a command; `frondb exit-codes` lists what \
-                  the exit code of a failed command means.",
+    after_help = "A database is a directory; one process at a time can have it open. \
+                  `frondb help COMMAND` shows the options of a command; `frondb exit-codes` \
+                  explains the exit codes.",
     max_term_width = 100
 )]
+/// The whole command line.
 pub(crate) struct CommandLine {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What holds for all commands.
+    /// Options of all commands.
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -32,28 +33,29 @@ pub(crate) struct CommandLine {
 /// Options of all commands.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
-    /// Print JSON: one object, or one a line where there are many; errors as JSON on stderr
+    /// Print JSON: one object, or one on each line for lists; errors as JSON on stderr
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// How keys are written; in a table text has escapes only with --escapes
+    /// Encoding of keys; in a table `text` uses escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) keys: Encoding,
-    /// How values are written; in a table text has escapes only with --escapes
+    /// Encoding of values; in a table `text` uses escapes only with --escapes
     #[arg(long, global = true, value_enum, value_name = "ENCODING", default_value_t)]
     pub(crate) values: Encoding,
-    /// Memory the engine may use, for example 256MiB or 2GiB; at least 16MiB
+    /// Memory budget of the engine, for example 256MiB or 2GiB; at least 16MiB
     #[arg(long, global = true, value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub(crate) memory: u64,
-    /// Directory of the log, if it is not in the database's
+    /// Directory of the log, if it is not in the database directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
-    /// Permission bits of files that are made, dumps too, in octal: 0600 to 0666; directories get an x for each r
+    /// Permission bits of new files, also of dumps, in octal: 0600 to 0666; directories get an x
+    /// for each r
     #[arg(long, global = true, value_name = "MODE", default_value = "0600", value_parser = mode)]
     pub(crate) file_mode: u32,
-    /// Print only what was asked for, and errors: no progress, no notes, and no confirmation
+    /// Print results and errors only: no progress, notes or confirmations
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Change not a byte of the database, and let others read it too; commands that write fail
+    /// Do not change the database, and allow other readers; commands that write fail
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
 }
@@ -61,7 +63,7 @@ pub(crate) struct Common {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Create a database, and trees in it
+    /// Create a database, and optionally trees in it
     Create(Create),
     /// List the trees
     Trees(Database),
@@ -83,11 +85,11 @@ pub(crate) enum Command {
     Dump(Dump),
     /// List prepared transactions, or commit or roll back one of them
     Prepared(Prepared),
-    /// Print figures of the database and its trees
+    /// Print statistics of the database and its trees
     Stats(Database),
     /// Read everything and check it; exit code 6 if anything is damaged
     Verify(Verify),
-    /// Save what can be read of a damaged database into a new one; exit code 6 if that is not all
+    /// Save what can be read of a damaged database into a new one; exit code 6 if anything is lost
     Salvage(Salvage),
     /// List the exit codes
     ExitCodes,
@@ -115,13 +117,13 @@ pub(crate) struct Tree {
 /// `create`
 #[derive(Args, Debug)]
 pub(crate) struct Create {
-    /// Directory of the database; it may exist if it is empty or has a database already
+    /// Directory of the database; may be missing, empty or a database already
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Names of trees to create
     #[arg(value_name = "TREE")]
     pub(crate) trees: Vec<String>,
-    /// How the trees are compressed
+    /// Options of the new trees
     #[command(flatten)]
     pub(crate) options: TreeArgs,
 }
@@ -132,13 +134,13 @@ pub(crate) struct TreeArgs {
     /// Codec of a new tree: none, lz4, zstd[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<frondb::Codec>,
-    /// A new tree is a non-unique index: scanned by prefix, never asked for one full key
+    /// The new tree is a non-unique index: scanned by prefix, never asked for one full key
     #[arg(long)]
     pub(crate) secondary: bool,
 }
 
 impl TreeArgs {
-    /// Whether any was given.
+    /// Whether any option was given.
     pub(crate) fn is_given(&self) -> bool {
         self.codec.is_some() || self.secondary
     }
@@ -164,7 +166,7 @@ pub(crate) struct Get {
     /// The key
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) key: String,
-    /// Write the value's bytes as they are, with nothing behind them
+    /// Write the bytes of the value as they are, without a newline
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
 }
@@ -181,7 +183,7 @@ pub(crate) struct Put {
     /// The value
     #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
     pub(crate) value: Option<String>,
-    /// Take the value's bytes from a file, or from standard input if it is `-`
+    /// Read the value from a file, or from standard input if it is `-`
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     pub(crate) file: Option<PathBuf>,
 }
@@ -195,7 +197,7 @@ pub(crate) struct Del {
     /// Keys to delete
     #[arg(value_name = "KEY", allow_hyphen_values = true, conflicts_with_all = ["from", "to", "prefix"])]
     pub(crate) key: Vec<String>,
-    /// Or a range of them
+    /// Or a range of keys
     #[command(flatten)]
     pub(crate) range: KeyRange,
 }
@@ -206,7 +208,7 @@ pub(crate) struct KeyRange {
     /// First key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
-    /// Key before which to end
+    /// End of the range: the first key not in it
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
     /// Only keys that begin with this
@@ -217,42 +219,43 @@ pub(crate) struct KeyRange {
 /// `scan`
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
-    /// The tree
+    /// The tree, created if it does not exist
     #[command(flatten)]
     pub(crate) tree: Tree,
-    /// Which keys
+    /// The range of keys
     #[command(flatten)]
     pub(crate) range: KeyRange,
-    /// From the last key to the first
+    /// Print from the last key to the first
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// At most this many
+    /// Print at most this many entries
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Print keys only
     #[arg(long, conflicts_with = "count")]
     pub(crate) keys_only: bool,
-    /// Print only how many there are
+    /// Print only the number of entries
     #[arg(long)]
     pub(crate) count: bool,
 }
 
-/// How a table of text is laid out.
+/// How a file of entries is laid out.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct FileArgs {
-    /// Format of the file; by default what its name ends in, and binary for other names
+    /// Format of the file; default by its extension, and binary for other names
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// The first row of a table is not the names of its columns
+    /// The table has no header row with column names
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// Text cells have the escapes of the command line, such as \xHH, and hold any bytes; without this they are literal
+    /// Text cells use the escapes of the command line, such as \xHH, and can hold any bytes;
+    /// without this they are literal
     #[arg(long)]
     pub(crate) escapes: bool,
 }
 
 impl FileArgs {
-    /// The format of a file, and how its tables are written; only a table has options.
+    /// The format of a file, and how its tables are laid out. Binary files take no table options.
     pub(crate) fn layout(
         &self,
         common: &Common,
@@ -264,8 +267,8 @@ impl FileArgs {
         let (key_column, value_column) = columns;
         let given = self.no_header || self.escapes || key_column.or(value_column).is_some();
         if format == Format::Binary && given {
-            return Err(Failure::usage("only a table has a header, columns and escapes")
-                .with_hint("say --format csv or tsv, or give the file a name that ends so"));
+            return Err(Failure::usage("header, column and escape options are for tables only")
+                .with_hint("use --format csv or tsv, or a file name with that extension"));
         }
         let text = TextOptions {
             delimiter: format.delimiter(),
@@ -288,27 +291,28 @@ pub(crate) struct Load {
     /// The file, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its form
+    /// Layout of the file
     #[command(flatten)]
     pub(crate) form: FileArgs,
-    /// Column of the key: its name, or its number from 1; by default the first
+    /// Column of the key, by name or number from 1; default the first
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key_column: Option<String>,
-    /// Column of the value; by default the other one of two
+    /// Column of the value, by name or number from 1; default the other one of two
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
-    /// Commit after so many entries; without it the file is sorted first and is loaded whole or not at all
+    /// Commit after each N entries; without it the file is sorted first and loaded with one
+    /// commit, all or nothing
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) batch: Option<u64>,
-    /// What to wait for after each batch; the end of the load is always synced
+    /// When to sync batches; the end of the load is always synced
     #[arg(long, value_enum, default_value_t)]
     pub(crate) sync: SyncArg,
-    /// How the tree is compressed if it is created
+    /// Options of the tree if it is created
     #[command(flatten)]
     pub(crate) options: TreeArgs,
 }
 
-/// When a batch counts as written.
+/// When batches are synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum SyncArg {
     /// Sync once, at the end
@@ -324,7 +328,7 @@ pub(crate) struct Prepared {
     /// Directory of the database
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Commit the transaction of this name, written as keys are
+    /// Commit the transaction of this name, given in the encoding of keys
     #[arg(long, value_name = "NAME", conflicts_with = "rollback")]
     pub(crate) commit: Option<String>,
     /// Roll back the transaction of this name
@@ -338,7 +342,7 @@ pub(crate) struct Verify {
     /// Directory of the database
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Only these trees
+    /// Verify only these trees
     #[arg(value_name = "TREE")]
     pub(crate) trees: Vec<String>,
 }
@@ -349,10 +353,12 @@ pub(crate) struct Salvage {
     /// Directory of the damaged database, which is not changed
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Directory of the new database, apart from DIR; it may exist if it is empty, and is not made if nothing is saved
+    /// Directory of the new database, outside of DIR; may be missing or empty, and is not created
+    /// if nothing is saved
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
-    /// Where manifest or log are damaged so that no row is certain, save trees all the same, as NAME.uncertain
+    /// If manifest or log are damaged so that no row is certain, save trees nevertheless, as
+    /// NAME.uncertain
     #[arg(long)]
     pub(crate) uncertain: bool,
 }
@@ -366,10 +372,10 @@ pub(crate) struct Dump {
     /// The file, or `-` for standard output
     #[arg(value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
-    /// Its form
+    /// Layout of the file
     #[command(flatten)]
     pub(crate) form: FileArgs,
-    /// Which keys
+    /// The range of keys
     #[command(flatten)]
     pub(crate) range: KeyRange,
 }
@@ -383,17 +389,19 @@ fn size(text: &str) -> Result<u64, String> {
         "m" | "mib" => 20,
         "g" | "gib" => 30,
         "t" | "tib" => 40,
-        unit => return Err(format!("unknown unit `{unit}`; there are KiB, MiB, GiB and TiB")),
+        unit => return Err(format!("unknown unit `{unit}`: use KiB, MiB, GiB or TiB")),
     };
-    let number: u64 = digits.parse().map_err(|_| "a size is a number with a unit".to_owned())?;
+    let number: u64 =
+        digits.parse().map_err(|_| "a size is a number and a unit, such as 256MiB".to_owned())?;
     number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
 }
 
 /// Permission bits in octal.
 fn mode(text: &str) -> Result<u32, String> {
-    let mode = u32::from_str_radix(text, 8).map_err(|_| "a mode is octal digits".to_owned())?;
+    let mode =
+        u32::from_str_radix(text, 8).map_err(|_| "a mode has octal digits only".to_owned())?;
     let sound = mode & 0o600 == 0o600 && mode & !0o666 == 0;
-    sound.then_some(mode).ok_or_else(|| "it has at least 0600 and at most 0666".to_owned())
+    sound.then_some(mode).ok_or_else(|| "a mode is between 0600 and 0666".to_owned())
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! How keys and values, which are bytes, are written on a command line, in JSON and in CSV cells.
+//! How keys and values, which are bytes, are written on the command line, in JSON and in table
+//! cells.
 //!
-//! Every encoding is exact: what [`Encoding::encode`] writes, [`Encoding::decode`] reads back to the
-//! same bytes, whatever they are.
+//! Every encoding is exact: [`Encoding::decode`] turns the text of [`Encoding::encode`] back into
+//! the same bytes.
 //!
 //! | name | written | for |
 //! |---|---|---|
 //! | `text` | UTF-8 as it is; everything else as `\xHH`, and `\\ \n \r \t \0` | people |
-//! | `hex` | two lower-case digits a byte | numbers |
+//! | `hex` | two lower-case hexadecimal digits for each byte | numbers |
 //! | `base64` | RFC 4648 with padding | programs |
 
 use clap::ValueEnum;
@@ -19,7 +20,7 @@ pub(crate) enum Encoding {
     /// UTF-8; other bytes as \xHH.
     #[default]
     Text,
-    /// Two hexadecimal digits a byte.
+    /// Two hexadecimal digits for each byte.
     Hex,
     /// RFC 4648 with padding.
     Base64,
@@ -50,10 +51,10 @@ impl Encoding {
     }
 }
 
-/// Characters of a key or value that an error shows.
+/// Characters of a key or value that an error message shows.
 const CHARS_SHOWN: usize = 60;
 
-/// A key or value as an error names it: the beginning of a long one.
+/// A key or value for an error message: the beginning of it if it is long.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(CHARS_SHOWN) {
         Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
@@ -117,7 +118,7 @@ fn decode_text(text: &str) -> Result<Vec<u8>, &'static str> {
                 rest = after;
                 hex_byte(*digits).ok_or("\\x needs two hexadecimal digits")?
             }
-            _ => return Err("after a backslash comes \\ n r t 0 or xHH"),
+            _ => return Err("a backslash must be followed by \\ n r t 0 or xHH"),
         });
     }
     Ok(out)
@@ -180,7 +181,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
         }
         bits <<= 6 * padding;
         let bytes = bits.to_be_bytes();
-        // Bits that no byte takes must be zero, or two texts would stand for the same bytes.
+        // Unused bits must be zero, so that no two texts stand for the same bytes.
         if bytes[4 - padding..].iter().any(|&byte| byte != 0) {
             return Err("bits beyond the last byte");
         }

@@ -1,42 +1,46 @@
-//! What the program says and how it exits when something did not work.
+//! Errors of the program: message, hint and exit code.
 //!
-//! A failure has a kind, a sentence, and where it helps a hint of what to do. The exit code follows
-//! from the kind, so a script can tell "try again" from "look at the disk" without reading text.
+//! A failure has a kind, a message, and where it helps a hint. The kind determines the exit code,
+//! so that a script can tell "try again" from "look at the disk" without reading text.
 
 use frondb::{CorruptionPlace, Error};
 use serde::Serialize;
 
-/// Exit codes with the kinds that lead to them and what to do: the table of
-/// docs/operating/command-line.md and of `frondb help`.
+/// Exit codes with their kinds and what to do; the table in docs/operating/command-line.md and of
+/// `frondb exit-codes`.
 pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (0, "", "done"),
-    (1, "NotFound", "the key, tree, database or file is not there"),
-    (2, "Usage, Invalid", "fix the command, the name, or the key"),
+    (1, "NotFound", "the key, tree, database or file does not exist"),
+    (2, "Usage, Invalid", "correct the command, the name or the key"),
     (3, "Exists", "choose another name"),
     (
         4,
         "Busy, Conflict, Deadlock, LockTimeout",
-        "try again; for a database in use, close it there",
+        "try again; if the database is open in another process, close it there",
     ),
     (5, "NoSpace", "free space on the disk"),
     (
         6,
         "Corruption",
-        "look at the disk; run `frondb verify`; restore what is named, or save the rest: `frondb salvage`",
+        "check the disk; run `frondb verify`; restore a backup, or save the rest with `frondb salvage`",
     ),
-    (7, "Io", "look at the system's log"),
-    (8, "Poisoned", "a sync failed: run the command again, recovery finds what the disk kept"),
+    (7, "Io", "check the system's log"),
+    (
+        8,
+        "Poisoned",
+        "a sync failed: run the command again, recovery will find what reached the disk",
+    ),
     (9, "Unsupported", "use the newer version that wrote the database"),
-    (10, "Input", "the file to load is broken, empty or does not fit: fix it"),
-    (70, "Internal, Closed, Cancelled", "a bug: report it with the message"),
+    (10, "Input", "the file to load is damaged, empty or not a valid table: correct it"),
+    (70, "Internal, Closed, Cancelled", "this is a bug: report it with the message"),
 ];
 
-/// Where a corruption is.
+/// The place of a corruption.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Place {
-    /// File, relative to the database's directory.
+    /// File, relative to the database directory.
     pub(crate) file: String,
-    /// Offset in it, bytes.
+    /// Byte offset in the file.
     pub(crate) offset: u64,
     /// Kind of block or record.
     pub(crate) what: &'static str,
@@ -53,13 +57,13 @@ impl From<&CorruptionPlace> for Place {
 pub(crate) struct Failure {
     /// Name of the kind.
     pub(crate) kind: &'static str,
-    /// What happened, as a sentence.
+    /// What happened, in words.
     pub(crate) message: String,
-    /// What to do, if more can be said than the kind says.
+    /// What to do, if it is more specific than the hint of the kind.
     hint: Option<String>,
-    /// Where it is, if it is a corruption.
+    /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// The reader of our output has gone: nothing to say, and no error.
+    /// The reader of standard output has gone, which is no error and is not reported.
     pub(crate) broken_pipe: bool,
 }
 
@@ -73,43 +77,43 @@ impl Failure {
         Self::new("Usage", message)
     }
 
-    /// Damage that was found, with a sentence that counts it.
+    /// Damage was found; the message says how much.
     pub(crate) fn damaged(message: impl Into<String>) -> Self {
         Self::new("Corruption", message)
     }
 
-    /// A file that was to be loaded is wrong.
+    /// A file to load is invalid.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new("Input", message)
     }
 
-    /// The same as a fault of the file that is loaded, not of the command.
+    /// The same failure, blamed on the file to load and not on the command.
     pub(crate) fn of_input(self) -> Self {
         Self { kind: "Input", ..self }
     }
 
-    /// A file of a newer version of this program.
+    /// A newer version of this program wrote the file.
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new("Unsupported", message)
     }
 
-    /// The named thing is there already.
+    /// The named thing exists already.
     pub(crate) fn exists(message: impl Into<String>) -> Self {
         Self::new("Exists", message)
     }
 
-    /// The named thing is not there.
+    /// The named thing does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new("NotFound", message)
     }
 
-    /// The same with `context: ` in front.
+    /// The same failure with `context: ` before its message.
     pub(crate) fn context(mut self, context: impl std::fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
         self
     }
 
-    /// The message with the place.
+    /// The message, with the place if there is one.
     pub(crate) fn sentence(&self) -> String {
         match &self.place {
             Some(Place { file, offset, what }) => {
@@ -122,7 +126,9 @@ impl Failure {
     fn row(&self) -> (u8, &'static str) {
         let of_kind = |kinds: &str| kinds.split(", ").any(|kind| kind == self.kind);
         let row = EXIT_CODES.iter().find(|(_, kinds, _)| of_kind(kinds));
-        row.map_or((70, "a bug: report it with the message"), |(code, _, hint)| (*code, *hint))
+        row.map_or((70, "this is a bug: report it with the message"), |(code, _, hint)| {
+            (*code, *hint)
+        })
     }
 
     /// The exit code.
@@ -130,7 +136,7 @@ impl Failure {
         if self.broken_pipe { 0 } else { self.row().0 }
     }
 
-    /// What to do; `None` where the message says it already.
+    /// What to do; `None` if the message makes it clear.
     pub(crate) fn hint(&self) -> Option<&str> {
         match (&self.hint, self.row()) {
             (Some(hint), _) => Some(hint),
@@ -139,7 +145,7 @@ impl Failure {
         }
     }
 
-    /// The same with this to do.
+    /// The same failure with this hint.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -152,7 +158,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Errors of files and streams that are not the database's.
+/// Errors of files and streams outside of the database.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         use std::io::ErrorKind;
@@ -164,7 +170,8 @@ impl From<std::io::Error> for Failure {
         };
         let broken_pipe = error.kind() == ErrorKind::BrokenPipe;
         let denied = error.kind() == ErrorKind::PermissionDenied;
-        let hint = denied.then(|| "look at owner and mode of the file and its directories".into());
+        let hint =
+            denied.then(|| "check owner and permissions of the file and its directories".into());
         Self { broken_pipe, hint, ..Self::new(kind, error.to_string()) }
     }
 }

@@ -1,4 +1,5 @@
-//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Entry points for fuzzers. Each takes any bytes and must neither panic nor allocate without
+//! bound.
 
 use crate::encoding::Encoding;
 use crate::failure::Failure;
@@ -7,7 +8,7 @@ use crate::records::{
     Cells, Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer,
 };
 
-/// All entries, or the first fault.
+/// All entries, or the first error.
 fn read_all(reader: &mut dyn RecordReader) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     while let Some(entry) = reader.next()? {
@@ -21,7 +22,7 @@ fn write_all(writer: &mut dyn RecordWriter, entries: &[Entry]) -> Result<(), Fai
     writer.finish()
 }
 
-/// A binary dump. One that is read whole is written again as the same entries.
+/// Reads a binary dump. A complete one is written again and must give the same entries.
 pub fn dump(bytes: &[u8]) {
     let read = |bytes: &[u8]| read_all(&mut BinaryReader::new(bytes)?);
     let Ok(entries) = read(bytes) else { return };
@@ -31,8 +32,9 @@ pub fn dump(bytes: &[u8]) {
     assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
 }
 
-/// A table as CSV or TSV, with a header row or without, its cells literal or in each encoding: what the first
-/// byte says. One that is read whole is written again as the same entries.
+/// Reads a table as CSV or TSV, with or without a header row, with literal cells or cells in each
+/// encoding, as the first byte selects. A complete one is written again and must give the same
+/// entries.
 pub fn table(bytes: &[u8]) {
     let Some((&how, bytes)) = bytes.split_first() else { return };
     let format = if how & 1 == 0 { Format::Csv } else { Format::Tsv };
@@ -56,13 +58,13 @@ pub fn table(bytes: &[u8]) {
     let written =
         writer(format, &options, &mut again).and_then(|mut out| write_all(&mut *out, &entries));
     assert!(written.is_ok(), "what was read can be written");
-    // Without a header row there is nothing to find columns in when there are no entries.
+    // A table without a header row and without entries has no columns and is refused.
     if options.header || !entries.is_empty() {
         assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
     }
 }
 
-/// Keys and values as they are typed: what is written for any bytes is read as the same bytes.
+/// Decodes keys and values as typed by a user; what is encoded for any bytes must decode to them.
 pub fn typed(bytes: &[u8]) {
     for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
         assert_eq!(encoding.decode(&encoding.encode(bytes)).ok().as_deref(), Some(bytes));

@@ -1,4 +1,4 @@
-//! What goes to standard output, as text for people or as JSON for programs.
+//! Standard output, as text for people or as JSON for programs.
 
 use std::io::{BufWriter, Stdout, Write};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::args::Common;
 use crate::failure::Failure;
 
-/// Standard output of one command.
+/// Standard output of a command.
 pub(crate) struct Output {
     out: BufWriter<Stdout>,
     json: bool,
@@ -15,13 +15,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The output that the options ask for.
+    /// The output for these options.
     pub(crate) fn new(common: &Common) -> Self {
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
         Self { out, json: common.json, quiet: common.quiet }
     }
 
-    /// Prints one line: `text` for people, `value` as one line of JSON for programs.
+    /// Prints one line: `text`, or `value` as JSON.
     pub(crate) fn line<V: Serialize>(
         &mut self,
         value: &V,
@@ -35,7 +35,7 @@ impl Output {
         Ok(self.out.write_all(b"\n")?)
     }
 
-    /// Prints what was done: as [`line`](Self::line), and no text with `--quiet`.
+    /// Prints a confirmation: as [`line`](Self::line), but no text with `--quiet`.
     pub(crate) fn done<V: Serialize>(
         &mut self,
         value: &V,
@@ -44,18 +44,18 @@ impl Output {
         if self.quiet { self.result(value) } else { self.line(value, text) }
     }
 
-    /// Prints what a program may want to know and a person takes for granted: JSON or nothing.
+    /// Prints a result that people take for granted: as JSON only.
     pub(crate) fn result<V: Serialize>(&mut self, value: &V) -> Result<(), Failure> {
         if self.json { self.line(value, |_| String::new()) } else { Ok(()) }
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Hands everything to the system. A command that printed ends with this, or a full disk behind
-    /// standard output would go unnoticed.
+    /// Flushes the output. Every command that prints ends with this, so that a full disk behind
+    /// standard output is noticed.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }

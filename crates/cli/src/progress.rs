@@ -1,5 +1,5 @@
-//! Progress of long commands on standard error: a bar if the total is known, a spinner else, and
-//! nothing if standard error is no terminal or `--quiet` is given.
+//! Progress of long commands on standard error: a bar if the total is known, otherwise a spinner.
+//! Nothing if standard error is not a terminal, or with `--quiet`.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -7,29 +7,29 @@ use crate::args::Common;
 
 /// A bar over bytes.
 const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left";
-/// A bar over entries, whose number is an estimate.
+/// A bar over an estimated number of entries.
 const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {eta} left";
-/// No end in sight.
+/// A spinner, for an unknown total.
 const ENDLESS: &str = "{prefix}{spinner} {bytes}  {msg}  {elapsed}";
 
-/// A running display. Dropping it removes it.
+/// A running progress display, removed when dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     entries: u64,
 }
 
 impl Progress {
-    /// Over `total` bytes, if that is known.
+    /// Progress over `total` bytes, if known.
     pub(crate) fn bytes(common: &Common, total: Option<u64>) -> Self {
         Self::new(common, if total.is_some() { BYTES } else { ENDLESS }, total)
     }
 
-    /// Over about `total` entries.
+    /// Progress over about `total` entries.
     pub(crate) fn entries(common: &Common, total: u64) -> Self {
         Self::new(common, ENTRIES, Some(total))
     }
 
-    /// Over bytes of the thing of this name; the total comes with the first step.
+    /// Progress over the bytes of the named object; the first step sets the total.
     pub(crate) fn named(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, BYTES, Some(0));
         progress.bar.set_prefix(format!("{name}  "));
@@ -47,9 +47,9 @@ impl Progress {
         Self { bar, entries: 0 }
     }
 
-    /// Says how far it is, and how many entries that is.
+    /// Sets the position and the number of entries.
     pub(crate) fn at(&mut self, position: u64, entries: u64) {
-        // Formatting costs more than an entry does, and nobody reads a thousand a second.
+        // Every thousand entries only: formatting costs more than loading an entry.
         if entries - self.entries >= 1000 {
             self.entries = entries;
             self.bar.set_position(position);
@@ -57,17 +57,17 @@ impl Progress {
         }
     }
 
-    /// Says what is being done.
+    /// Sets the text beside the bar.
     pub(crate) fn say(&mut self, what: &'static str) {
         self.bar.set_message(what);
     }
 
-    /// Removes the display before the work is over: another one follows.
+    /// Removes the display before another one follows.
     pub(crate) fn end(&mut self) {
         self.bar.finish_and_clear();
     }
 
-    /// Says how far it is of how much.
+    /// Sets the position and the total.
     pub(crate) fn of(&mut self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);

@@ -10,8 +10,8 @@ use crate::args::{Command, CommandLine, Common};
 use crate::commands;
 use crate::failure::Failure;
 
-/// Does what the process's arguments say. What was asked for goes to standard output; progress,
-/// notes and the error, if there is one, go to standard error.
+/// Runs the command of the process's arguments. Results go to standard output; progress, notes and
+/// the error go to standard error.
 #[must_use]
 pub fn run() -> ExitCode {
     let line = match CommandLine::try_parse() {
@@ -29,7 +29,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the arguments, or prints help or version, which are no errors.
+/// Reports wrong arguments, or prints help or the version, which are not errors.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -37,8 +37,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
     let text = error.to_string();
     let failure = Failure::usage(text.trim().trim_start_matches("error: "));
-    // The arguments are not parsed, so this is all that can be known of them. What stands behind
-    // `--` is a key or a name.
+    // Parsing failed, so look for the option by hand. Arguments after `--` are keys or names.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     if json {
         report(true, &failure);
@@ -68,7 +67,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Says on standard error why it stops. Nobody is left to tell if that fails.
+/// Reports a failure on standard error. An error of that is ignored.
 fn report(json: bool, failure: &Failure) {
     let mut err = std::io::stderr().lock();
     if json {

@@ -1,9 +1,8 @@
 //! `dump`: a tree, or a range of it, to a file.
 //!
-//! The cursor shows one fixed state, so a dump is of one moment. A file gets its name only when it
-//! is complete and synced; before, it is `NAME.partial`. Only a file is ever replaced: what is
-//! something else, a device or a FIFO, is written into, and a symbolic link goes on to point where
-//! it does.
+//! The cursor shows one fixed state, so a dump is as of one moment. The file is written as
+//! `NAME.partial` and renamed once it is complete and synced. Only regular files are replaced: a
+//! device or FIFO is written to, and a symbolic link keeps pointing where it does.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -43,7 +42,7 @@ pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
     out.finish()
 }
 
-/// A format, and how its tables are written.
+/// A format with the layout of its tables.
 type Form = (Format, TextOptions);
 
 fn write_file(
@@ -58,7 +57,7 @@ fn write_file(
             let partial = partial_of(&path);
             let file = create_anew(&partial)?;
             let written = (|| {
-                // A file that is replaced keeps its mode, and a new one has it whatever the umask is.
+                // A replaced file keeps its mode; a new one gets the option's, whatever the umask.
                 let new = || Permissions::from_mode(common.file_mode);
                 file.set_permissions(before.map_or_else(new, |before| before.permissions()))?;
                 let entries = write_entries(common, form, tree, bounds, &file)?;
@@ -67,7 +66,7 @@ fn write_file(
                 Ok(entries)
             })();
             if written.is_err() {
-                // The failure is what matters; the next dump removes what could not be removed.
+                // The first failure is reported. If this fails too, the next dump removes the file.
                 let _ = fs::remove_file(&partial);
             }
             written
@@ -76,7 +75,7 @@ fn write_file(
             let file = OpenOptions::new().write(true).open(file)?;
             let entries = write_entries(common, form, tree, bounds, &file)?;
             match file.sync_all() {
-                // Most of what is not a file cannot be synced.
+                // Most devices and FIFOs cannot be synced.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {}
                 synced => synced?,
             }
@@ -85,31 +84,31 @@ fn write_file(
     }
 }
 
-/// What a path given for a dump leads to.
+/// What the path of a dump refers to.
 enum Target {
-    /// A file, to be made or replaced as a whole; `before` is what is there now.
+    /// A file to create or replace; `before` is the present file.
     File { path: PathBuf, before: Option<Metadata> },
-    /// Something to write into: a device, a FIFO.
+    /// A device or FIFO to write to.
     Other,
 }
 
 fn target(path: &Path) -> io::Result<Target> {
-    // What a link of /proc leads to may have no path: a pipe at the end of /dev/stdout, a shell's `>(..)`.
+    // The target of a link in /proc may have no path, such as a pipe behind /dev/stdout or `>(..)`.
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Ok(Target::Other);
     }
-    // Links are followed: the file at their end is replaced, next to itself.
+    // Links are followed; the new file is written next to their target.
     match fs::canonicalize(path) {
         Ok(path) => {
             let before = path.metadata()?;
             if before.is_dir() {
-                return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
+                return Err(io::Error::new(ErrorKind::IsADirectory, "the path is a directory"));
             }
             let before = before.is_file().then_some(before);
             Ok(before.map_or(Target::Other, |before| Target::File { path, before: Some(before) }))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // Nothing is there, or a link that leads nowhere, which stays.
+            // Nothing, or a dangling link, which is kept.
             if let Ok(link) = fs::read_link(path) {
                 let at = path.parent().unwrap_or_else(|| Path::new("")).join(link);
                 return target(&at);
@@ -128,7 +127,8 @@ fn partial_of(path: &Path) -> PathBuf {
     })
 }
 
-/// A new file in place of what an interrupted dump left; what is at a link's end stays untouched.
+/// Creates a new file and removes what an interrupted dump left there. If that is a link, its
+/// target is not touched.
 fn create_anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -19,7 +19,7 @@ pub(crate) fn get(common: &Common, args: &Get) -> Result<(), Failure> {
     let value = session.tree(&args.tree.tree)?.get(&key)?;
     session.close()?;
     let Some(value) = value else {
-        return Err(Failure::not_found(format!("key {} is not there", shortened(&args.key))));
+        return Err(Failure::not_found(format!("key {} does not exist", shortened(&args.key))));
     };
     let mut out = Output::new(common);
     if args.raw {
@@ -46,8 +46,8 @@ pub(crate) fn put(common: &Common, args: &Put) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Bytes of a file, or of standard input for `-`; no more than a value may have, and one, so that
-/// an endless stream ends in the engine's error about the length.
+/// The bytes of a file, or of standard input for `-`. Reads at most one byte more than a value may
+/// have, so that an endless stream ends in the engine's error about the length.
 fn read_value(file: &Path) -> Result<Vec<u8>, Failure> {
     let limit = frondb::limits::VALUE_BYTES_MAX as u64 + 1;
     let mut value = Vec::new();
@@ -62,12 +62,12 @@ fn read_value(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(value)
 }
 
-/// Deletes keys, all or none of them, or a range; durably.
+/// Deletes keys, all or none of them, or a range, durably.
 pub(crate) fn del(common: &Common, args: &Del) -> Result<(), Failure> {
     let range = &args.range;
     let by_range = range.from.is_some() || range.to.is_some() || range.prefix.is_some();
     if args.key.is_empty() && !by_range {
-        return Err(Failure::usage("name keys, or a range; --prefix '' is every key"));
+        return Err(Failure::usage("name keys or a range; --prefix '' means all keys"));
     }
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.tree(&args.tree.tree)?;

@@ -9,7 +9,7 @@ use crate::failure::{EXIT_CODES, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Prints figures of the database and of each tree.
+/// Prints statistics of the database and of each tree.
 pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let database = session.db.stats();
@@ -20,8 +20,8 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     }
     session.close()?;
     let mut out = Output::new(common);
-    let object = |figures: Vec<(&str, u64)>| -> Map<String, Value> {
-        figures.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
+    let object = |statistics: Vec<(&str, u64)>| -> Map<String, Value> {
+        statistics.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
     };
     let by_name: Map<String, Value> =
         trees.iter().map(|(name, stats)| (name.clone(), object(stats.figures()).into())).collect();
@@ -37,7 +37,7 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Reads all trees, or those named, and lists what is damaged.
+/// Verifies all trees, or the named ones, and lists the damage.
 pub(crate) fn verify(common: &Common, args: &Verify) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let names = if args.trees.is_empty() { session.db.list_trees() } else { args.trees.clone() };
@@ -100,7 +100,7 @@ pub(super) fn counted(n: u64, noun: &str) -> String {
     }
 }
 
-/// Prints what exit codes mean.
+/// Prints the exit codes.
 pub(crate) fn exit_codes(common: &Common) -> Result<(), Failure> {
     let mut out = Output::new(common);
     for (code, kinds, hint) in EXIT_CODES {

@@ -1,12 +1,13 @@
 //! `load`: a file of entries into a tree.
 //!
 //! By default the bulk loader sorts the entries outside of the tree and attaches them with one
-//! commit: a load that fails, or is killed, has loaded nothing, and made no tree.
+//! commit. A load that fails or is killed has loaded nothing and created no tree.
 //!
-//! With `--batch` entries show up as they come. Batches are committed without a sync each, and one
-//! sync at the end makes all of them durable: loading then runs at the engine's pace and not at the
-//! disk's latency. A load that fails leaves the batches before it; running it again puts the same
-//! entries once more, which changes nothing. A new tree begins with the first batch, in one commit.
+//! With `--batch` entries become visible as the load goes. Batches are committed without a sync
+//! each, and one sync at the end makes all of them durable, so that the load runs at the engine's
+//! speed and not at the disk's latency. A load that fails leaves the batches committed so far;
+//! running it again writes the same entries again, which changes nothing. A new tree is created by
+//! the commit of the first batch.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -26,11 +27,11 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::records::reader;
 
-/// Entries in one batch if only how it is synced is given.
+/// Entries in a batch if --sync is given without --batch.
 const BATCH_ENTRIES: u64 = 10_000;
 
-/// A batch is committed when it has this many bytes, whatever the number of its entries: one record
-/// of the log holds it.
+/// A batch is committed when it has this many bytes, whatever its number of entries: it is one log
+/// record.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Loads a file.
@@ -44,7 +45,7 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     } else {
         let file = File::open(&args.file).map_err(|error| name(error.into()))?;
         if args.file.is_dir() {
-            return Err(name(Failure::usage("it is a directory")));
+            return Err(name(Failure::usage("the path is a directory")));
         }
         let total = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
         (Box::new(file), total)
@@ -92,35 +93,35 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
 /// What a load has committed.
 #[derive(Clone, Copy, Default)]
 struct Done {
-    /// Entries; batch by batch one whose key comes again in a later batch counts again.
+    /// Entries committed. With batches, a key that comes again in a later batch counts again.
     entries: u64,
-    /// Entries left out because their key came again. Batches do not know.
+    /// Entries left out because their key came again; unknown with batches.
     replaced: Option<u64>,
-    /// In so many commits.
+    /// The number of commits.
     batches: u64,
 }
 
-/// A failure of putting entries: a key or value that no tree takes is the file's fault.
+/// Blames an invalid key or value on the file.
 fn of_entry(failure: Failure) -> Failure {
     if failure.kind == ErrorKind::Invalid.name() { failure.of_input() } else { failure }
 }
 
-/// The tree; `None` if there is none.
+/// The tree; `None` if it does not exist.
 fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure> {
     let name = &args.tree.tree;
     match session.db.open_tree(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        // Options that are the same as before change nothing: a load that failed can be run again.
+        // The same options as before are accepted, so that a failed load can be run again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
             Err(Failure::usage(format!(
-                "tree {name} exists with other options, and they are fixed"
+                "tree {name} exists with other options, which cannot be changed"
             )))
         }
         other => Ok(Some(other?)),
     }
 }
 
-/// Takes the entries, all at once or batch by batch.
+/// Stores the entries, all at once or batch by batch.
 enum Loader<'a> {
     /// `None` once it is finished.
     Bulk(Option<Bulk>, Done),
@@ -185,7 +186,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// A bulk load under way.
+/// A bulk load in progress.
 struct Bulk {
     load: BulkLoad,
     writer: BulkWriter,
@@ -204,16 +205,16 @@ impl Bulk {
     }
 }
 
-/// Fills batches and commits them.
+/// Fills and commits batches.
 struct Batches<'a> {
     session: &'a Session<'a>,
     durability: Durability,
-    /// The first batch of a new tree, which makes the tree.
+    /// The first batch of a new tree, a bulk load that also creates the tree.
     first: Option<Bulk>,
     first_bytes: usize,
     batch: Batch,
     entries_max: usize,
-    /// Entries put, committed or not.
+    /// Entries written, committed or not.
     entries: u64,
     committed: u64,
     batches: u64,
@@ -240,7 +241,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// What a bulk load waits for.
+    /// The durability of the bulk load.
     fn durability_of(&self, in_batches: bool) -> Durability {
         if in_batches { self.durability } else { Durability::Sync }
     }
@@ -256,12 +257,12 @@ impl<'a> Batches<'a> {
         let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
-        // A batch keeps what is wrong with an entry for its commit, and does not count the entry.
+        // A batch does not count an invalid entry, and reports it at the commit.
         let refused = self.batch.len() == before;
         let full = refused
             || self.batch.len() >= self.entries_max
             || self.batch.bytes() >= BATCH_BYTES
-            // Half of what is allowed leaves room for any entry.
+            // Half of the limit leaves room for any entry.
             || self.batch.memory_bytes() as u64 >= self.session.db.batch_bytes_max() / 2;
         if full { self.commit() } else { Ok(()) }
     }
@@ -278,14 +279,14 @@ impl<'a> Batches<'a> {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        // A table without rows is a tree without entries.
+        // The first batch is committed even if it is empty, to create the tree.
         if self.first.is_some() || !self.batch.is_empty() {
             self.commit()?;
         }
         Ok(self.session.db.sync()?)
     }
 }
-/// Counts what is read, for the progress.
+/// Counts the bytes that are read, for the progress.
 struct Counted<R> {
     input: R,
     position: Rc<Cell<u64>>,

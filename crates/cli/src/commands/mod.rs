@@ -1,4 +1,4 @@
-//! What each command does, one file a group.
+//! The commands, one file for each group.
 
 pub(crate) mod dump;
 pub(crate) mod entries;

@@ -1,4 +1,5 @@
-//! `prepared`: lists the transactions that wait for their coordinator, and decides one of them.
+//! `prepared`: lists the transactions that wait for their coordinator, and commits or rolls back
+//! one of them.
 
 use frondb::Durability;
 use serde_json::json;
@@ -8,7 +9,8 @@ use crate::args::{Common, Prepared};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Lists them, or commits or rolls one back. Names are written as keys are.
+/// Lists the prepared transactions, or commits or rolls back one. Names are written in the
+/// encoding of keys.
 pub(crate) fn prepared(common: &Common, args: &Prepared) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
     let mut out = Output::new(common);

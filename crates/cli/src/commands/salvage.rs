@@ -1,4 +1,4 @@
-//! `salvage`: what can be read of a damaged database, into a new one.
+//! `salvage`: saves what can be read of a damaged database into a new one.
 
 use frondb::{DamagedRange, Db, Error, Options, SalvageReport, SalvagedTree};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::failure::{Failure, Place};
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Saves what can be read, and lists what cannot.
+/// Saves what can be read, and lists what was lost.
 pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
     let mut options = Options::new().memory_bytes(common.memory).file_mode(common.file_mode);
     if let Some(log_dir) = &common.log_dir {
@@ -36,22 +36,21 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
     let failure = Failure::damaged(message);
     let hint = match (report.cut.is_empty(), args.uncertain) {
         (false, false) => {
-            "no row is certain, so no tree was saved: --uncertain saves them as NAME.uncertain"
+            "no row is certain, so no tree was saved; --uncertain saves them as NAME.uncertain"
         }
-        (false, true) => {
-            "rows of the trees NAME.uncertain may be older than what was committed last"
-        }
-        (true, _) => "what is listed as lost is in no tree of the new database",
+        (false, true) => "rows of the trees NAME.uncertain may be older than their last commit",
+        (true, _) => "the new database has nothing of what is listed as lost",
     };
     Err(failure.with_hint(hint))
 }
 
-/// Where not even this command saves anything it must not send to itself.
+/// A failure of the salvage itself. For damage, the hint of the kind would recommend this very
+/// command.
 fn of_nothing_saved(error: Error) -> Failure {
     let failure = Failure::from(error);
     match failure.kind {
         "Corruption" => {
-            failure.with_hint("nothing can be saved without what is named: restore it, or a backup")
+            failure.with_hint("nothing can be saved without that file: restore it, or a backup")
         }
         _ => failure,
     }
@@ -93,7 +92,7 @@ fn print(common: &Common, args: &Salvage, report: &SalvageReport) -> Result<(), 
     }
     out.done(&result, |_| {
         if !report.is_saved() {
-            return format!("saved nothing, and made no database in {}", args.to.display());
+            return format!("saved nothing, and created no database in {}", args.to.display());
         }
         let saved = report.trees.iter().filter(|tree| tree.saved_as.is_some()).count();
         let rows = report.trees.iter().map(|tree| tree.rows).sum();

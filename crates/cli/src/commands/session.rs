@@ -1,4 +1,4 @@
-//! An open database for the length of one command.
+//! An open database for the duration of one command.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,19 +9,19 @@ use serde_json::json;
 use crate::args::{Common, KeyRange, TreeArgs};
 use crate::failure::Failure;
 
-/// An open database. A command ends with [`close`](Self::close); one that fails need not.
+/// An open database. A command ends with [`close`](Self::close), unless it fails.
 pub(super) struct Session<'a> {
     pub(super) db: Db,
     common: &'a Common,
 }
 
 impl<'a> Session<'a> {
-    /// Opens what is there.
+    /// Opens an existing database.
     pub(super) fn open(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         Self::start(common, dir, false)
     }
 
-    /// Opens what is there, or makes it.
+    /// Opens the database, or creates it.
     pub(super) fn open_or_create(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
         Self::start(common, dir, true)
     }
@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
         }
         let db = Db::open(dir, options).map_err(|error| match error.kind() {
             ErrorKind::NotFound if !create => Failure::from(error)
-                .with_hint(format!("`frondb create {}` makes a database", dir.display())),
+                .with_hint(format!("`frondb create {}` creates a database", dir.display())),
             _ => error.into(),
         })?;
         let session = Self { db, common };
@@ -46,7 +46,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// A cut tail is what a crash leaves and no fault, but whoever lost power should know.
+    /// Notes a torn tail that recovery cut off: normal after a crash, but good to know after a
+    /// power loss.
     fn note_recovery(&self) {
         let recovery = self.db.recovery();
         let tails = [("log", &recovery.log_tail), ("manifest", &recovery.manifest_tail)];
@@ -57,10 +58,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Says something on standard error that is neither result nor error.
+    /// Prints a note on standard error.
     pub(super) fn note(&self, text: &str) {
         let mut err = std::io::stderr().lock();
-        // Nobody is left to tell if standard error is closed.
+        // Ignored: standard error may be closed.
         let _ = match (self.common.quiet, self.common.json) {
             (true, _) => Ok(()),
             (false, true) => writeln!(err, "{}", json!({ "note": text })),
@@ -68,27 +69,25 @@ impl<'a> Session<'a> {
         };
     }
 
-    /// A tree that exists.
+    /// Opens an existing tree.
     pub(super) fn tree(&self, name: &str) -> Result<Tree, Failure> {
         self.db.open_tree(name).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                Failure::from(error).with_hint("`frondb trees` lists the trees there are")
-            }
+            ErrorKind::NotFound => Failure::from(error).with_hint("`frondb trees` lists the trees"),
             _ => error.into(),
         })
     }
 
-    /// Closes the database; what failed while it was written out shows here.
+    /// Closes the database and reports errors of its last writes.
     pub(super) fn close(self) -> Result<(), Failure> {
         Ok(self.db.close()?)
     }
 
-    /// The bytes a key on the command line stands for.
+    /// The bytes of a key on the command line.
     pub(super) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
         self.common.keys.decode(text)
     }
 
-    /// Bounds of a range on the command line.
+    /// The bounds of a range on the command line.
     pub(super) fn bounds(&self, range: &KeyRange) -> Result<Bounds, Failure> {
         let bound = |text: &Option<String>| text.as_deref().map(|t| self.key(t)).transpose();
         if let Some(prefix) = bound(&range.prefix)? {
@@ -97,20 +96,20 @@ impl<'a> Session<'a> {
         Ok(Bounds { lo: bound(&range.from)?.unwrap_or_default(), hi: bound(&range.to)? })
     }
 
-    /// Commits a batch, durable when this returns.
+    /// Commits a batch durably.
     pub(super) fn commit(&self, batch: &Batch) -> Result<(), Failure> {
         Ok(self.db.write(batch, Durability::Sync)?)
     }
 }
 
-/// Keys from `lo` on and before `hi`.
+/// Keys from `lo` on that are below `hi`.
 pub(super) struct Bounds {
     pub(super) lo: Vec<u8>,
     pub(super) hi: Option<Vec<u8>>,
 }
 
 impl Bounds {
-    /// A cursor's options for these bounds.
+    /// Cursor options for these bounds.
     pub(super) fn cursor(&self) -> CursorOptions {
         let options = CursorOptions::new();
         match &self.hi {
@@ -120,7 +119,7 @@ impl Bounds {
     }
 }
 
-/// Options of a tree that is created.
+/// Options of a new tree.
 pub(super) fn tree_options(args: &TreeArgs) -> TreeOptions {
     let options = if args.secondary { TreeOptions::secondary() } else { TreeOptions::new() };
     let Some(codec) = args.codec else { return options };

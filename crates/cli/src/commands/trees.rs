@@ -8,14 +8,14 @@ use crate::args::{Common, Create, Database, Rename, Tree};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Makes the database if it is not there, and trees in it.
+/// Creates the database if it does not exist, and trees in it.
 pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
-    // All of them or none, and no database either if a name cannot be one.
+    // Check all names first: create all trees or none, and no database if a name is invalid.
     if let Some(name) =
         args.trees.iter().find(|name| !(1..=TREE_NAME_BYTES_MAX).contains(&name.len()))
     {
         return Err(Failure::usage(format!(
-            "the name of a tree has 1 to {TREE_NAME_BYTES_MAX} bytes, not {}",
+            "a tree name has 1 to {TREE_NAME_BYTES_MAX} bytes, not {}",
             name.len()
         )));
     }
@@ -27,7 +27,7 @@ pub(crate) fn create(common: &Common, args: &Create) -> Result<(), Failure> {
     let session = Session::open_or_create(common, &args.dir)?;
     if let Some(there) = session.db.list_trees().into_iter().find(|name| args.trees.contains(name))
     {
-        return Err(Failure::exists(format!("tree {there} exists")));
+        return Err(Failure::exists(format!("tree {there} exists already")));
     }
     let created = session.db.recovery().created;
     let options = tree_options(&args.options);
@@ -70,7 +70,7 @@ pub(crate) fn list(common: &Common, args: &Database) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Gives a tree another name.
+/// Renames a tree.
 pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     let session = Session::open(common, &args.tree.dir)?;
     session.db.rename_tree(&args.tree.tree, &args.name)?;

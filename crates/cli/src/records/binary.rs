@@ -1,7 +1,7 @@
-//! Writing and reading binary dumps; the bytes are in [`format`](super::format).
+//! Writes and reads binary dumps; [`format`](super::format) describes the bytes.
 //!
-//! A reader trusts nothing: lengths are bounded before memory is taken, and a payload is looked at
-//! only after its checksum.
+//! The reader trusts nothing: it checks lengths before it allocates memory, and a payload's
+//! checksum before it decodes the payload.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ use super::format::{
     FRAME_BYTES, FRAME_HEAD_BYTES, FrameHead, HEADER_BYTES, PAYLOAD_BYTES_MAX, check_header,
     header, put_entry, take_entry,
 };
-use super::{Entry, RecordReader, RecordWriter};
+use super::record::{Entry, RecordReader, RecordWriter};
 use crate::failure::Failure;
 
 /// Writes a dump.
@@ -23,7 +23,7 @@ pub(crate) struct BinaryWriter<W> {
 }
 
 impl<W: Write> BinaryWriter<W> {
-    /// A dump that begins with its header.
+    /// Begins a dump with its header.
     pub(crate) fn new(mut out: W) -> Result<Self, Failure> {
         out.write_all(&header())?;
         Ok(Self { out, payload: Vec::with_capacity(FRAME_BYTES * 2), count: 0, total: 0 })
@@ -66,7 +66,7 @@ pub(crate) struct BinaryReader<R> {
     payload: Vec<u8>,
     /// Where the next entry begins in `payload`.
     at: usize,
-    /// Entries of the payload that were not handed out.
+    /// Entries of the payload that were not returned yet.
     left: u32,
     total: u64,
     ended: bool,
@@ -98,7 +98,7 @@ impl<R: Read> BinaryReader<R> {
             return Err(Failure::input(format!("a frame of the dump claims {bytes} bytes")));
         }
         self.payload.clear();
-        // Grows with what really comes: a wrong length must not take 128 MiB first.
+        // The buffer grows with the input, so that a wrong length does not allocate 128 MiB first.
         let read = (&mut self.input).take(bytes as u64).read_to_end(&mut self.payload)?;
         if read != bytes {
             return Err(cut_short());
@@ -111,16 +111,16 @@ impl<R: Read> BinaryReader<R> {
         Ok(true)
     }
 
-    /// The last frame says how many entries there were, and nothing comes behind it.
+    /// Checks the last frame, which has the number of entries, and that nothing follows it.
     fn check_end(&mut self, head: FrameHead) -> Result<bool, Failure> {
         if head.count != 0 || head.check != self.total {
             return Err(Failure::input(format!(
-                "the dump says that it has {} entries, and {} were read",
+                "the dump should have {} entries, but has {}",
                 head.check, self.total
             )));
         }
         if (&mut self.input).take(1).read_to_end(&mut self.payload)? > 0 {
-            return Err(Failure::input("the dump has bytes behind its end"));
+            return Err(Failure::input("the dump has bytes after its end"));
         }
         Ok(false)
     }
@@ -135,7 +135,7 @@ impl<R: Read> RecordReader for BinaryReader<R> {
         }
         let mut rest = self.payload.get(self.at..).unwrap_or_default();
         let (key, value) = take_entry(&mut rest)
-            .ok_or_else(|| Failure::input("an entry of the dump passes the end of its frame"))?;
+            .ok_or_else(|| Failure::input("an entry of the dump extends beyond its frame"))?;
         let entry = (key.to_vec(), value.to_vec());
         self.at = self.payload.len() - rest.len();
         self.left -= 1;
@@ -205,7 +205,7 @@ mod tests {
     fn bytes_behind_the_end_are_found() {
         let mut bytes = dump(&[(b"key", b"value")]);
         bytes.push(0);
-        assert!(load(&bytes).unwrap_err().message.contains("behind its end"));
+        assert!(load(&bytes).unwrap_err().message.contains("after its end"));
         // Two dumps in one file: what is in the second must not be left out silently.
         let twice = dump(&[(b"key", b"value")]).repeat(2);
         assert!(load(&twice).is_err());

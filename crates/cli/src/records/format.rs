@@ -15,17 +15,17 @@
 //!       4     4  length of the value
 //!       8        key, value
 //! ```
-//! All numbers are little-endian. A file without the last frame was cut short, and says so when it
-//! is loaded. Worked example, one entry `a` = `bc`:
+//! All numbers are little-endian. A file without the last frame was truncated; `load` refuses it.
+//! Worked example, one entry `a` = `bc`:
 //! `FRONDUMP 01000000 00000000 | 0b000000 01000000 <xxh3> | 01000000 02000000 61 6263 |
 //! 00000000 00000000 0100000000000000`.
-//! These numbers are in people's files: do not change them.
+//! Users have files with these numbers: do not change them.
 
 use crate::failure::Failure;
 
 /// First bytes of a dump.
 pub(super) const MAGIC: &[u8; 8] = b"FRONDUMP";
-/// The only version there is.
+/// The only version.
 pub(super) const VERSION: u32 = 1;
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 16;
@@ -33,9 +33,9 @@ pub(super) const HEADER_BYTES: usize = 16;
 pub(super) const FRAME_HEAD_BYTES: usize = 16;
 /// Bytes before an entry's key.
 pub(super) const ENTRY_HEAD_BYTES: usize = 8;
-/// A frame is closed when its payload has this many bytes; one large entry may pass it.
+/// A frame is closed once its payload has this many bytes; a large entry may exceed it.
 pub(super) const FRAME_BYTES: usize = 256 * 1024;
-/// Longest payload that is read: one full frame and the largest entry there can be.
+/// The largest payload that is read: a full frame and the largest entry.
 pub(super) const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES + 128 * 1024 * 1024;
 
 /// The head of a frame.
@@ -45,7 +45,7 @@ pub(super) struct FrameHead {
     pub(super) bytes: u32,
     /// Entries in the payload.
     pub(super) count: u32,
-    /// Checksum of the payload, or the number of all entries.
+    /// Checksum of the payload; in the last frame the number of all entries.
     pub(super) check: u64,
 }
 
@@ -57,23 +57,23 @@ pub(super) fn header() -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Why a header is not one of ours, if it is not.
+/// Fails if the header is not that of a dump this program can read.
 pub(super) fn check_header(header: &[u8; HEADER_BYTES]) -> Result<(), Failure> {
     if !header.starts_with(MAGIC) {
-        return Err(Failure::input("it is not a binary dump of frondb"));
+        return Err(Failure::input("the file is not a binary dump of frondb"));
     }
     match (word(header, 8), word(header, 12)) {
         (VERSION, 0) => Ok(()),
         (version, _) if version > VERSION => Err(Failure::unsupported(format!(
-            "it has version {version}, this program reads {VERSION}"
+            "the dump has version {version}, and this program reads version {VERSION}"
         ))
-        .with_hint("load it with the newer version that dumped it")),
-        (_, _) => Err(Failure::input("its header has bytes that no version wrote")),
+        .with_hint("load it with the newer version of frondb that wrote it")),
+        (_, _) => Err(Failure::input("the header of the dump is invalid")),
     }
 }
 
 impl FrameHead {
-    /// The head as bytes.
+    /// The head's bytes.
     pub(super) fn encode(self) -> [u8; FRAME_HEAD_BYTES] {
         let mut out = [0; FRAME_HEAD_BYTES];
         out[..4].copy_from_slice(&self.bytes.to_le_bytes());
@@ -82,7 +82,7 @@ impl FrameHead {
         out
     }
 
-    /// The head that the bytes are.
+    /// The head in these bytes.
     pub(super) fn decode(head: &[u8; FRAME_HEAD_BYTES]) -> Self {
         let check = u64::from(word(head, 8)) | u64::from(word(head, 12)) << 32;
         Self { bytes: word(head, 0), count: word(head, 4), check }

@@ -1,4 +1,4 @@
-//! Entries in files: what `dump` writes and `load` reads.
+//! Files of entries, which `dump` writes and `load` reads.
 //!
 //! | format | file | for |
 //! |---|---|---|
@@ -8,10 +8,12 @@
 pub(crate) mod binary;
 mod cells;
 mod format;
+mod forms;
 mod quotes;
 mod record;
 mod text;
 
 pub(crate) use cells::Cells;
-pub(crate) use record::{Entry, Format, RecordReader, RecordWriter, reader, writer};
+pub(crate) use forms::{reader, writer};
+pub(crate) use record::{Entry, Format, RecordReader, RecordWriter};
 pub(crate) use text::TextOptions;

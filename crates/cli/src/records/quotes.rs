@@ -1,36 +1,36 @@
-//! The quotes of a table, watched as its bytes pass: the parser takes the end of the input for the
-//! end of a quoted cell, and joins what stands behind a closing quote to the cell. Both are a file
-//! that is cut or wrong, and are refused.
+//! Checks the quotes of a table while its bytes pass. The CSV parser accepts the end of input
+//! inside a quoted cell, and text after a closing quote. Both mean a truncated or wrong file and
+//! are refused here.
 
 use std::io::Read;
 
 use crate::failure::Failure;
 
-/// What spreadsheets put before a table in UTF-8; the parser drops it.
+/// The mark that spreadsheets put before a UTF-8 table; the parser drops it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What passes through.
+/// A reader that checks the quotes of what it reads.
 pub(super) struct Quotes<R> {
     input: R,
     delimiter: u8,
     state: Cell,
-    /// Bytes of the byte order mark that were seen, as long as nothing else was.
+    /// Bytes of the byte order mark seen so far, while nothing else was read.
     mark: usize,
     line: u64,
-    /// Line of the first byte behind a closing quote.
+    /// Line of the first byte after a closing quote that is no delimiter.
     behind_quote: Option<u64>,
     ended: bool,
 }
 
-/// Where in a table a byte is.
+/// The position of a byte in a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cell {
-    /// Before the first byte of a cell: only here a quote opens one that is quoted.
+    /// Before the first byte of a cell; only here a quote opens a quoted cell.
     Start,
-    /// In a cell without quotes.
+    /// In an unquoted cell.
     Plain,
     Quoted,
-    /// Behind a quote in a quoted cell: its end, or the first of two that stand for one.
+    /// After a quote in a quoted cell, which ends the cell or is the first of a doubled quote.
     Quote,
 }
 
@@ -67,17 +67,17 @@ impl<R> Quotes<R> {
         };
     }
 
-    /// Fails if a quoted cell did not end as one must, up to `line` or the end of the input.
+    /// Fails if a quoted cell is malformed, up to `line` or the end of the input.
     pub(super) fn check(&self, line: u64) -> Result<(), Failure> {
         if let Some(wrong) = self.behind_quote.filter(|wrong| *wrong <= line || self.ended) {
             return Err(Failure::input(format!(
-                "line {wrong}: a quoted cell goes on behind its closing quote; a quote in it is \
-                 written twice"
+                "line {wrong}: text follows the closing quote of a cell; quotes in a quoted cell are \
+                 doubled"
             )));
         }
         if self.ended && self.state == Cell::Quoted {
             return Err(Failure::input(
-                "it ends inside a quoted cell: it was cut, or a quote is missing",
+                "the file ends inside a quoted cell: it is truncated, or a quote is missing",
             ));
         }
         Ok(())

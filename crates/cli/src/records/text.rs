@@ -1,25 +1,26 @@
-//! Reading and writing entries as CSV or TSV (RFC 4180, cells quoted by its rules in both): one
-//! entry a row, a header row unless it is said that there is none. What is written is read back to
-//! the same bytes; what a table cannot say or does not say clearly is refused.
+//! Reads and writes entries as CSV or TSV (RFC 4180; both quote cells by its rules): one entry in
+//! each row, after a header row unless the options say there is none. What is written is read back
+//! as the same bytes. Bytes that a table cannot hold, and ambiguous tables, are refused.
 
 use std::io::{Read, Write};
 
 use super::cells::{Cells, DUMP_HINT};
 use super::quotes::{BYTE_ORDER_MARK, Quotes};
-use super::{Entry, RecordReader, RecordWriter};
+use super::record::{Entry, RecordReader, RecordWriter};
 use crate::encoding::{Encoding, shortened};
 use crate::failure::Failure;
 
-/// How a table of text is read or written.
+/// How a table is read or written.
 #[derive(Clone, Debug)]
 pub(crate) struct TextOptions {
-    /// What stands between cells: a comma, or a tab.
+    /// The byte between cells: a comma or a tab.
     pub(crate) delimiter: u8,
-    /// Whether the first row has the columns' names.
+    /// Whether the first row has the names of the columns.
     pub(crate) header: bool,
     /// Column of the key: a name, or a number from 1.
     pub(crate) key_column: String,
-    /// Column of the value; if it is not given, the second, or nothing in a table of one column.
+    /// Column of the value. Default: the other of two columns; in a table of one column values are
+    /// empty.
     pub(crate) value_column: Option<String>,
     /// How key cells are written.
     pub(crate) keys: Cells,
@@ -37,7 +38,7 @@ pub(crate) struct TextWriter<W> {
 }
 
 impl<W: Write> TextWriter<W> {
-    /// Writes the header row if there is one.
+    /// Writes the header row, if there is one.
     pub(crate) fn new(mut out: W, options: &TextOptions) -> Result<Self, Failure> {
         let delimiter = options.delimiter;
         if options.header {
@@ -46,10 +47,10 @@ impl<W: Write> TextWriter<W> {
         Ok(Self { out, row: Vec::new(), delimiter, keys: options.keys, values: options.values })
     }
 
-    /// Appends a cell to the row, in quotes if it must be.
+    /// Appends a cell to the row, quoted if necessary.
     fn push(&mut self, cell: &[u8]) {
         let special = |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter;
-        // At the start of a table the mark would be taken for the table's own.
+        // At the start of a table a reader would drop the mark as the table's own.
         if !cell.iter().any(special) && !cell.starts_with(BYTE_ORDER_MARK) {
             return self.row.extend_from_slice(cell);
         }
@@ -69,7 +70,7 @@ impl<W: Write> RecordWriter for TextWriter<W> {
         let refused = |column: &str, why: &str| {
             let shown = shortened(&Encoding::Text.encode(key));
             Failure::usage(format!(
-                "the {column} of entry {shown} {why}, and a table holds text as it is"
+                "the {column} of entry {shown} {why}, which a text cell cannot hold"
             ))
             .with_hint(DUMP_HINT)
         };
@@ -99,21 +100,21 @@ pub(crate) struct TextReader<R> {
 }
 
 impl<R: Read> TextReader<R> {
-    /// Reads the header row if there is one, and finds the columns.
+    /// Reads the header row, if there is one, and finds the columns.
     pub(crate) fn new(input: R, options: &TextOptions) -> Result<Self, Failure> {
         let mut input = csv::ReaderBuilder::new()
             .delimiter(options.delimiter)
             .has_headers(options.header)
             .from_reader(Quotes::new(input, options.delimiter));
-        // Without a header row this is the first row, which tells how many columns there are.
+        // Without a header row this is the first row, which has the number of columns.
         let head = input.byte_headers()?.clone();
         input.get_ref().check(input.position().line())?;
         if head.is_empty() {
-            // Of a command that wrote nothing, rather than of a tree without entries.
+            // More likely the output of a command that failed than a tree without entries.
             return Err(Failure::input(if options.header {
-                "it is empty: there is not even a header row"
+                "the file is empty: it has no header row"
             } else {
-                "it is empty: there is no row; a table without rows can be told by a header row only"
+                "the file is empty: a table without entries needs a header row"
             }));
         }
         let (key, value) = columns(&head, options)?;
@@ -122,7 +123,7 @@ impl<R: Read> TextReader<R> {
     }
 }
 
-/// Numbers of the key's column and of the value's.
+/// The indexes of the key column and of the value column.
 fn columns(
     head: &csv::ByteRecord,
     options: &TextOptions,
@@ -132,7 +133,7 @@ fn columns(
         Some(name) => Some(column(head, options, name)?),
         None if head.len() > 2 => {
             return Err(Failure::usage(format!(
-                "the table has {} columns: say which is the value with --value-column",
+                "the table has {} columns: choose that of the value with --value-column",
                 head.len()
             )));
         }
@@ -141,14 +142,14 @@ fn columns(
     Ok((key, value))
 }
 
-/// Number of the column with a name, or with a number from 1.
+/// The index of the column with this name or number (from 1).
 fn column(head: &csv::ByteRecord, options: &TextOptions, name: &str) -> Result<usize, Failure> {
     if options.header {
         let mut named = (0..head.len()).filter(|&i| head.get(i) == Some(name.as_bytes()));
         match (named.next(), named.next()) {
             (Some(_), Some(_)) => {
                 return Err(Failure::usage(format!(
-                    "several columns have the name `{name}`: give the number of one, from 1"
+                    "several columns have the name `{name}`: give a number, from 1"
                 )));
             }
             (Some(found), None) => return Ok(found),
@@ -160,7 +161,7 @@ fn column(head: &csv::ByteRecord, options: &TextOptions, name: &str) -> Result<u
         _ => {
             let known: Vec<_> = head.iter().map(String::from_utf8_lossy).collect();
             let known = if options.header { known.join(", ") } else { format!("1-{}", head.len()) };
-            Err(Failure::usage(format!("no column `{name}`; there are: {known}")))
+            Err(Failure::usage(format!("no column `{name}`; the columns are: {known}")))
         }
     }
 }
@@ -351,7 +352,7 @@ mod tests {
         assert!(unclear.message.contains("--value-column"), "{}", unclear.message);
         let missing = TextOptions { key_column: "z".into(), ..options() };
         let missing = load("a,b\n1,2\n", &missing).unwrap_err();
-        assert!(missing.message.contains("there are: a, b"), "{}", missing.message);
+        assert!(missing.message.contains("the columns are: a, b"), "{}", missing.message);
         let hex = TextOptions { keys: Cells::Encoded(Encoding::Hex), ..options() };
         let wrong = load("k,v\nff,1\nzz,2\n", &hex).unwrap_err();
         assert!(wrong.message.contains("line 3"), "{}", wrong.message);

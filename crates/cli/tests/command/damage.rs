@@ -81,7 +81,7 @@ fn verify_lists_damaged_blocks_with_their_places() {
     }
     assert!(faults.as_array().unwrap().iter().any(|fault| fault["place"] == block), "{faults}");
     let offset = format!("at offset {} of data-0000.fdb", block["offset"]);
-    frondb("verify", dir, &["large"]).fails(6, "hint: look at the disk");
+    frondb("verify", dir, &["large"]).fails(6, "hint: check the disk");
     frondb("verify", dir, &["small"]).ok();
     let scan = frondb("scan", dir, &["large", "--count"]);
     match block["what"] == "data block" {
@@ -175,7 +175,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     assert_eq!(none.json()[0]["cut"][0]["place"]["file"], "MANIFEST-000001");
     assert!(!Path::new(&to("two")).exists());
     let none = frondb("salvage", two.path(), &[&to("two")]).fails(6, "--uncertain");
-    assert!(none.text().contains("saved nothing, and made no database"), "{}", none.text());
+    assert!(none.text().contains("saved nothing, and created no database"), "{}", none.text());
     // The hint is followed as it stands.
     frondb("salvage", two.path(), &[&to("two"), "--uncertain"]).fails(6, "older");
     assert_eq!(scan(&to("two"), "small.uncertain"), "1");
@@ -184,7 +184,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     let nothing = frondb("salvage", two.path(), &[&to("nothing")]).fails(6, "backup");
     assert!(!nothing.err.contains("frondb salvage"), "{}", nothing.err);
     let inside = one.path().join("saved");
-    frondb("salvage", one.path(), &[inside.to_str().unwrap()]).fails(2, "apart");
+    frondb("salvage", one.path(), &[inside.to_str().unwrap()]).fails(2, "outside of the database");
     assert!(!inside.exists());
 
     // Some blocks (not all bytes are part of one), and a data file that ends too early: what is saved and what is lost add up.

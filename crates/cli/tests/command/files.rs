@@ -141,7 +141,7 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
         let args = [&["v", "-", "--format", "csv"], batch].concat();
         frondb_with("load", &dir, &args, long.as_bytes()).fails(10, "40000");
     }
-    frondb("load", &dir, &["v", name, "--no-header"]).fails(2, "only a table");
+    frondb("load", &dir, &["v", name, "--no-header"]).fails(2, "for tables only");
     // What has batches keeps them with its tree; no other load that failed left one.
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\nx\n");
 }

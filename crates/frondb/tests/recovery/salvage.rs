@@ -184,7 +184,7 @@ fn directories_of_both_databases_lie_apart() {
         let result = Db::salvage(&from, to_of(to), &with_log, false, &mut |_, _, _| true);
         let (kind, message) = kind(result);
         assert_eq!(kind, ErrorKind::Invalid, "{to}: {message}");
-        assert!(message.contains("apart"), "{to}: {message}");
+        assert!(message.contains("outside of the database"), "{to}: {message}");
         assert!(before == all(), "{to} changes a directory");
     }
     let same = Db::salvage(&from, &from, &with_log, false, &mut |_, _, _| true);
