@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Stops the program with what went wrong. A larger one would look at the kind: frondb_error_kind(). */
+/* Prints an error and exits. A larger program would decide by the kind: frondb_error_kind(). */
 static void check(frondb_error *error) {
   if (error != NULL) {
     fprintf(stderr, "%s: %s\n", frondb_kind_name(frondb_error_kind(error)),
@@ -42,14 +42,14 @@ int main(int argc, char **argv) {
   users = open_or_make(db, "users");
   by_name = open_or_make(db, "users-by-name");
 
-  /* A row and its index entry: both are there, or neither. */
+  /* A row and its index entry, atomically. */
   check(frondb_db_begin(db, NULL, &txn));
   check(frondb_txn_put(txn, users, frondb_text("1"), frondb_text("Ada")));
   check(frondb_txn_put(txn, by_name, frondb_text("Ada"), frondb_text("1")));
   check(frondb_txn_commit(txn));
   frondb_txn_free(txn);
 
-  /* All of the index, a hundred entries a call. */
+  /* The whole index, a hundred entries in each call. */
   check(frondb_tree_cursor(by_name, frondb_text(""), NULL, NULL, &cursor));
   do {
     check(frondb_cursor_next_batch(cursor, 100, 1 << 20, &rows));

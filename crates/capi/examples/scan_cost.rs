@@ -1,5 +1,5 @@
-//! What a row of a scan costs in Rust, to compare with `scan_cost.c`: makes a database of a million
-//! rows in a directory, if there is none, and scans it.
+//! Measures the cost of a row of a scan in Rust, for comparison with `scan_cost.c`. Scans a database
+//! of a million rows, which it creates if the directory has none.
 //!
 //! `cargo run --release -p frondb-capi --example scan_cost DIRECTORY`
 

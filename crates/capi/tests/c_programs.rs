@@ -1,9 +1,9 @@
-//! The C programs in `tests/c`, and the example of docs/operating/c-api.md: compiled with the
-//! committed header, run against the shared library, and against the static one under the C
-//! compiler's address sanitizer, which also looks for leaks.
+//! Compiles the C programs in `tests/c` and the example of docs/operating/c-api.md with the committed
+//! header, and runs them with the shared library, and with the static one under the C compiler's
+//! address sanitizer, which also finds leaks.
 //!
-//! `make sanitize` runs them with Rust under address sanitizer, which FRONDB_C_FLAGS bring into the
-//! programs, and with FRONDB_C_RUNNER, a command (valgrind) that is put in front of them.
+//! `make sanitize` also runs them with Rust code under address sanitizer (FRONDB_C_FLAGS are the flags
+//! for the C compiler) and under FRONDB_C_RUNNER, a command such as valgrind.
 
 #![allow(clippy::expect_used, reason = "a test")]
 
@@ -14,14 +14,14 @@ use std::process::Command;
 use frondb_testkit::TempDir;
 
 const FLAGS: &[&str] = &["-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"];
-/// What the static library needs besides, as `--print native-static-libs` says.
+/// The system libraries that the static library needs (`--print native-static-libs`).
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 fn crate_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// Where cargo has put the libraries: beside this test.
+/// A library that cargo has built, beside this test.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let path = test.parent().expect("a folder").join(name);
@@ -29,7 +29,7 @@ fn library(name: &str) -> PathBuf {
     path
 }
 
-/// Runs a command and demands that it succeeds.
+/// Runs a command and panics if it fails.
 fn run(command: &mut Command) {
     let shown = format!("{command:?}");
     let output = command.output().unwrap_or_else(|error| panic!("{shown}: {error}"));
@@ -51,7 +51,7 @@ fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
     cc
 }
 
-/// Runs a program with an empty directory, behind FRONDB_C_RUNNER if that is set.
+/// Runs a program with an empty directory, under FRONDB_C_RUNNER if that is set.
 fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
     let runner = std::env::var("FRONDB_C_RUNNER").unwrap_or_default();
     let words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
@@ -61,7 +61,7 @@ fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
     run(&mut command);
 }
 
-/// Against the shared library, found by its soname as an installed one is.
+/// With the shared library, found by its soname like an installed one.
 fn with_shared(source: &Path) {
     let dir = TempDir::new("c-shared");
     let shared = library("libfrondb_capi.so");
@@ -76,11 +76,11 @@ fn with_shared(source: &Path) {
     execute(&program, &dir, dir.path());
 }
 
-/// Against the static library, under address sanitizer where the C compiler has one.
+/// With the static library, under address sanitizer if the C compiler has one.
 fn with_static(source: &Path) {
     let dir = TempDir::new("c-static");
     let program = dir.path().join("program");
-    // Another tool in front, and the two would get in each other's way.
+    // Not together with another tool.
     let has_runner = std::env::var_os("FRONDB_C_RUNNER").is_some();
     let flags: &[&str] = if has_runner || !has_sanitizer() { &[] } else { &["-fsanitize=address"] };
     run(cc(source, &program, flags).arg(library("libfrondb_capi.a")).args(SYSTEM));
@@ -99,7 +99,7 @@ fn has_sanitizer() -> bool {
 
 macro_rules! programs {
     ($($name:ident),*) => {
-        /// Every program of the folder has its tests.
+        /// Every program in the folder is tested.
         #[test]
         fn every_program_is_run() {
             let known = [$(concat!(stringify!($name), ".c")),*];
@@ -149,8 +149,8 @@ fn the_example_runs() {
     with_static(&source);
 }
 
-/// Installed into a folder, the library is found as pkg-config says; without pkg-config the test
-/// reads the file as it would.
+/// A program can be built with the flags that pkg-config prints for an installed library. Without
+/// pkg-config the test reads the .pc file itself.
 #[test]
 fn an_installed_library_is_found() {
     let dir = TempDir::new("c-install");
@@ -160,7 +160,7 @@ fn an_installed_library_is_found() {
     install.args(["run", "--quiet", "--package", "xtask", "--", "install-c"]);
     install.arg(format!("PREFIX={}", prefix.display()));
     install.arg(format!("FROM={}", libraries.parent().expect("a folder").display()));
-    // Tools of the project are not what a sanitizer looks at.
+    // xtask itself does not run under the sanitizer.
     run(install.env_remove("RUSTFLAGS").current_dir(crate_dir()));
 
     let pc = prefix.join("lib/pkgconfig/frondb.pc");
@@ -183,7 +183,7 @@ fn an_installed_library_is_found() {
     execute(&program, &dir, &prefix.join("lib"));
 }
 
-/// What `pkg-config --cflags --libs` says of our own simple file.
+/// The output of `pkg-config --cflags --libs` for our own simple .pc file.
 fn flags_of(pc: &str) -> String {
     let field = |name: &str| pc.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
     let flags = format!("{} {}", field("Cflags:"), field("Libs:"));
@@ -192,7 +192,7 @@ fn flags_of(pc: &str) -> String {
     folders.replace("${prefix}", field("prefix="))
 }
 
-/// Strict C99 and C++11 take the header as it is, without another one before it.
+/// The header compiles on its own as strict C99 and C++11.
 #[test]
 fn the_header_is_clean_c_and_cpp() {
     let dir = TempDir::new("c-header");
@@ -203,7 +203,7 @@ fn the_header_is_clean_c_and_cpp() {
         let source = dir.path().join(name);
         std::fs::write(&source, text).expect("a source");
         if compiler == "c++" && Command::new(compiler).arg("--version").output().is_err() {
-            // A C compiler is all that the project asks for.
+            // The project requires a C compiler only.
             eprintln!("there is no C++ compiler: the header is not compiled as C++");
             continue;
         }

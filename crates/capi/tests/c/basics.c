@@ -1,4 +1,4 @@
-/* Opening, trees, single keys, batches, snapshots, figures, lists and tuples. */
+/* Opening, trees, single keys, batches, snapshots, statistics, lists and tuples. */
 #include <errno.h>
 
 #include "check.h"
@@ -45,7 +45,7 @@ static void options_and_errors(const char *path) {
   FAILS(FRONDB_EXISTS, frondb_db_open(path, options, &db));
   CHECK(frondb_options_free(options) == FRONDB_OK);
 
-  /* What the operating system says is handed through. */
+  /* The operating system's error is passed through. */
   memset(long_name, 'x', sizeof long_name - 1);
   long_name[sizeof long_name - 1] = 0;
   error = frondb_db_open(long_name, NULL, &db);
@@ -322,7 +322,7 @@ static void tuples(void) {
                         frondb_buffer_value(buffer).len) < 0);
   OK(frondb_prefix_end(frondb_bytes("\xff", 1), buffer, &found));
   CHECK(!found);
-  /* A later one, descending, sorts before. */
+  /* A greater descending part sorts first. */
   OK(frondb_tuple_add_uint(tuple, 8, true));
   CHECK(memcmp(frondb_tuple_key(tuple).data, first, frondb_tuple_key(tuple).len) < 0);
   FAILS(FRONDB_INVALID, frondb_tuple_add_string(tuple, frondb_text("\xff"), false));
@@ -347,7 +347,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_open_tree(db, "rows", &tree));
   PUT(tree, "kept", "by the log");
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
-  /* Not closed: the next open replays. */
+  /* Not closed, so the next open replays the log. */
   CHECK(frondb_db_free(db) == FRONDB_OK);
   db = open_small(argv[1], NULL);
   OK(frondb_db_recovery(db, &recovery));

@@ -1,4 +1,4 @@
-/* Bulk loads from several threads, and the snapshot that an index build begins with. */
+/* Bulk loads from several threads, and the snapshot with which an index build begins. */
 #include <pthread.h>
 
 #include "check.h"
@@ -11,7 +11,7 @@ static void *load_half(void *argument) {
   frondb_bulk_writer *writer = argument;
   unsigned char key[4];
   uint32_t i, odd;
-  /* From the last to the first; which half it is, the first key decides. */
+  /* In descending order; the first key decides which half it is. */
   static uint32_t next_half;
   odd = __atomic_fetch_add(&next_half, 1, __ATOMIC_RELAXED);
   for (i = ROWS; i-- > 0;) {
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
   } while (rows.count > 0);
   CHECK(next == ROWS && frondb_cursor_free(cursor) == FRONDB_OK);
 
-  /* A key twice, a writer that is not finished, one that is freed, a cancel. */
+  /* A duplicate key, a writer that is not finished, a writer that is freed, a cancel. */
   OK(frondb_db_bulk_load(db, 0, true, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
   OK(frondb_bulk_cancel(bulk));
   FAILS(FRONDB_CANCELLED, frondb_bulk_writer_finish(writers[0]));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
-  /* A cancel while it is finished, here by its own thread. */
+  /* A cancel during the finish, here by the same thread. */
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_NO_SYNC, &bulk));
   OK(frondb_bulk_writer_new(bulk, &writers[0]));
   OK(frondb_bulk_writer_put(writers[0], tree, number_key(key, 1), frondb_text("x")));
@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
   FAILS(FRONDB_CANCELLED, frondb_bulk_finish(bulk, cancel, bulk, NULL));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);
 
-  /* A tree that comes with the load, and one that goes with a load that is given up. */
+  /* A tree that a load creates, and one of a load that is abandoned. */
   OK(frondb_db_bulk_load(db, 0, false, FRONDB_SYNC, &bulk));
   FAILS(FRONDB_EXISTS, frondb_bulk_new_tree(bulk, "loaded", NULL, &made));
   CHECK(made == NULL);
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_open_tree(db, "new", &opened));
   CHECK(frondb_tree_free(opened) == FRONDB_OK);
 
-  /* A snapshot behind all writers waits for them. */
+  /* A snapshot behind writers waits for them. */
   OK(frondb_db_begin(db, NULL, &txn));
   OK(frondb_txn_put(txn, tree, number_key(key, ROWS), frondb_text("x")));
   FAILS(FRONDB_LOCK_TIMEOUT, frondb_db_snapshot_behind_writers(db, &tree, 1, 1, &snapshot));

@@ -1,5 +1,5 @@
-/* What the test programs check with. A program gets an empty directory as its first argument, says
- * what failed with its line, and returns 0 only if nothing did and every handle was freed. */
+/* Checks for the test programs. A program gets an empty directory as its first argument, prints
+ * what failed with its line, and returns 0 only if nothing failed and every handle was freed. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -49,7 +49,7 @@ static inline bool is(frondb_slice slice, const char *text) {
          memcmp(slice.data, text, slice.len) == 0;
 }
 
-/* A key that sorts as its number does, in memory of the caller. */
+/* A key that sorts as its number, in memory of the caller. */
 static inline frondb_slice number_key(unsigned char memory[4], uint32_t number) {
   memory[0] = (unsigned char)(number >> 24);
   memory[1] = (unsigned char)(number >> 16);
@@ -106,7 +106,7 @@ static inline void close_all(frondb_db *db) {
   CHECK(frondb_db_free(db) == FRONDB_OK);
 }
 
-/* The last line of a program. */
+/* Ends a program. */
 static inline int done(void) {
   CHECK(frondb_live_handles() == 0);
   return 0;

@@ -57,7 +57,7 @@ static void steps_and_batches(frondb_cursor *cursor) {
   frondb_slice key, value;
   unsigned char memory[4];
   bool found;
-  /* A batch begins where a seek has put the cursor, and behind where a step has. */
+  /* A batch begins with the entry of a seek, but after the entry of a step. */
   OK(frondb_cursor_seek(cursor, number_key(memory, 500), &found));
   OK(frondb_cursor_key(cursor, &key));
   OK(frondb_cursor_value(cursor, &value));
@@ -79,7 +79,7 @@ static void steps_and_batches(frondb_cursor *cursor) {
   OK(frondb_cursor_prev(cursor, &found));
   OK(frondb_cursor_key(cursor, &key));
   CHECK(key_number(key) == 500);
-  /* Bytes bound a batch, but for its first entry; what did not fit comes next. */
+  /* bytes_max limits a batch, except for its first entry; the next batch goes on there. */
   OK(frondb_cursor_seek_for_prev(cursor, number_key(memory, 42), &found));
   OK(frondb_cursor_next_batch(cursor, 100, 30, &rows));
   CHECK(rows.count == 2);
@@ -150,7 +150,7 @@ static void batches_that_bytes_end(frondb_cursor *cursor) {
   }
 }
 
-/* What was undone since the cursor found it is in no batch. */
+/* A batch has no entry that was undone after the cursor found it. */
 static void batches_behind_a_rollback(frondb_db *db) {
   frondb_tree *tree = make_tree(db, "undone");
   frondb_txn *txn;
@@ -192,7 +192,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   bool found;
   hi = number_key(hi_memory, 20);
   OK(frondb_tree_cursor(tree, number_key(lo_memory, 10), &hi, NULL, &cursor));
-  /* Not positioned: the first batch is that of the range. */
+  /* Not positioned: the first batch begins the range. */
   OK(frondb_cursor_next_batch(cursor, 100, 10000, &rows));
   CHECK(rows.count == 10);
   check_row(&rows.entries[0], 10);
@@ -211,7 +211,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   OK(frondb_cursor_prev(other, &found));
   CHECK(!found);
   CHECK(frondb_cursor_free(other) == FRONDB_OK);
-  /* A cursor outlives its tree's handle, and reads nothing after the close. */
+  /* A cursor outlives the handle of its tree, and fails after the close. */
   OK(frondb_cursor_next(cursor, &found));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   OK(frondb_cursor_next(cursor, &found));
@@ -222,7 +222,7 @@ static void bounds_and_snapshots(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
 }
 
-/* Values with extents of their own come whole, also in batches. */
+/* Large values, which have extents of their own, are read in batches too. */
 static void large_values(frondb_db *db) {
   frondb_tree *tree = make_tree(db, "large");
   frondb_cursor *cursor;
@@ -261,7 +261,7 @@ int main(int argc, char **argv) {
   large_values(db);
   batches_behind_a_rollback(db);
   tree = make_tree(db, "rows");
-  /* Part of the rows in runs, part in memory, part a transaction's own. */
+  /* Some rows in runs, some in memory, some the transaction's own. */
   fill(db, tree, 0, 3);
   OK(frondb_db_flush(db));
   fill(db, tree, 1, 3);

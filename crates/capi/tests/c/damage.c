@@ -1,11 +1,11 @@
-/* A damaged data file: the error says where, a scan stops there, and a seek goes on behind. */
+/* A damaged data file: the error has the place, a scan stops there, and a seek continues beyond. */
 #include "check.h"
 
 #define ROWS 20000u
 
 #define DATA_FILE "data-0000.fdb"
 
-/* Turns some bytes amid 2 MB of rows. */
+/* Flips some bytes in the middle of 2 MB of rows. */
 static void damage(const char *path) {
   char name[4096];
   FILE *file;
@@ -34,7 +34,7 @@ static int stop(void *user_data, const char *tree, uint64_t done, uint64_t to_do
   return 1;
 }
 
-/* What can be read goes into a new database, all but one range of keys. */
+/* Salvage saves all but one key range. */
 static void salvage(const char *from) {
   char to[4096], stopped[4096];
   frondb_figures *counts;

@@ -1,4 +1,4 @@
-/* All entries of a row in one call: what one call does, what it undoes, and what it says of the keys. */
+/* All entries of a row in one call: what it writes, what it undoes, and which keys it reports. */
 #include "check.h"
 
 struct table {
@@ -136,7 +136,7 @@ static void all_or_none(struct table *table) {
   OK(frondb_txn_write_entries(txn, NULL, 0, &failed_at, &any_outdated));
   CHECK(failed_at == 0 && !any_outdated);
 
-  /* What was there before stays, and so do its savepoints. */
+  /* Earlier writes and savepoints are kept. */
   CHECK(txn_has(txn, table->rows, "own"));
   new_row(table, writes, "8", "Hal", "Ulm 8");
   OK(frondb_txn_write_entries(txn, writes, 3, NULL, NULL));
@@ -152,7 +152,7 @@ static void all_or_none(struct table *table) {
   CHECK(has(table->rows, "own", "kept"));
 }
 
-/* Which keys others have committed since the snapshot. */
+/* Keys that other transactions have committed since the snapshot. */
 static void outdated(struct table *table) {
   frondb_txn *txn = begin(table, false), *strict = begin(table, true);
   frondb_write writes[2];

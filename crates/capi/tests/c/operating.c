@@ -1,4 +1,4 @@
-/* Operating a database: who listens to what it says, its files, limits of its background work. */
+/* Operating a database: its log listener, its files, limits of its background work. */
 #include "check.h"
 
 struct heard {
@@ -16,7 +16,7 @@ static void hear(void *user_data, frondb_log_level level, const char *message) {
 
 static void freed(void *user_data) { ((struct heard *)user_data)->freed++; }
 
-/* A recovery is told of, to who listens then. */
+/* A recovery is reported to the listener of that time. */
 static void listens(const char *path) {
   struct heard heard, other;
   frondb_db *db = open_small(path, NULL);
@@ -62,7 +62,7 @@ static void files(frondb_db *db) {
   CHECK(frondb_files_free(files) == FRONDB_OK && frondb_files_count(files) == 0);
 }
 
-/* A figure of the status now. */
+/* The present value of a statistic. */
 static uint64_t figure(frondb_db *db, const char *name) {
   frondb_figures *stats;
   uint64_t value;
@@ -100,7 +100,7 @@ static void limits(const char *path) {
   OK(frondb_db_set_outside_memory_bytes(db, 0));
   OK(frondb_db_set_memory_bytes(db, 0));
   CHECK(figure(db, "memory_total") >= 16 << 20 && figure(db, "memory_total") != 16 << 20);
-  /* A checkpoint comes by itself soon after the period; the test's own limit ends it if not. */
+  /* A checkpoint happens soon after the period; if not, the test's time limit ends the loop. */
   OK(frondb_db_set_checkpoint_millis(db, 1));
   PUT(tree, "key", "value");
   while (figure(db, "checkpoints") == 0)

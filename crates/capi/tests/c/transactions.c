@@ -92,7 +92,7 @@ static void isolation(frondb_db *db, frondb_tree *tree) {
   OK(frondb_txn_rollback(writer));
   FAILS(FRONDB_INVALID, frondb_txn_rollback(writer));
   CHECK(frondb_txn_free(writer) == FRONDB_OK);
-  /* One that is freed is rolled back. */
+  /* A freed transaction is rolled back. */
   writer = begin(db, FRONDB_SERIALIZABLE, 1000);
   OK(frondb_txn_delete(writer, tree, frondb_text("a")));
   OK(frondb_txn_delete_range(writer, tree, frondb_text("n"), NULL));
@@ -134,7 +134,7 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_locks_free(held) == FRONDB_OK);
   end(one);
 
-  /* A cursor passes over what is locked: l2 and l3 are two's. */
+  /* A cursor skips locked rows: `two` has locked l2 and l3. */
   one = begin(db, FRONDB_READ_COMMITTED, 1);
   OK(lock(two, tree, "l2", FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT));
   OK(frondb_txn_rollback(two));
@@ -173,7 +173,7 @@ static void *put_other(void *argument) {
   return NULL;
 }
 
-/* Until somebody waits for a lock of `blocker`. */
+/* Returns once a transaction waits for a lock of `blocker`. */
 static void await_wait(frondb_db *db, frondb_txn *blocker) {
   frondb_locks *waits;
   frondb_lock_info info;
@@ -191,7 +191,7 @@ static void await_wait(frondb_db *db, frondb_txn *blocker) {
   }
 }
 
-/* What is told of it: `one` closed the circle, waiting for d2 that `other` has. */
+/* The report: `one` closed the cycle when it waited for d2, which `other` has locked. */
 static void last_deadlock(frondb_db *db, frondb_tree *tree, frondb_txn *one, frondb_txn *other,
                           bool took_one) {
   frondb_deadlock_info info;
@@ -233,7 +233,7 @@ static void deadlock(frondb_db *db, frondb_tree *tree) {
   OK(txn_put(waiter.txn, tree, "d2", "other"));
   CHECK(pthread_create(&thread, NULL, put_other, &waiter) == 0);
   await_wait(db, one);
-  /* In use by the other thread: it cannot be freed under it. */
+  /* The other thread is using it, so it cannot be freed. */
   CHECK(frondb_txn_free(waiter.txn) == FRONDB_BUSY);
   error = txn_put(one, tree, "d2", "one");
   kind = frondb_error_kind(error);
@@ -267,7 +267,7 @@ static void cancel(frondb_db *db, frondb_tree *tree) {
   OK(frondb_txn_cancel(waiter.txn));
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(waiter.kind == FRONDB_CANCELLED);
-  /* It goes on. */
+  /* The transaction goes on. */
   OK(txn_put(waiter.txn, tree, "c2", "other"));
   end(waiter.txn);
   end(one);
@@ -288,7 +288,7 @@ static void *first_of(void *argument) {
   return NULL;
 }
 
-/* A transaction is in use while a cursor of it waits, and is not freed then. */
+/* A transaction is in use, and not freed, while one of its cursors waits. */
 static void free_under_a_cursor(frondb_db *db, frondb_tree *tree) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 60000);
   frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 60000);
@@ -331,7 +331,7 @@ static void statements(frondb_db *db, frondb_tree *tree) {
   CHECK(frondb_txn_free(one) == FRONDB_OK);
 }
 
-/* The entry of a transaction in the list; all zero if it is not there. */
+/* A transaction's entry in the list; all zero if there is none. */
 static frondb_transaction_info listed(frondb_transactions *list, uint64_t id) {
   frondb_transaction_info info, none = {0};
   size_t i;
@@ -376,7 +376,7 @@ static void list(frondb_db *db, frondb_tree *tree) {
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(waiter.kind == FRONDB_OK);
   end(waiter.txn);
-  /* What the list points to is the list's own. */
+  /* The list owns what it points to. */
   CHECK(is(listed(all, first).xid, "listed"));
   CHECK(frondb_transactions_free(all) == FRONDB_OK);
   CHECK(frondb_txn_free(one) == FRONDB_OK);

@@ -1,4 +1,4 @@
-/* An update function of the caller: counters that are added to without being read. */
+/* An update function of the caller: counters that are incremented without being read. */
 #include "check.h"
 
 static int freed;
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_flush(db));
   CHECK(count(tree, "a") == 2004);
 
-  /* A failure is told to the reader, in the function's own words. */
+  /* The reader gets the function's error message. */
   OK(frondb_buffer_new(&buffer));
   OK(frondb_tree_update(tree, frondb_text("b"), frondb_text("x")));
   error = frondb_tree_get(tree, frondb_text("b"), NULL, buffer, &found);
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
   close_all(db);
   CHECK(freed == 1);
 
-  /* Opened without the function: the rest of the tree is good, and so is what was folded. */
+  /* Opened without the function: other keys are readable, and so are updates already applied. */
   db = open_small(argv[1], NULL);
   OK(frondb_db_open_tree(db, "counts", &tree));
   FAILS(FRONDB_INVALID, frondb_tree_update(tree, frondb_text("a"), frondb_bytes(&two, 8)));

@@ -1,4 +1,4 @@
-/* Waits as they are told to a hook, and locks that are given up again. */
+/* The wait hook, and locks that are released early. */
 #include "check.h"
 
 static frondb_txn *begin(frondb_db *db, frondb_isolation isolation) {
@@ -19,7 +19,7 @@ static void lock(frondb_txn *txn, frondb_tree *tree, const char *key) {
                          &len, &found));
 }
 
-/* Whether nobody has a lock on a key. */
+/* Whether no transaction has a lock on a key. */
 static bool is_free(frondb_db *db, frondb_tree *tree, const char *key) {
   frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ);
   size_t len;
@@ -66,7 +66,7 @@ static void statement(frondb_db *db, frondb_tree *tree) {
 struct hook {
   uint64_t waiter, blocker;
   int calls, freed;
-  /* Ended by the hook: a wait that it does not allow. */
+  /* The hook cancels a wait that it does not allow. */
   frondb_txn *unwanted;
 };
 
