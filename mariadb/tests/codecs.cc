@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 
-#include "../src/frondb_key.h"
-#include "../src/frondb_row.h"
+#include "codec/key.h"
+#include "codec/row.h"
 #include "columns.h"
 
 namespace {

@@ -13,14 +13,14 @@
 #include <cstring>
 #include <new>
 
-#include "../src/frondb_error.h"
-#include "../src/frondb_error_numbers.h"
+#include "engine/errors.h"
+#include "engine/error_numbers.h"
 
 extern my_bool init_errmessage();
 extern char lc_messages_dir[];
 
 namespace fron {
-// What frondb_error.cc counts has no place here.
+// What engine/errors.cc counts has no place here.
 void note_deadlock() {}
 }  // namespace fron
 

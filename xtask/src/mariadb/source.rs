@@ -2,7 +2,7 @@
 //!
 //! A server loads only plugins built with its own `mysql_version.h`, which the package has.
 //! `handler.h` may come from a nearby patch release, since the source of the newest release may not
-//! be published yet. The plugin compares the layouts when it is loaded (mariadb/src/frondb_abi.cc).
+//! be published yet. The plugin compares the layouts when it is loaded (mariadb/src/plugin/abi.cc).
 
 use std::fs;
 use std::path::{Path, PathBuf};

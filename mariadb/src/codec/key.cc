@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See codec/key.h. */
+
+#include "codec/key.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sql_class.h>
+#include <field.h>
+#include <structs.h>
+
+namespace fron {
+namespace {
+
+/** The number of the collation "binary". */
+constexpr uint BINARY_CHARSET = 63;
+
+/** Behind a group of weights: how what follows compares to spaces. */
+constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
+
+/** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: all letters that
+    have none, as those of Greek and Cyrillic, weigh the same there. */
+bool is_weighed_otherwise(CHARSET_INFO *cs) {
+  return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
+}
+
+/** The weights by which the server compares texts of big5. A code of two bytes begins with 0xA1 or more, above all
+    letters of one byte, so that bytes compare as the server's weights do. */
+void append_big5_weights(CHARSET_INFO *cs, std::string_view text, std::string *to) {
+  const char *end = text.data() + text.size();
+  for (const char *at = text.data(); at < end;) {
+    if (my_ismbchar(cs, at, end)) {
+      to->append(at, 2);
+      at += 2;
+    } else {
+      to->push_back(char(cs->sort_order[uchar(*at++)]));
+    }
+  }
+}
+
+/** Appends all weights of a text, at the levels that the flags say (all if they say none). */
+void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
+  if (is_weighed_otherwise(cs)) {
+    append_big5_weights(cs, text, to);
+    return;
+  }
+  constexpr uint ALL_WEIGHTS = UINT_MAX32;
+  constexpr size_t WEIGHT_BYTES_MAX = 4;
+  size_t at = to->size();
+  // A letter can become more weights than the server's own estimate has room for; then it fills the room.
+  for (size_t room = cs->strnxfrmlen(text.size()) + WEIGHT_BYTES_MAX;; room *= 2) {
+    to->resize(at + room);
+    size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, ALL_WEIGHTS,
+                            reinterpret_cast<const uchar *>(text.data()), text.size(), flags);
+    to->resize(at + n);
+    if (n + WEIGHT_BYTES_MAX <= room) return;
+  }
+}
+
+/** The weights of one space; 1 to 4 bytes. */
+std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
+  // A space as the character set writes it.
+  uchar space[8];
+  int bytes = cs->cset->wc_mb(cs, ' ', space, space + sizeof space);
+  std::string weights;
+  append_weights(cs, {reinterpret_cast<char *>(space), size_t(bytes > 0 ? bytes : 1)}, flags, &weights);
+  return weights;
+}
+
+/** Bytes in which 0 ends; for what is compared to its last byte. */
+void append_escaped(std::string_view bytes, std::string *to) {
+  for (char byte : bytes) {
+    to->push_back(byte);
+    if (byte == 0) to->push_back(char(0xFF));
+  }
+  to->append(2, 0);
+}
+
+/** -1, 0 or 1: how `rest` compares to spaces without end. */
+int compare_to_spaces(std::string_view rest, std::string_view space) {
+  for (size_t i = 0; i < rest.size(); i++) {
+    uchar a = uchar(rest[i]), b = uchar(space[i % space.size()]);
+    if (a != b) return a < b ? -1 : 1;
+  }
+  return 0;
+}
+
+size_t group_of(size_t space) { return space ? std::max(space, 8 / space * space) : 0; }
+
+/** Weights that compare as if spaces followed without end. */
+void append_padded(std::string_view weights, std::string_view space, std::string *to) {
+  size_t group = group_of(space.size());
+  for (size_t at = 0;; at += group) {
+    std::string_view head = weights.substr(std::min(at, weights.size()), group);
+    std::string_view rest = weights.substr(std::min(at + group, weights.size()));
+    to->append(head);
+    for (size_t i = head.size(); i < group; i++) to->push_back(space[i % space.size()]);
+    int order = compare_to_spaces(rest, space);
+    if (order == 0) {
+      to->push_back(NOTHING);
+      return;
+    }
+    to->push_back(order < 0 ? BELOW_SPACES : ABOVE_SPACES);
+  }
+}
+
+/** Weights of one level or of the only one; `pads`: they compare as if spaces followed. */
+void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, bool pads, std::string *to) {
+  thread_local std::string weights;
+  weights.clear();
+  append_weights(cs, text, flags, &weights);
+  std::string space = pads ? space_weights(cs, flags) : std::string();
+  // A level on which spaces weigh nothing has nothing to pad with.
+  if (space.empty())
+    append_escaped(weights, to);
+  else
+    append_padded(weights, space, to);
+}
+
+/** What strnxfrm makes of a text with room for `chars` weights a level, where it makes one of a character; none
+    of some. */
+void append_full_length(CHARSET_INFO *cs, std::string_view text, uint chars, std::string *to) {
+  thread_local std::string weights;
+  weights.resize(cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen)));
+  size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(weights.data()), weights.size(), chars,
+                          reinterpret_cast<const uchar *>(text.data()), text.size(), MY_STRXFRM_PAD_WITH_SPACE);
+  append_escaped({weights.data(), n}, to);
+}
+
+}  // namespace
+
+void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to) {
+  if (cs->number == BINARY_CHARSET) {
+    append_escaped(text, to);
+    return;
+  }
+  bool pads = !(cs->state & MY_CS_NOPAD);
+  if (pads) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  if (cs->levels_for_order <= 1) {
+    append_level(cs, text, 0, pads, to);
+  } else if (cs->uca) {
+    // Texts compare level by level, each to its own end; the collation says which levels it has. Of texts without
+    // padding only the first is without: a letter with an accent has more weights behind it than one without. The
+    // server forgets that for CHAR.
+    for (uint level = 0; cs->levels_for_order >> level; level++)
+      if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
+  } else {
+    append_full_length(cs, text, chars_max, to);
+  }
+}
+
+size_t group_bytes(CHARSET_INFO *cs) { return group_of(space_weights(cs).size()); }
+
+KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {
+  bool has_length = info.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART);
+  Kind kind = Kind::Fixed;
+  switch (info.field->real_type()) {
+    case MYSQL_TYPE_BIT:
+      // Its image is big-endian, and some of its bits are not where its field points.
+      kind = Kind::Image;
+      break;
+    case MYSQL_TYPE_STRING:
+      // UUIDs and addresses claim to be strings, and know their order themselves.
+      kind = info.field->type_handler()->is_scalar_type() && dynamic_cast<Field_string *>(info.field)
+                 ? Kind::Text
+                 : Kind::Fixed;
+      break;
+    default:
+      if (has_length) kind = Kind::Text;
+  }
+  Part part;
+  part.kind = kind;
+  part.length = info.length;
+  part.has_length = has_length;
+  part.can_be_null = info.null_bit != 0;
+  part.descends = (info.key_part_flag & HA_REVERSE_SORT) != 0;
+  return part;
+}
+
+KeyCodec::KeyCodec(const KEY *key) {
+  bool end_is_known = true;
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    parts_.push_back(part_of(key->key_part[i]));
+    Part &part = parts_.back();
+    set_inverse(key, i, &part);
+    if (end_is_known && part.inverse != Inverse::None) decodable_.push_back(key->key_part[i].fieldnr - 1);
+    end_is_known = end_is_known && part.end != End::Unknown;
+  }
+  std::sort(decodable_.begin(), decodable_.end());
+}
+
+void KeyCodec::extend(const KEY *key, const KEY *primary) {
+  // An entry of a unique one has the primary key elsewhere, and the server does not extend it.
+  if (key->flags & HA_NOSAME) return;
+  for (uint i = 0; i < primary->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &wanted = primary->key_part[i];
+    uint number = 0, offset = 0;
+    for (; number < key->ext_key_parts; offset += key->key_part[number++].store_length) {
+      const KEY_PART_INFO &has = key->key_part[number];
+      if (has.fieldnr == wanted.fieldnr && has.length == wanted.length) break;
+    }
+    if (number == key->ext_key_parts) return;
+    behind_.push_back({part_of(wanted), number, offset});
+  }
+}
+
+void KeyCodec::encode(const KEY *key, const uchar *image, uint length, std::string *to) const {
+  uint at = 0;
+  for (size_t i = 0; i < parts_.size() && at < length; i++) {
+    encode_nullable(parts_[i], key->key_part[i].field, image + at, to);
+    at += key->key_part[i].store_length;
+  }
+  if (at >= length) return;
+  for (const Behind &behind : behind_) {
+    if (behind.offset >= length) return;
+    encode_nullable(behind.part, key->key_part[behind.number].field, image + behind.offset, to);
+  }
+}
+
+void KeyCodec::encode_nullable(const Part &part, Field *field, const uchar *image, std::string *to) const {
+  size_t begin = to->size();
+  bool is_null = part.can_be_null && *image != 0;
+  if (part.can_be_null) {
+    to->push_back(is_null ? 0 : 1);
+    image++;
+  }
+  if (!is_null) encode_part(part, field, image, to);
+  if (part.descends)
+    for (size_t at = begin; at < to->size(); at++) (*to)[at] = char(~(*to)[at]);
+}
+
+void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
+                           std::string *to) const {
+  auto chars = reinterpret_cast<const char *>(data);
+  switch (part.kind) {
+    case Kind::Image:
+      to->append(chars, part.length);
+      return;
+    case Kind::Fixed: {
+      size_t at = to->size(), bytes = field->sort_length();
+      to->resize(at + bytes);
+      uchar *row = field->ptr;
+      field->ptr = const_cast<uchar *>(data);
+      field->sort_string(reinterpret_cast<uchar *>(to->data()) + at, uint(bytes));
+      field->ptr = row;
+      return;
+    }
+    case Kind::Text: {
+      std::string_view text(chars, part.length);
+      if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
+      CHARSET_INFO *cs = field->charset();
+      // CHAR(n) is n characters. Its image has room for the longest, and more spaces the shorter those are that it has;
+      // where spaces count, each is one too many.
+      if (!part.has_length && cs->state & MY_CS_NOPAD)
+        text = text.substr(0, cs->charpos(text.data(), text.data() + text.size(), part.length / cs->mbmaxlen));
+      if (!part.has_length && cs->number == BINARY_CHARSET)
+        to->append(text);  // BINARY(n): as long as all others, and its zeros count.
+      else
+        append_string(cs, text, part.length / cs->mbmaxlen, !part.has_length, to);
+      return;
+    }
+  }
+}
+
+bool KeyCodec::has_null(const KEY *key, const uchar *image, uint length) {
+  const uchar *end = image + length;
+  for (uint i = 0; i < key->user_defined_key_parts && image < end; i++) {
+    const KEY_PART_INFO &info = key->key_part[i];
+    if (info.null_bit && *image) return true;
+    image += info.store_length;
+  }
+  return false;
+}
+
+}  // namespace fron

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See codec/row.h. */
+
+#include "codec/row.h"
+
+#include <cstring>
+
+#include <sql_class.h>
+#include <field.h>
+#include <key.h>
+#include <table.h>
+
+namespace fron {
+namespace {
+
+/** More than any field takes beyond its data: lengths and bits. */
+constexpr size_t FIELD_SLACK = 16;
+
+size_t packed_bytes_max(const Field *field) {
+  if (!(field->flags & BLOB_FLAG)) return field->pack_length() + FIELD_SLACK;
+  auto blob = static_cast<const Field_blob *>(field);
+  return size_t(blob->get_length()) + FIELD_SLACK;
+}
+
+void append_varint(uint value, std::string *to) {
+  for (; value >= 0x80; value >>= 7) to->push_back(char(value | 0x80));
+  to->push_back(char(value));
+}
+
+bool read_varint(const uchar **at, const uchar *end, uint *value) {
+  *value = 0;
+  for (uint shift = 0; *at < end && shift < 28; shift += 7) {
+    uchar byte = *(*at)++;
+    *value |= uint(byte & 0x7F) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+/** Where the bytes of a slot end whose column is gone; null if they are damaged. */
+const uchar *pass(const Slot &slot, const uchar *at, const uchar *end) {
+  if (size_t(end - at) < slot.prefix) return nullptr;
+  size_t bytes = slot.bytes;
+  if (slot.prefix) bytes = 0;
+  for (uint i = 0; i < slot.prefix; i++) bytes |= size_t(at[i]) << 8 * i;
+  at += slot.prefix;
+  return size_t(end - at) < bytes ? nullptr : at + bytes;
+}
+
+/** Number of a slot's field. */
+class FieldOf {
+ public:
+  explicit FieldOf(const Layout &layout) : layout_(layout) {}
+  uint operator()(size_t i) const { return layout_.empty() ? uint(i) : layout_[i].field; }
+
+ private:
+  const Layout &layout_;
+};
+
+size_t slots_of(const TABLE *table, const Layout &layout) {
+  return layout.empty() ? table->s->fields : layout.size();
+}
+
+}  // namespace
+
+bool is_layout_of(const Layout &layout, size_t fields) {
+  std::vector<bool> used(fields);
+  size_t found = 0;
+  for (const Slot &slot : layout) {
+    if (slot.field == Slot::GONE) continue;
+    if (slot.field >= fields || used[slot.field]) return false;
+    used[slot.field] = true;
+    found++;
+  }
+  return layout.empty() || found == fields;
+}
+
+void describe_bytes(const Field *field, Slot *slot) {
+  slot->prefix = slot->bytes = 0;
+  if (!field->stored_in_db()) return;
+  if (field->flags & BLOB_FLAG)
+    slot->prefix = static_cast<const Field_blob *>(field)->pack_length_no_ptr();
+  // INET6, INET4 and UUID are packed as CHAR is.
+  else if (field->real_type() == MYSQL_TYPE_VARCHAR || field->real_type() == MYSQL_TYPE_STRING)
+    slot->prefix = field->field_length > 255 ? 2 : 1;
+  else
+    slot->bytes = field->pack_length();
+}
+
+AtRecord::AtRecord(Field *field, my_ptrdiff_t offset) : field_(field), offset_(offset) {
+  if (offset_) field_->move_field_offset(offset_);
+}
+
+AtRecord::~AtRecord() {
+  if (offset_) field_->move_field_offset(-offset_);
+}
+
+void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image) {
+  KEY *key = &table->key_info[index];
+  key_copy(image, record, key, length, true);
+  my_ptrdiff_t offset = record - table->record[0];
+  if (offset == 0) return;
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key->key_part[i];
+    bool is_null = part.null_bit && *image;
+    if (part.field->type() == MYSQL_TYPE_BIT && !is_null) {
+      AtRecord moved(part.field, offset);
+      part.field->get_key_image(image + (part.null_bit ? 1 : 0), part.length, part.field->ptr, Field::itRAW);
+    }
+    image += part.store_length;
+  }
+}
+
+/** Fields and their NULL bits, one after the other. Rows do without generated fields that are not
+    stored; entries have them, for reads of an index alone. */
+template <typename NumberOf>
+void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *record,
+          std::string *to) {
+  my_ptrdiff_t offset = record - table->record[0];
+  size_t bits = to->size();
+  to->append((count + 7) / 8, 0);
+  for (size_t i = 0; i < count; i++) {
+    uint number = number_of(i);
+    if (number == Slot::GONE) {
+      (*to)[bits + i / 8] |= char(1 << i % 8);
+      continue;
+    }
+    Field *field = table->field[number];
+    if (is_row && !field->stored_in_db()) continue;
+    AtRecord moved(field, offset);
+    if (field->is_real_null()) {
+      (*to)[bits + i / 8] |= char(1 << i % 8);
+      continue;
+    }
+    size_t at = to->size();
+    to->resize(at + packed_bytes_max(field));
+    uchar *begin = reinterpret_cast<uchar *>(to->data());
+    to->resize(size_t(field->pack(begin + at, field->ptr, UINT_MAX32) - begin));
+  }
+}
+
+/** The opposite; null where the bytes are damaged, else where they end. `layout` is for fields that are gone. */
+template <typename NumberOf>
+const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
+                    const uchar *at, const uchar *end, uchar *record) {
+  my_ptrdiff_t offset = record - table->record[0];
+  if (size_t(end - at) < (count + 7) / 8) return nullptr;
+  const uchar *bits = at;
+  at += (count + 7) / 8;
+  for (size_t i = 0; i < count && at; i++) {
+    uint number = number_of(i);
+    bool is_null = bits[i / 8] >> i % 8 & 1;
+    if (number == Slot::GONE) {
+      if (!is_null) at = pass((*layout)[i], at, end);
+      continue;
+    }
+    if (!wanted.has(number)) {
+      if (!is_null) at = pass(wanted.others[number], at, end);
+      continue;
+    }
+    Field *field = table->field[number];
+    if (layout && !field->stored_in_db()) continue;
+    AtRecord moved(field, offset);
+    if (is_null) {
+      if (!field->real_maybe_null()) return nullptr;
+      field->set_null();
+      field->reset();
+      continue;
+    }
+    field->set_notnull();
+    at = field->unpack(field->ptr, at, end, 0);
+  }
+  return at;
+}
+
+void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to) {
+  size_t slots = slots_of(table, layout);
+  append_varint(uint(slots), to);
+  pack(table, slots, FieldOf(layout), true, record, to);
+}
+
+/** The fields that a row has; how many slots in `slots`. */
+static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record,
+                        const Wanted &wanted, uint *slots) {
+  auto at = reinterpret_cast<const uchar *>(row.data());
+  const uchar *end = at + row.size();
+  if (!read_varint(&at, end, slots) || *slots > slots_of(table, layout)) return false;
+  return unpack(table, *slots, FieldOf(layout), &layout, wanted, at, end, record) == end;
+}
+
+bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record, const Wanted &wanted) {
+  auto at = reinterpret_cast<const uchar *>(row.data());
+  uint slots;
+  size_t all = slots_of(table, form.layout);
+  if (!read_varint(&at, at + row.size(), &slots)) return false;
+  if (slots < all)
+    if (!unpack_some(table, form.layout, form.defaults, record, wanted, &slots) || slots < all) return false;
+  return unpack_some(table, form.layout, row, record, wanted, &slots);
+}
+
+bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form) {
+  uint slots;
+  memcpy(table->record[0], table->s->default_values, table->s->reclength);
+  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, &slots))
+    return false;
+  // An expression's value now. That it fits its field was found out before the ALTER began (keeps_rows()).
+  for (Field *field : added)
+    if (field->default_value && field->stored_in_db()) field->set_default();
+  // Blobs of the record point into the old ones.
+  std::string made;
+  pack_row(table, form->layout, table->record[0], &made);
+  form->defaults.swap(made);
+  return true;
+}
+
+bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
+  // Fields are compared with what stands so many bytes behind theirs.
+  if (after != table->record[0] || before < after) return false;
+  my_ptrdiff_t offset = before - after;
+  for (Field **at = table->field; *at; at++) {
+    Field *field = *at;
+    if (!field->stored_in_db()) continue;
+    if (field->is_real_null() != field->is_real_null(offset)) return false;
+    if (!field->is_real_null() && field->cmp_binary_offset(uint(offset))) return false;
+  }
+  return true;
+}
+
+void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
+  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, record, to);
+}
+
+bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes,
+                   uchar *record) {
+  auto at = reinterpret_cast<const uchar *>(bytes.data());
+  const uchar *end = at + bytes.size();
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, at, end, record) == end;
+}
+
+}  // namespace fron

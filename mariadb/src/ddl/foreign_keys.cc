@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ddl/foreign_keys.h. The clauses are in the parser's list of keys, and nowhere else. */
+
+#include "ddl/foreign_keys.h"
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+#include <sql_alter.h>
+
+namespace fron {
+
+bool asks_for_foreign_key(const HA_CREATE_INFO *info) {
+  if (!info->alter_info) return false;
+  List_iterator_fast<Key> keys(info->alter_info->key_list);
+  while (const Key *key = keys++)
+    if (key->type == Key::FOREIGN_KEY) return true;
+  return false;
+}
+
+bool can_see_foreign_keys() {
+  MEM_ROOT root;
+  init_alloc_root(PSI_NOT_INSTRUMENTED, &root, 1024, 0, MYF(0));
+  const LEX_CSTRING name = {"probe", 5};
+  Alter_info ours;
+  auto key = new (&root) Key(Key::FOREIGN_KEY, &name, HA_KEY_ALG_UNDEF, false, DDL_options());
+  ours.requested_lock = Alter_info::ALTER_TABLE_LOCK_SHARED;
+  // Room for a list of the server's that is larger than ours.
+  auto place = static_cast<Alter_info *>(alloc_root(&root, 4 * sizeof(Alter_info)));
+  bool sees = false;
+  if (key && place && !ours.key_list.push_back(key, &root)) {
+    memset(static_cast<void *>(place), 0, 4 * sizeof(Alter_info));
+    // The server's own code copies it; what it took from where is then seen in the copy.
+    auto theirs = new (place) Alter_info(ours, &root);
+    sees = theirs->key_list.elements == 1 && theirs->requested_lock == ours.requested_lock;
+    if (sees) {
+      const Key *copy = theirs->key_list.head();
+      sees = copy != key && copy->type == Key::FOREIGN_KEY && copy->name.length == name.length;
+    }
+  }
+  free_root(&root, MYF(0));
+  return sees;
+}
+
+}  // namespace fron

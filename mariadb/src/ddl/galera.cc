@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ddl/galera.h. */
+
+#include "ddl/galera.h"
+
+#include <mysqld_error.h>
+#include <wsrep_on.h>
+
+#include "plugin/hton.h"
+
+namespace fron {
+namespace {
+
+/** Whether the statement writes a table of ours anew, which is there already. */
+bool is_rewritten(MYSQL_THD thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE: break;
+    default: return false;
+  }
+  const TABLE_LIST *list = thd->lex->query_tables;
+  return list && list->table && list->table->file->partition_ht() == hton();
+}
+
+}  // namespace
+
+bool is_refused_in_cluster(MYSQL_THD thd, const HA_CREATE_INFO *info) {
+  if (!WSREP(thd) || info->options & HA_LEX_CREATE_TMP_TABLE || is_rewritten(thd)) return false;
+  my_printf_error(ER_GALERA_REPLICATION_NOT_SUPPORTED,
+                  "Galera does not replicate rows of FronDB: take InnoDB, or SET SESSION wsrep_on=OFF for a table of "
+                  "this node alone",
+                  MYF(0));
+  return true;
+}
+
+}  // namespace fron

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ddl/table_options.h. */
+
+#include "ddl/table_options.h"
+
+#include <mysql/plugin.h>
+#include <sql_class.h>
+
+#include <string>
+#include <utility>
+
+#include "txn/connection.h"
+
+namespace fron {
+namespace {
+
+/** In the order of the codecs below. */
+const char *compression_names[] = {"none", "lz4", "zstd", "zlib", "lzma", nullptr};
+TYPELIB compressions = {array_elements(compression_names) - 1, "compression", compression_names, nullptr};
+constexpr uint COMPRESSION_DEFAULT = 2;
+
+struct Compression {
+  frondb_codec codec;
+  uint32_t level;
+};
+constexpr Compression codecs[] = {{FRONDB_CODEC_NONE, 0},
+                                  {FRONDB_CODEC_LZ4, 0},
+                                  {FRONDB_CODEC_ZSTD, 1},
+                                  {FRONDB_CODEC_ZLIB, 6},
+                                  {FRONDB_CODEC_LZMA, 6}};
+static_assert(array_elements(codecs) + 1 == array_elements(compression_names), "a codec a name");
+
+MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
+                  "COMPRESSION of tables that are created without: none, lz4, zstd, zlib or lzma.",
+                  nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
+MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
+                       "BLOCK_SIZE of tables that are created without: bytes of keys and values in a "
+                       "block of consolidated data.",
+                       nullptr, nullptr, 16 << 10, 1 << 10, 4 << 20, 0);
+MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
+                       "FANOUT of tables that are created without: children of an inner node of a tree.",
+                       nullptr, nullptr, 16, 2, 1024, 0);
+
+}  // namespace
+
+struct st_mysql_sys_var *const default_compression_variable = MYSQL_SYSVAR(default_compression);
+struct st_mysql_sys_var *const default_block_size_variable = MYSQL_SYSVAR(default_block_size);
+struct st_mysql_sys_var *const default_fanout_variable = MYSQL_SYSVAR(default_fanout);
+
+ha_create_table_option table_option_list[] = {
+    HA_TOPTION_SYSVAR("COMPRESSION", compression, default_compression),
+    HA_TOPTION_SYSVAR("BLOCK_SIZE", block_size, default_block_size),
+    HA_TOPTION_SYSVAR("FANOUT", fanout, default_fanout),
+    HA_TOPTION_ENUM("ENCRYPTED", encrypted, "DEFAULT,YES,NO", 0),
+    HA_TOPTION_NUMBER("ENCRYPTION_KEY_ID", encryption_key_id, 0, 0, UINT_MAX32, 1),
+    HA_TOPTION_BOOL("PAGE_COMPRESSED", page_compressed, 0),
+    HA_TOPTION_NUMBER("PAGE_COMPRESSION_LEVEL", page_compression_level, 0, 0, 9, 1),
+    HA_TOPTION_END};
+
+ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clustering, 0), HA_IOPTION_END};
+
+bool is_clustering(const KEY &key) { return key.option_struct && key.option_struct->clustering; }
+
+Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options) {
+  // Entries of an index that is not unique are never looked up alone.
+  bool is_looked_up = is_primary || !key || key->flags & HA_NOSAME;
+  if (Error error = is_looked_up ? frondb_tree_options_new(options->out())
+                                 : frondb_tree_options_new_secondary(options->out()))
+    return error;
+  // The server's own internal tables have none.
+  const ha_table_option_struct *table = share->option_struct;
+  if (!table) return {};
+  const Compression &compression = codecs[std::min<size_t>(table->compression, array_elements(codecs) - 1)];
+  if (Error error = frondb_tree_options_set_codec(options->get(), compression.codec, compression.level))
+    return error;
+  if (Error error = frondb_tree_options_set_block_bytes(options->get(), uint32_t(table->block_size)))
+    return error;
+  return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
+}
+
+bool asks_for_encryption(const TABLE_SHARE *share) {
+  constexpr uint YES = 1;
+  return share->option_struct && share->option_struct->encrypted == YES;
+}
+
+void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
+  static const ha_table_option_struct none = {};
+  const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
+  // What a definition keeps from before was warned of when it was given.
+  const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
+  std::string ignored;
+  auto ignore = [&](bool is_asked_for, const char *option) {
+    if (is_asked_for) ignored += (ignored.empty() ? "" : ", ") + std::string(option);
+  };
+  bool is_format_asked_for = info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_ENGINE);
+  ignore(info->row_type == ROW_TYPE_COMPRESSED && is_format_asked_for, "ROW_FORMAT=COMPRESSED");
+  ignore(now->page_compressed && !old->page_compressed, "PAGE_COMPRESSED");
+  ignore(now->page_compression_level && now->page_compression_level != old->page_compression_level,
+         "PAGE_COMPRESSION_LEVEL");
+  bool has_key = now->encryption_key_id && now->encryption_key_id != old->encryption_key_id;
+  if (ignored.empty() && !has_key) return;
+  Connection *connection = Connection::of(thd);
+  // Each partition is a table.
+  if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
+  if (!ignored.empty())
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
+                        "FronDB ignores %s: COMPRESSION='...' says how a table is compressed, and "
+                        "frondb_default_compression where that is not given",
+                        ignored.c_str());
+  if (has_key)
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
+                 "FronDB ignores ENCRYPTION_KEY_ID: it encrypts no table");
+}
+
+bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {
+  if (!a || !b) return a == b;
+  return a->compression == b->compression && a->block_size == b->block_size && a->fanout == b->fanout;
+}
+
+}  // namespace fron

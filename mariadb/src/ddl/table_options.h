@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Options of tables and indexes, as CREATE TABLE has them, and the session variables that give their
+   defaults. The server checks them, keeps them in the table's definition and fills the structs below.
+
+     COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression
+     BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
+     FANOUT=n            children of an inner node               frondb_default_fanout
+     ENCRYPTED=NO        for definitions of other engines; YES is refused
+     ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    of InnoDB: do nothing, and a warning says so
+     CLUSTERING=YES      of an index: its entries hold the row */
+
+#ifndef FRONDB_DDL_TABLE_OPTIONS_H
+#define FRONDB_DDL_TABLE_OPTIONS_H
+
+#include "engine/api.h"
+
+#include <my_global.h>
+#include <handler.h>
+
+/** What the server fills; the names are its own. */
+struct ha_table_option_struct {
+  uint compression;
+  ulonglong block_size;
+  ulonglong fanout;
+  uint encrypted;
+  ulonglong encryption_key_id;
+  bool page_compressed;
+  ulonglong page_compression_level;
+};
+
+struct ha_index_option_struct {
+  bool clustering;
+};
+
+namespace fron {
+
+/** Lists for the handlerton. */
+extern ha_create_table_option table_option_list[];
+extern ha_create_table_option index_option_list[];
+
+/** The session variables, for the plugin's list. */
+extern struct st_mysql_sys_var *const default_compression_variable;
+extern struct st_mysql_sys_var *const default_block_size_variable;
+extern struct st_mysql_sys_var *const default_fanout_variable;
+
+/** Whether the entries of an index hold whole rows. False before the server has parsed its options. */
+bool is_clustering(const KEY &key);
+
+/** Options of a new tree of the table; `key` is null for a hidden primary key. */
+Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
+
+/** Whether the table is to be encrypted, which FronDB does not do. */
+bool asks_for_encryption(const TABLE_SHARE *share);
+
+/** Warns, once a statement, of options of InnoDB's that the definition asks for and that do nothing here;
+    `before` is what it was, null for a new table. */
+void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
+
+/** Whether trees made with the options of one are as good as those of the other. */
+bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See dictionary/dictionary.h. */
+
+#include "dictionary/dictionary.h"
+
+#include "engine/crash_points.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace fron {
+namespace {
+
+constexpr const char *PREFIX = "mariadb/";
+constexpr const char *TABLES = "mariadb/tables";
+/** The last number given to a table under "", and under each table's number and a letter its counters
+    and what was measured of it. */
+constexpr const char *COUNTERS = "mariadb/counters";
+constexpr char STATISTICS = 's';
+constexpr char RECORD_VERSION = 2;
+/** With slots: an older build must not misread rows of such a table. */
+constexpr char RECORD_VERSION_SLOTS = 3;
+
+void put_u64(uint64_t value, std::string *to) {
+  for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
+}
+
+void put_text(std::string_view text, std::string *to) {
+  put_u64(text.size(), to);
+  to->append(text);
+}
+
+/** Reads what the functions above wrote. */
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : left_(bytes) {}
+  bool u64(uint64_t *value) {
+    if (left_.size() < 8) return false;
+    *value = 0;
+    for (int i = 0; i < 8; i++) *value |= uint64_t(uchar_at(i)) << 8 * i;
+    left_.remove_prefix(8);
+    return true;
+  }
+  bool text(std::string *value) {
+    uint64_t size;
+    if (!u64(&size) || size > left_.size()) return false;
+    value->assign(left_.substr(0, size));
+    left_.remove_prefix(size);
+    return true;
+  }
+  bool at_end() const { return left_.empty(); }
+
+ private:
+  unsigned char uchar_at(int i) const { return static_cast<unsigned char>(left_[size_t(i)]); }
+  std::string_view left_;
+};
+
+bool decode_slots(Decoder *in, Layout *layout) {
+  uint64_t count;
+  if (!in->u64(&count)) return false;
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t field, prefix, bytes;
+    // The length of a blob stands in four bytes.
+    if (!in->u64(&field) || !in->u64(&prefix) || !in->u64(&bytes) || prefix > 4) return false;
+    layout->push_back({uint32_t(field), uint32_t(prefix), uint32_t(bytes)});
+  }
+  return true;
+}
+
+/** Opens a tree, made if it is not there. */
+Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
+  Error error = frondb_db_open_tree(db, name, tree->out());
+  if (!error || error.kind() != FRONDB_NOT_FOUND) return error;
+  TreeOptions options;
+  if (Error failed = frondb_tree_options_new(options.out())) return failed;
+  return frondb_db_create_tree(db, name, options.get(), tree->out());
+}
+
+/** Reads a key of a tree; `found` says whether it is there. */
+Error get(const Tree &tree, std::string_view key, std::string *value, bool *found) {
+  Buffer buffer;
+  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  if (Error error = frondb_tree_get(tree.get(), slice(key), nullptr, buffer.get(), found)) return error;
+  if (*found) value->assign(view(frondb_buffer_value(buffer.get())));
+  return {};
+}
+
+Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
+  std::string bytes;
+  bool found;
+  *value = 0;
+  if (Error error = get(tree, key, &bytes, &found)) return error;
+  if (found) Decoder(bytes).u64(value);
+  return {};
+}
+
+/** A batch that does not wait for background work: whoever opens a table waits for the dictionary, and what
+    it writes is little. */
+Error make_batch(Batch *batch) {
+  if (Error error = frondb_batch_new(batch->out())) return error;
+  return frondb_batch_set_unpaced(batch->get());
+}
+
+Error put_bytes(frondb_db *db, const Tree &tree, std::string_view key, const std::string &bytes,
+                bool frees_space = false) {
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
+  if (frees_space)
+    if (Error error = frondb_batch_set_frees_space(batch.get())) return error;
+  return frondb_db_write(db, batch.get(), FRONDB_NO_SYNC);
+}
+
+Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
+                  bool frees_space = false) {
+  std::string bytes;
+  put_u64(value, &bytes);
+  return put_bytes(db, tree, key, bytes, frees_space);
+}
+
+std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
+  std::vector<frondb_tree_options *> all;
+  for (const TreeOptions &one : options) all.push_back(one.get());
+  return all;
+}
+
+std::string number_key(uint64_t number) {
+  std::string key;
+  put_u64(number, &key);
+  return key;
+}
+
+}  // namespace
+
+std::string TableRecord::encode() const {
+  std::string bytes(1, form.layout.empty() ? RECORD_VERSION : RECORD_VERSION_SLOTS);
+  put_u64(number, &bytes);
+  put_text(definition, &bytes);
+  put_u64(next_index, &bytes);
+  put_u64(indexes.size(), &bytes);
+  for (const IndexRecord &index : indexes) {
+    put_u64(index.number, &bytes);
+    put_text(index.name, &bytes);
+  }
+  put_text(form.defaults, &bytes);
+  if (form.layout.empty()) return bytes;
+  put_u64(form.layout.size(), &bytes);
+  for (const Slot &slot : form.layout)
+    for (uint32_t value : {slot.field, slot.prefix, slot.bytes}) put_u64(value, &bytes);
+  return bytes;
+}
+
+bool TableRecord::decode(std::string_view bytes) {
+  if (bytes.empty() || (bytes[0] != RECORD_VERSION && bytes[0] != RECORD_VERSION_SLOTS)) return false;
+  Decoder in(bytes.substr(1));
+  uint64_t next, count;
+  if (!in.u64(&number) || !in.text(&definition) || !in.u64(&next) || !in.u64(&count)) return false;
+  next_index = uint32_t(next);
+  indexes.clear();
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t index;
+    std::string name;
+    if (!in.u64(&index) || !in.text(&name)) return false;
+    indexes.push_back({uint32_t(index), name});
+  }
+  if (!in.text(&form.defaults)) return false;
+  form.layout.clear();
+  if (bytes[0] == RECORD_VERSION_SLOTS && !decode_slots(&in, &form.layout)) return false;
+  return in.at_end() && !indexes.empty();
+}
+
+std::string Dictionary::key_of_path(const char *path) {
+  std::string_view key(path);
+  if (key.substr(0, 2) == "./") key.remove_prefix(2);
+  return std::string(key);
+}
+
+std::string Dictionary::tree_name(uint64_t table, uint32_t index) {
+  return "mariadb/" + std::to_string(table) + "/" + std::to_string(index);
+}
+
+Error Dictionary::open(frondb_db *db) {
+  db_ = db;
+  if (Error error = open_or_make(db, TABLES, &tables_)) return error;
+  return open_or_make(db, COUNTERS, &counters_);
+}
+
+Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
+  Cursor cursor;
+  if (Error error = frondb_tree_cursor(tables_.get(), slice(prefix), nullptr, nullptr, cursor.out()))
+    return error;
+  for (;;) {
+    bool found;
+    if (Error error = frondb_cursor_next(cursor.get(), &found)) return error;
+    if (!found) return {};
+    frondb_slice key;
+    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
+    if (view(key).substr(0, prefix.size()) != prefix) return {};
+    keys->emplace_back(view(key));
+  }
+}
+
+Error Dictionary::drop_orphans() {
+  std::set<std::string> known = {TABLES, COUNTERS};
+  std::vector<std::string> keys;
+  if (Error error = tables_of("", &keys)) return error;
+  for (const std::string &key : keys) {
+    TableRecord record;
+    bool found;
+    if (Error error = find(key, &record, &found)) return error;
+    // A record that a newer FronDB wrote: whose trees are whose cannot be told, so all stay.
+    if (record.indexes.empty()) return {};
+    for (const IndexRecord &index : record.indexes)
+      known.insert(tree_name(record.number, index.number));
+  }
+  List names;
+  if (Error error = frondb_db_list_trees(db_, names.out())) return error;
+  for (size_t i = 0; i < frondb_list_count(names.get()); i++) {
+    frondb_slice item;
+    if (Error error = frondb_list_get(names.get(), i, &item)) return error;
+    std::string name(view(item));
+    // Trees of others than tables are none of ours.
+    if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
+    // A prepared transaction may have written to it: then the start after it is decided drops it.
+    Error error = frondb_db_drop_tree(db_, name.c_str());
+    if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;
+  }
+  return {};
+}
+
+Error Dictionary::find(const std::string &key, TableRecord *record, bool *found) {
+  std::string bytes;
+  if (Error error = get(tables_, key, &bytes, found)) return error;
+  // A record of another version is not one of ours: the table is there and cannot be opened.
+  if (*found && !record->decode(bytes)) *record = TableRecord();
+  return {};
+}
+
+Error Dictionary::next_number(uint64_t *number, bool frees_space) {
+  std::lock_guard<std::mutex> guard(*numbering_);
+  if (Error error = get_counter(counters_, "", number)) return error;
+  ++*number;
+  return put_counter(db_, counters_, "", *number, frees_space);
+}
+
+Error Dictionary::make_trees(const TableRecord &record,
+                             const std::vector<frondb_tree_options *> &options) {
+  for (size_t i = 0; i < record.indexes.size(); i++) {
+    Tree tree;
+    std::string name = tree_name(record.number, record.indexes[i].number);
+    if (Error error = frondb_db_create_tree(db_, name.c_str(), options[i], tree.out())) {
+      drop_trees(record);
+      return error;
+    }
+  }
+  return {};
+}
+
+void Dictionary::forget_changes(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  changing_->last.erase(table);
+}
+
+void Dictionary::drop_trees(const TableRecord &record) {
+  forget_changes(record.number);
+  for (const IndexRecord &index : record.indexes)
+    // What cannot be dropped now, the next start drops: no record names it.
+    Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
+}
+
+Error Dictionary::put_record(const Batch &batch, const std::string &key, const TableRecord &record) {
+  std::string bytes = record.encode();
+  return frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes));
+}
+
+Error Dictionary::create(const std::string &key, TableRecord *record,
+                         const std::vector<frondb_tree_options *> &options) {
+  if (Error error = next_number(&record->number)) return error;
+  if (Error error = make_trees(*record, options)) return error;
+  may_crash_at("create: trees made");
+  Batch batch;
+  Error error = make_batch(&batch);
+  if (!error) error = put_record(batch, key, *record);
+  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  if (error) drop_trees(*record);
+  else note_change(record->number);
+  may_crash_at("create: recorded");
+  return error;
+}
+
+Error Dictionary::alter(const std::vector<TableChange> &changes) {
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  for (const TableChange &change : changes)
+    if (Error error = put_record(batch, change.key, change.record)) return error;
+  may_crash_at("alter: not recorded");
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("alter: recorded");
+  for (const TableChange &change : changes) note_change(change.record.number);
+  return {};
+}
+
+void Dictionary::retire(const std::vector<std::string> &names) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  std::vector<std::string> all, left;
+  all.swap(changing_->retired);
+  all.insert(all.end(), names.begin(), names.end());
+  for (const std::string &name : all) {
+    Tree tree;
+    Snapshot snapshot;
+    // A transaction whose tree is gone cannot commit, so each must have ended. What is not dropped here
+    // the next call drops, or the next start: no record names it.
+    Error error = frondb_db_open_tree(db_, name.c_str(), tree.out());
+    frondb_tree *writers_of = tree.get();
+    if (!error) error = frondb_db_snapshot_behind_writers(db_, &writers_of, 1, 0, snapshot.out());
+    if (!error) error = frondb_db_drop_tree(db_, name.c_str());
+    if (error && error.kind() != FRONDB_NOT_FOUND) left.push_back(name);
+  }
+  changing_->retired.swap(left);
+}
+
+void Dictionary::note_change(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  changing_->last[table] = ++changing_->count;
+}
+
+uint64_t Dictionary::changed_at(uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  auto found = changing_->last.find(table);
+  return found == changing_->last.end() ? 0 : found->second;
+}
+
+Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record,
+                             std::vector<bool> *seen) {
+  Buffer buffer;
+  seen->assign(record.indexes.size(), false);
+  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  bool found;
+  if (Error error = frondb_txn_get(txn, tables_.get(), slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer.get(), &found))
+    return error;
+  TableRecord old;
+  if (!found || !old.decode(view(frondb_buffer_value(buffer.get()))) || old.number != record.number) return {};
+  auto is_old = [&](const IndexRecord &index) {
+    return std::any_of(old.indexes.begin(), old.indexes.end(),
+                       [&](const IndexRecord &other) { return other.number == index.number; });
+  };
+  if (record.indexes.empty() || !is_old(record.indexes[0])) return {};
+  std::transform(record.indexes.begin(), record.indexes.end(), seen->begin(), is_old);
+  return {};
+}
+
+Error Dictionary::rename(const std::string &from, const std::string &to, bool *found) {
+  TableRecord record;
+  if (Error error = find(from, &record, found)) return error;
+  if (!*found) return {};
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
+  if (Error error = put_record(batch, to, record)) return error;
+  may_crash_at("rename: not recorded");
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("rename: recorded");
+  return {};
+}
+
+/** Deletes all that is kept under a table's number. */
+Error Dictionary::forget(const Batch &batch, uint64_t table) {
+  for (char kind : {char(AUTO_INCREMENT), char(HIDDEN_KEY), STATISTICS}) {
+    std::string key = number_key(table) + kind;
+    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+  }
+  return {};
+}
+
+Error Dictionary::drop(const std::string &key, bool *found) {
+  TableRecord record;
+  if (Error error = find(key, &record, found)) return error;
+  if (!*found) return {};
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
+  if (Error error = forget(batch, record.number)) return error;
+  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  may_crash_at("drop: record removed");
+  forget_changes(record.number);
+  std::vector<std::string> names;
+  for (const IndexRecord &index : record.indexes) names.push_back(tree_name(record.number, index.number));
+  // A temporary table may be dropped within the transaction that has filled it.
+  retire(names);
+  may_crash_at("drop: trees dropped");
+  return {};
+}
+
+Error Dictionary::options_of(const TableRecord &record, std::vector<TreeOptions> *options) {
+  for (const IndexRecord &index : record.indexes) {
+    Tree tree;
+    TreeOptions of;
+    std::string name = tree_name(record.number, index.number);
+    if (Error error = frondb_db_open_tree(db_, name.c_str(), tree.out())) return error;
+    if (Error error = frondb_tree_options_of(tree.get(), of.out())) return error;
+    options->push_back(std::move(of));
+  }
+  return {};
+}
+
+Error Dictionary::truncate(const std::string &key, bool *found) {
+  TableRecord old;
+  if (Error error = find(key, &old, found)) return error;
+  if (!*found) return {};
+  std::vector<TreeOptions> options;
+  if (Error error = options_of(old, &options)) return error;
+  TableRecord record = old;
+  if (Error error = next_number(&record.number, true)) return error;
+  if (Error error = make_trees(record, pointers(options))) return error;
+  may_crash_at("truncate: trees made");
+  Batch batch;
+  Error error = make_batch(&batch);
+  if (!error) error = put_record(batch, key, record);
+  // The old trees go behind it: on a full disk TRUNCATE is how to make space.
+  if (!error) error = frondb_batch_set_frees_space(batch.get());
+  if (!error) error = forget(batch, old.number);
+  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  may_crash_at("truncate: recorded");
+  drop_trees(error ? record : old);
+  if (!error) note_change(record.number);
+  return error;
+}
+
+Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
+  return get_counter(counters_, number_key(table) + char(counter), next);
+}
+
+Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
+  return put_counter(db_, counters_, number_key(table) + char(counter), next);
+}
+
+Error Dictionary::statistics(uint64_t table, std::string *bytes) {
+  bool found;
+  bytes->clear();
+  return get(counters_, number_key(table) + STATISTICS, bytes, &found);
+}
+
+Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
+  return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes);
+}
+
+/** Behind the numbers of all tables. */
+static std::string prepared_key(frondb_slice name) { return number_key(UINT64_MAX).append(view(name)); }
+
+Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {
+  bool found;
+  bytes->clear();
+  return get(counters_, prepared_key(name), bytes, &found);
+}
+
+Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &bytes) {
+  std::string key = prepared_key(name);
+  if (!bytes.empty()) return put_bytes(db_, counters_, key, bytes);
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+  return frondb_db_write(db_, batch.get(), FRONDB_NO_SYNC);
+}
+
+}  // namespace fron

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See dictionary/tree_names.h. */
+
+#include "dictionary/tree_names.h"
+
+#include <mutex>
+
+#include "dictionary/dictionary.h"
+#include "handler/ha_frondb.h"
+#include "plugin/hton.h"
+
+#include <sql_table.h>
+
+namespace fron {
+namespace {
+
+/** What people call the index of a table without a primary key. */
+constexpr const char *HIDDEN_INDEX = "(hidden)";
+
+using Shapes = std::map<uint64_t, std::shared_ptr<const IndexShape>>;
+
+/** LOCK: taken with no other lock of ours. */
+std::mutex listing_lock;
+
+Shapes &listed() {
+  static Shapes shapes;
+  return shapes;
+}
+
+/** The name that a user gave what the server calls so in its paths. */
+std::string name_of_file(const std::string &file) {
+  char name[NAME_LEN + 1];
+  uint length = filename_to_tablename(file.c_str(), name, sizeof name, true);
+  return std::string(name, length);
+}
+
+const KEY *find_key(const TABLE *table, const std::string &name) {
+  for (uint k = 0; k < table->s->keys; k++)
+    if (name == table->key_info[k].name.str) return &table->key_info[k];
+  return nullptr;
+}
+
+}  // namespace
+
+IndexName::IndexName(const std::string &key, const std::string &of) : index(of.empty() ? HIDDEN_INDEX : of) {
+  size_t slash = key.rfind('/');
+  std::string file = slash == std::string::npos ? key : key.substr(slash + 1);
+  size_t mark = file.find(PARTITION);
+  if (mark != std::string::npos) partition = name_of_file(file.substr(mark + strlen(PARTITION)));
+  table = name_of_file(file.substr(0, mark));
+  if (slash != std::string::npos) database = name_of_file(key.substr(0, slash));
+}
+
+std::string IndexName::text() const {
+  return database + "." + table + (partition.empty() ? "" : "(" + partition + ")") + "." + index;
+}
+
+Listing::Listing(const TABLE *table, const Share &share) {
+  Shapes shapes;
+  KeyReader primary = KeyReader::hidden();
+  for (size_t i = 0; i < share.indexes.size(); i++) {
+    const Index &index = share.indexes[i];
+    const std::string &name = share.record.indexes[i].name;
+    uint64_t tree;
+    if (Error error = frondb_tree_id(index.tree.get(), &tree)) continue;  // Dropped: no locks are on it.
+    const KEY *key = find_key(table, name);
+    KeyReader reader = key ? KeyReader(index.codec, key, i == 0 ? nullptr : &primary) : KeyReader::hidden();
+    if (i == 0) primary = reader;
+    shapes[tree] = std::make_shared<IndexShape>(IndexShape{IndexName(share.name, name), std::move(reader)});
+    trees_.push_back(tree);
+  }
+  std::lock_guard<std::mutex> guard(listing_lock);
+  for (auto &[tree, shape] : shapes) listed()[tree] = std::move(shape);
+}
+
+Listing::~Listing() {
+  std::lock_guard<std::mutex> guard(listing_lock);
+  for (uint64_t tree : trees_) listed().erase(tree);
+}
+
+TreeNames::TreeNames() {
+  std::lock_guard<std::mutex> guard(listing_lock);
+  shapes_ = listed();
+}
+
+std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
+  auto found = shapes_.find(tree);
+  if (found == shapes_.end() && !has_looked_) {
+    has_looked_ = true;
+    // What cannot be read now has no name on this page.
+    if (Error error = look()) return nullptr;
+    found = shapes_.find(tree);
+  }
+  return found == shapes_.end() ? nullptr : found->second;
+}
+
+Error TreeNames::look() {
+  std::vector<std::string> keys;
+  if (Error error = dictionary().tables_of("", &keys)) return error;
+  for (const std::string &key : keys) {
+    TableRecord record;
+    bool found;
+    if (Error error = dictionary().find(key, &record, &found)) return error;
+    for (const IndexRecord &index : record.indexes) {
+      Tree tree;
+      uint64_t number;
+      std::string name = Dictionary::tree_name(record.number, index.number);
+      // One that is dropped meanwhile is of no interest.
+      if (Error error = frondb_db_open_tree(db(), name.c_str(), tree.out())) continue;
+      if (Error error = frondb_tree_id(tree.get(), &number)) continue;
+      shapes_.emplace(number, std::make_shared<IndexShape>(IndexShape{IndexName(key, index.name), KeyReader()}));
+    }
+  }
+  return {};
+}
+
+}  // namespace fron

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   frondb.h as C++: handles that free themselves, errors that must be looked at. Sits between the C
+   interface and everything else of the plugin; includes no header of the server. */
+
+#ifndef FRONDB_ENGINE_API_H
+#define FRONDB_ENGINE_API_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "frondb.h"
+
+namespace fron {
+
+/** An error of the engine, or none. Owns it. */
+class [[nodiscard]] Error {
+ public:
+  Error(frondb_error *error = nullptr) : error_(error) {}
+  Error(Error &&other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Error &operator=(Error &&other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Error() { frondb_error_free(error_); }
+
+  explicit operator bool() const { return error_ != nullptr; }
+  frondb_kind kind() const { return frondb_error_kind(error_); }
+  const char *message() const { return frondb_error_message(error_); }
+  int os_code() const { return frondb_error_os_code(error_); }
+  /** Where damage was found, if it is that; good as long as this. */
+  bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
+
+ private:
+  frondb_error *error_;
+};
+
+/** An object of the engine, freed with its function. */
+template <typename T, frondb_kind (*Free)(T *)>
+class Handle {
+ public:
+  Handle() = default;
+  Handle(Handle &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Handle &operator=(Handle &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  T *get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+  /** Where a function puts a new object; what was here before is freed. */
+  T **out() {
+    reset();
+    return &handle_;
+  }
+  void reset() {
+    if (handle_) Free(std::exchange(handle_, nullptr));
+  }
+  /** For a function that frees it itself. */
+  T *take() { return std::exchange(handle_, nullptr); }
+
+ private:
+  T *handle_ = nullptr;
+};
+
+using Options = Handle<frondb_options, frondb_options_free>;
+using Db = Handle<frondb_db, frondb_db_free>;
+using Tree = Handle<frondb_tree, frondb_tree_free>;
+using TreeOptions = Handle<frondb_tree_options, frondb_tree_options_free>;
+using Txn = Handle<frondb_txn, frondb_txn_free>;
+using Committing = Handle<frondb_committing, frondb_committing_free>;
+using TxnOptions = Handle<frondb_txn_options, frondb_txn_options_free>;
+using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
+using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
+using Buffer = Handle<frondb_buffer, frondb_buffer_free>;
+using Batch = Handle<frondb_batch, frondb_batch_free>;
+using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
+using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
+using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
+using List = Handle<frondb_list, frondb_list_free>;
+using Figures = Handle<frondb_figures, frondb_figures_free>;
+
+inline frondb_slice slice(std::string_view bytes) {
+  return {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()};
+}
+
+inline std::string_view view(frondb_slice bytes) {
+  return {reinterpret_cast<const char *>(bytes.data), bytes.len};
+}
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: CHECK, ANALYZE and OPTIMIZE TABLE, with progress and KILL.
+
+     CHECK QUICK, FAST    every block of the rows is read and verified
+     CHECK                and every block of every index
+     CHECK EXTENDED       and every row is decoded, and the indexes must hold what rows ask for
+     ANALYZE              what the optimizer is told is measured more closely, and kept
+     OPTIMIZE             the server writes the table anew, and analyzes it */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <my_check_opt.h>
+#include <sql_error.h>
+
+#include <mysqld_error.h>
+
+#include "codec/entry_sum.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+
+using namespace fron;
+
+namespace {
+
+constexpr size_t SCAN_ROWS = 256;
+constexpr size_t SCAN_BYTES = 1 << 20;
+/** Faults of one tree that are named. */
+constexpr size_t FAULTS_NAMED = 10;
+
+/** Tells the server's clients how far the work is, and the engine whether to go on. */
+int32_t progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
+  thd_progress_report(static_cast<THD *>(thd), done, to_do);
+  return thd_killed(static_cast<THD *>(thd));
+}
+
+/** A sentence of a check, to the client and to the server's log. */
+void complain(THD *thd, const char *table, const char *what) {
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NOT_KEYFILE, "FronDB: %s", what);
+  sql_print_error("FronDB: table %s: %s", table, what);
+}
+
+const char *name_of(const TABLE *table, uint index) {
+  return index == MAX_KEY ? "the hidden primary key" : table->key_info[index].name.str;
+}
+
+}  // namespace
+
+int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
+  is_checked_ = true;
+  bool is_quick = options->flags & (T_QUICK | T_FAST), is_extended = options->flags & T_EXTEND;
+  std::vector<uint> indexes = {share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key};
+  for (uint k = 0; k < table->s->keys && !is_quick; k++)
+    if (!is_primary(k)) indexes.push_back(k);
+  thd_progress_init(thd, uint(indexes.size() * (is_extended ? 2 : 1)));
+  int result = HA_ADMIN_OK;
+  int error = guarded([&] {
+    for (uint index : indexes) {
+      int one = check_blocks(thd, index);
+      if (one == HA_ADMIN_CORRUPT) result = one;
+      if (one != HA_ADMIN_OK && one != HA_ADMIN_CORRUPT) return one;
+      thd_progress_next_stage(thd);
+    }
+    // What cannot be read cannot be compared.
+    return is_extended && result == HA_ADMIN_OK ? check_entries(thd) : result;
+  });
+  thd_progress_end(thd);
+  return error == HA_ERR_OUT_OF_MEM ? HA_ADMIN_FAILED : error;
+}
+
+int ha_frondb::check_blocks(THD *thd, uint index) {
+  frondb_tree *tree = share_->indexes[index == MAX_KEY ? 0 : tree_of(index)].tree.get();
+  fron::List faults;
+  if (Error error = frondb_tree_verify(tree, progress, thd, nullptr, faults.out())) {
+    if (error.kind() == FRONDB_CANCELLED) return HA_ADMIN_FAILED;
+    complain(thd, share_->name.c_str(), error.message());
+    return HA_ADMIN_FAILED;
+  }
+  size_t count = frondb_list_count(faults.get());
+  for (size_t i = 0; i < std::min(count, FAULTS_NAMED); i++) {
+    frondb_slice fault;
+    if (Error error = frondb_list_get(faults.get(), i, &fault)) return HA_ADMIN_FAILED;
+    std::string what = "index " + std::string(name_of(table, index)) + ": " + std::string(view(fault));
+    complain(thd, share_->name.c_str(), what.c_str());
+  }
+  return count ? HA_ADMIN_CORRUPT : HA_ADMIN_OK;
+}
+
+namespace {
+
+/** Reads a tree at a snapshot from its beginning to its end. `each` gives a result of CHECK for an
+    entry. */
+template <typename Each>
+int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about, const char *name, Each each) {
+  Cursor cursor;
+  frondb_rows rows;
+  uint64_t done = 0;
+  Error error = frondb_tree_cursor(tree, {}, nullptr, snapshot, cursor.out());
+  for (;;) {
+    if (!error) error = frondb_cursor_next_batch(cursor.get(), SCAN_ROWS, SCAN_BYTES, &rows);
+    if (error) {
+      complain(thd, name, error.message());
+      return error.kind() == FRONDB_CORRUPTION ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
+    }
+    if (rows.count == 0) return HA_ADMIN_OK;
+    for (size_t i = 0; i < rows.count; i++)
+      if (int result = each(rows.entries[i])) return result;
+    done += rows.count;
+    if (progress(thd, "", done, std::max(done, about))) return HA_ADMIN_FAILED;
+  }
+}
+
+}  // namespace
+
+/** Compares the indexes with the rows, at one snapshot. */
+int ha_frondb::check_entries(THD *thd) {
+  fron::Snapshot snapshot;
+  if (Error error = frondb_db_snapshot(db(), snapshot.out())) return HA_ADMIN_FAILED;
+  std::vector<EntrySum> wanted(table->s->keys);
+  uint64_t count = 0;
+  MY_BITMAP *columns = tmp_use_all_columns(table, &table->read_set);
+  int result = scan(thd, share_->indexes[0].tree.get(), snapshot.get(), stats.records, share_->name.c_str(),
+                    [&](const frondb_entry &row) {
+    count++;
+    current_.assign(view(row.key));
+    if (!unpack_row(table, share_->record.form, view(row.value), table->record[0])) {
+      complain(thd, share_->name.c_str(), "a row cannot be decoded");
+      return HA_ADMIN_CORRUPT;
+    }
+    if (table->vfield) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+    for (uint k = 0; k < table->s->keys; k++) {
+      if (is_primary(k)) continue;
+      entry(k, table->record[0], current_, &key_, &value_);
+      wanted[k].add(key_, value_);
+    }
+    return HA_ADMIN_OK;
+  });
+  tmp_restore_column_map(&table->read_set, columns);
+  thd_progress_next_stage(thd);
+  for (uint k = 0; k < table->s->keys; k++) {
+    if (is_primary(k) || (result != HA_ADMIN_OK && result != HA_ADMIN_CORRUPT)) continue;
+    EntrySum there;
+    int one = scan(thd, share_->indexes[tree_of(k)].tree.get(), snapshot.get(), count, share_->name.c_str(),
+                   [&](const frondb_entry &of) { return there.add(view(of.key), view(of.value)), HA_ADMIN_OK; });
+    if (one != HA_ADMIN_OK) {
+      result = one;
+    } else if (there != wanted[k]) {
+      std::string what = "index " + std::string(name_of(table, k)) + " has " + std::to_string(there.count) +
+                         " entries, which are not those of the " + std::to_string(count) + " rows";
+      complain(thd, share_->name.c_str(), what.c_str());
+      result = HA_ADMIN_CORRUPT;
+    }
+    thd_progress_next_stage(thd);
+  }
+  return result;
+}
+
+int ha_frondb::analyze(THD *thd, HA_CHECK_OPT *) {
+  int error = guarded([&] { return share_->measure(table, SAMPLE_ANALYZE); });
+  if (error) {
+    print_error(error, MYF(0));
+    return HA_ADMIN_FAILED;
+  }
+  share_->give_statistics(table);
+  return HA_ADMIN_OK;
+}
+
+int ha_frondb::optimize(THD *, HA_CHECK_OPT *) { return HA_ADMIN_TRY_ALTER; }

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h and ddl/index_build.h. Here: rows for indexes that are being built, from the table as ALTER
+   found it and from those who write meanwhile. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <mysql/service_progress_report.h>
+
+#include <algorithm>
+
+#include "codec/entry.h"
+#include "ddl/index_build.h"
+#include "ddl/table_options.h"
+#include "engine/crash_points.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "plugin/variables.h"
+#include "txn/connection.h"
+#include "txn/prepared_writes.h"
+
+using namespace fron;
+
+namespace fron {
+
+/** The keys of a build with the fields of one TABLE. */
+struct BuildKeys {
+  std::shared_ptr<IndexBuild> of;
+  std::vector<std::vector<KEY_PART_INFO>> parts;
+  std::vector<KEY> keys;
+};
+
+void IndexBuild::add(TABLE *altered, uint number, const Share &share) {
+  indexes.emplace_back();
+  BuiltIndex &built = indexes.back();
+  const KEY &key = altered->key_info[number];
+  built.record.name = key.name.str;
+  built.number = number;
+  built.key = key;
+  built.parts.assign(key.key_part, key.key_part + key.user_defined_key_parts);
+  share.describe(altered, &key, &built.index);
+}
+
+}  // namespace fron
+
+namespace {
+
+/** Rows a look at KILL, and at how far it is. */
+constexpr size_t ROWS_A_STEP = 128;
+constexpr size_t BYTES_A_STEP = 256 << 10;
+
+/** What a merge of the load is told. */
+struct Merge {
+  THD *thd;
+};
+
+int32_t tell_progress(void *data, const char *, uint64_t done, uint64_t total) {
+  THD *thd = static_cast<Merge *>(data)->thd;
+  thd_progress_report(thd, done, total);
+  return thd_killed(thd);
+}
+
+/** Shows progress for as long as it lives. */
+class Progress {
+ public:
+  Progress(THD *thd, uint stages) : thd_(thd) { thd_progress_init(thd, stages); }
+  ~Progress() { thd_progress_end(thd_); }
+
+ private:
+  THD *thd_;
+};
+
+}  // namespace
+
+ha_frondb::ha_frondb(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
+ha_frondb::~ha_frondb() = default;
+
+// --- Writers ---
+
+void ha_frondb::know_keys_of(const std::shared_ptr<IndexBuild> &build) {
+  if (build_keys_ && build_keys_->of == build) return;
+  auto keys = std::make_unique<BuildKeys>();
+  keys->of = build;
+  size_t longest = image_.size();
+  for (const BuiltIndex &built : build->indexes) {
+    keys->parts.push_back(built.parts);
+    for (KEY_PART_INFO &part : keys->parts.back()) part.field = table->field[part.fieldnr - 1];
+    keys->keys.push_back(built.key);
+    longest = std::max<size_t>(longest, built.key.key_length + 8);
+  }
+  for (size_t i = 0; i < keys->keys.size(); i++) {
+    keys->keys[i].key_part = keys->parts[i].data();
+    keys->keys[i].table = table;
+  }
+  image_.resize(longest);
+  build_keys_ = std::move(keys);
+}
+
+bool ha_frondb::built_entry(const IndexBuild &build, size_t i, const uchar *record, const std::string &primary,
+                            std::string *key, std::string *value) {
+  const Index &index = build.indexes[i].index;
+  KEY *info = &build_keys_->keys[i];
+  key_copy(image_.data(), record, info, info->key_length, true);
+  bool is_unique = index.is_unique && !KeyCodec::has_null(info, image_.data(), info->key_length);
+  key->clear();
+  value->clear();
+  index.codec.encode(info, image_.data(), info->key_length, key);
+  append_head(primary.size(), is_unique, value);
+  (is_unique ? value : key)->append(primary);
+  if (index.is_clustering) pack_row(table, share_->record.form.layout, record, value);
+  else pack_fields(table, index.covered, record, value);
+  return is_unique;
+}
+
+int ha_frondb::tell_build(const uchar *before, const uchar *after) {
+  std::shared_ptr<IndexBuild> build = share_->build();
+  if (!build) return 0;
+  know_keys_of(build);
+  frondb_txn *txn = connection_->txn();
+  // An update leaves the old row's key there; else there is one row.
+  const std::string &primary_before = before && after ? other_primary_ : primary_;
+  for (size_t i = 0; i < build->indexes.size(); i++) {
+    bool was_unique = false, is_unique = false;
+    if (before) was_unique = built_entry(*build, i, before, primary_before, &other_key_, &other_value_);
+    if (after) is_unique = built_entry(*build, i, after, primary_, &key_, &value_);
+    bool stays = before && after && key_ == other_key_ && primary_ == primary_before;
+    if (stays && value_ == other_value_) continue;
+    if (before && !stays)
+      if (Error error = build->remove(txn, i, other_key_, primary_before, was_unique)) return ha_error(error);
+    if (after)
+      if (Error error = build->put(txn, i, key_, value_, primary_, is_unique)) return ha_error(error);
+  }
+  return 0;
+}
+
+// --- The thread that builds ---
+
+int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &build, const std::vector<size_t> &places,
+                           TableRecord *record, Snapshot *snapshot) {
+  std::vector<TreeOptions> options;
+  for (const BuiltIndex &built : build->indexes) {
+    TreeOptions one;
+    if (Error error = make_tree_options(altered->s, &altered->key_info[built.number], false, &one)) return ha_error(error);
+    options.push_back(std::move(one));
+  }
+  if (Error error = build->make_trees(options)) return ha_error(error);
+  for (size_t i = 0; i < places.size(); i++) record->indexes[places[i]].number = build->indexes[i].record.number;
+  frondb_tree *rows = share_->indexes[0].tree.get();
+  uint64_t wait = session_lock_timeout_millis(ha_thd());
+  // Nobody writes, so the build waits for no transaction. One that was prepared by XA and has lost its connection does
+  // not end by itself, and all others wait for this.
+  if (int error = check_prepared(rows)) return error;
+  Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, wait, snapshot->out());
+  if (error && error.kind() == FRONDB_BUSY)
+    return refuse_for_prepared();
+  if (error) return ha_error(error);
+  share_->set_build(build);
+  may_crash_at("build: begun");
+  return 0;
+}
+
+int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writer *writer) {
+  THD *thd = ha_thd();
+  Cursor cursor;
+  frondb_tree *rows_tree = share_->indexes[0].tree.get();
+  frondb_estimate estimate;
+  if (Error error = frondb_tree_estimate(rows_tree, {}, nullptr, &estimate)) return ha_error(error);
+  if (Error error = frondb_tree_cursor(rows_tree, {}, nullptr, at, cursor.out())) return ha_error(error);
+  for (uint64_t done = 0;;) {
+    if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    frondb_rows rows;
+    if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
+    if (rows.count == 0) return 0;
+    for (size_t i = 0; i < rows.count; i++) {
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
+      primary_.assign(view(rows.entries[i].key));
+      for (size_t k = 0; k < build.indexes.size(); k++) {
+        built_entry(build, k, table->record[0], primary_, &key_, &value_);
+        if (Error error = frondb_bulk_writer_put(writer, build.indexes[k].index.tree.get(), slice(key_), slice(value_)))
+          return ha_error(error);
+      }
+    }
+    done += rows.count;
+    thd_progress_report(thd, done, std::max<uint64_t>(done, estimate.entries));
+  }
+}
+
+int ha_frondb::load_rows(IndexBuild &build, frondb_snapshot *at, uint64_t *duplicates) {
+  THD *thd = ha_thd();
+  Bulk bulk;
+  frondb_bulk_writer *writer;
+  if (Error error = frondb_db_bulk_load(db(), 0, false, FRONDB_NO_SYNC, bulk.out())) return ha_error(error);
+  if (Error error = frondb_bulk_writer_new(bulk.get(), &writer)) return ha_error(error);
+  if (int error = put_rows(build, at, writer)) {
+    frondb_bulk_writer_free(writer);
+    return error;
+  }
+  if (Error error = frondb_bulk_writer_finish(writer)) return ha_error(error);
+  thd_progress_next_stage(thd);
+  Merge merge = {thd};
+  Figures report;
+  if (Error error = frondb_bulk_finish(bulk.get(), tell_progress, &merge, report.out())) return ha_error(error);
+  Error error = frondb_figures_find(report.get(), "duplicates", duplicates);
+  return ha_error(error);
+}
+
+int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_snapshot *at, TABLE *altered) {
+  THD *thd = ha_thd();
+  Progress progress(thd, 3);
+  know_keys_of(build);
+  uint64_t duplicates = 0;
+  if (int error = load_rows(*build, at, &duplicates)) return error;
+  may_crash_at("build: loaded");
+  if (duplicates > 0) return find_duplicate(*build, at, altered);
+  thd_progress_next_stage(thd);
+  Duplicate duplicate;
+  bool found = false;
+  auto killed = [thd] { return thd_killed(thd) != 0; };
+  if (Error error = build->catch_up(killed, session_lock_timeout_millis(thd), &duplicate, &found)) return ha_error(error);
+  if (killed()) return HA_ERR_ABORTED_BY_USER;
+  if (!found) return 0;
+  return report_duplicate(altered, build->indexes[duplicate.index].number, duplicate.primary, nullptr);
+}
+
+int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
+  Duplicate duplicate;
+  bool found = false;
+  // All others wait for this: too late for KILL.
+  Error error = build.finish([] { return false; }, session_lock_timeout_millis(ha_thd()), &duplicate, &found);
+  if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
+  if (error) return ha_error(error);
+  if (!found) return 0;
+  return report_duplicate(altered, build.indexes[duplicate.index].number, duplicate.primary, nullptr);
+}
+
+// --- Duplicates ---
+
+/** Looks for a row whose key in a unique index belongs to another one: the load says only how many. */
+int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *altered) {
+  Cursor cursor;
+  if (Error error = frondb_tree_cursor(share_->indexes[0].tree.get(), {}, nullptr, at, cursor.out()))
+    return ha_error(error);
+  for (;;) {
+    if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+    frondb_rows rows;
+    if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
+    if (rows.count == 0) return ha_internal("duplicate keys were found and then not found");
+    for (size_t i = 0; i < rows.count; i++) {
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
+      primary_.assign(view(rows.entries[i].key));
+      for (size_t k = 0; k < build.indexes.size(); k++) {
+        if (!built_entry(build, k, table->record[0], primary_, &key_, &value_)) continue;
+        bool is_there;
+        frondb_tree *tree = build.indexes[k].index.tree.get();
+        if (Error error = frondb_tree_get(tree, slice(key_), nullptr, buffer_.get(), &is_there)) return ha_error(error);
+        if (!is_there || view(frondb_buffer_value(buffer_.get())) == value_) continue;
+        return report_duplicate(altered, build.indexes[k].number, primary_, at);
+      }
+    }
+  }
+}
+
+/** Tells the user of a row whose key another has, too. */
+int ha_frondb::report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at) {
+  KEY *key = &altered->key_info[number];
+  bool found;
+  Error error =
+      frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), at, buffer_.get(), &found);
+  if (!error && found && unpack_row(altered, share_->record.form, view(frondb_buffer_value(buffer_.get())), altered->record[0]))
+    print_keydup_error(altered, key, MYF(0));
+  else
+    my_error(ER_DUP_UNKNOWN_IN_INDEX, MYF(0), key->name.str);
+  return HA_ERR_FOUND_DUPP_KEY;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: opening, what the handler can, tables. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <sql_table.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ddl/exchange.h"
+#include "ddl/foreign_keys.h"
+#include "ddl/galera.h"
+#include "ddl/lost_tables.h"
+#include "ddl/table_options.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "txn/connection.h"
+#include "txn/prepared_writes.h"
+
+using namespace fron;
+
+namespace {
+
+constexpr size_t HIDDEN_KEY_BYTES = 8;
+/** Hidden keys are taken from the dictionary so many at a time. */
+constexpr uint64_t HIDDEN_KEYS = 1 << 16;
+
+/** Whether the server keeps a whole field in a key part. */
+bool is_whole(const KEY_PART_INFO &part) {
+  return part.length == part.field->key_length() && !(part.key_part_flag & HA_PART_KEY_SEG);
+}
+
+}  // namespace
+
+// --- What handlers of a table share ---
+
+int Share::open(const TABLE *table, const std::string &of) {
+  name = of;
+  hidden_next_ = hidden_end_ = 0;
+  auto_increment = 0;
+  bool found;
+  if (Error error = dictionary().find(name, &record, &found)) return ha_error(error);
+  if (!found) return HA_ERR_NO_SUCH_TABLE;
+  has_hidden_key = table->s->primary_key >= MAX_KEY;
+  size_t expected = table->s->keys + (has_hidden_key ? 1 : 0);
+  if (record.indexes.size() != expected)
+    return ha_internal("FronDB's dictionary has other indexes than the table's definition");
+  if (!is_layout_of(record.form.layout, table->s->fields))
+    return ha_internal("FronDB's dictionary has other columns than the table's definition");
+  indexes.resize(expected);
+  for (size_t i = 0; i < expected; i++) {
+    std::string name = Dictionary::tree_name(record.number, record.indexes[i].number);
+    if (Error error = frondb_db_open_tree(db(), name.c_str(), indexes[i].tree.out()))
+      return ha_error(error);
+  }
+  for (uint k = 0; k < table->s->keys; k++) {
+    uint place = has_hidden_key ? k + 1 : k == table->s->primary_key ? 0 : k < table->s->primary_key ? k + 1 : k;
+    describe(table, &table->key_info[k], &indexes[place]);
+    if (indexes[place].is_unique && k != table->s->primary_key) has_unique_secondary = true;
+  }
+  is_primary_covered = true;
+  if (!has_hidden_key) {
+    const KEY *primary = &table->key_info[table->s->primary_key];
+    for (uint i = 0; i < primary->user_defined_key_parts; i++)
+      if (!is_whole(primary->key_part[i])) is_primary_covered = false;
+  }
+  changed_at = dictionary().changed_at(record.number);
+  uint64_t next;
+  if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
+  auto_increment = std::max<uint64_t>(1, next);
+  listing.reset();
+  listing = std::make_unique<Listing>(table, *this);
+  return open_statistics();
+}
+
+void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
+  const KEY *primary = has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
+  index->codec = KeyCodec(key);
+  index->is_unique = key->flags & HA_NOSAME;
+  index->is_clustering = key != primary && is_clustering(*key);
+  std::set<uint> covered;
+  auto cover = [&](const KEY *of) {
+    for (uint i = 0; i < of->user_defined_key_parts; i++)
+      if (is_whole(of->key_part[i])) covered.insert(of->key_part[i].fieldnr - 1);
+  };
+  // What the keys themselves say need not be there twice.
+  cover(key);
+  KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
+  index->has_all_parts = index->is_clustering || std::all_of(key->key_part, parts_end, is_whole);
+  index->is_enough = !table->part_info || index->has_all_parts;
+  if (primary) cover(primary);
+  for (uint field : index->codec.decodable()) covered.erase(field);
+  if (primary) {
+    index->codec.extend(key, primary);
+    KeyCodec of_primary(primary);
+    for (uint field : of_primary.decodable()) covered.erase(field);
+  }
+  // Columns may be moved, entries stay as they are.
+  index->covered.clear();
+  for (const Slot &slot : record.form.layout)
+    if (covered.count(slot.field)) index->covered.push_back(slot.field);
+  if (record.form.layout.empty()) index->covered.assign(covered.begin(), covered.end());
+  describe_generated(table, key, index);
+}
+
+void Share::describe_generated(const TABLE *table, const KEY *key, Index *index) {
+  index->fills_generated = false;
+  index->computed.clear();
+  // Without partitions others than clustering keys are read alone only for fields that entries have.
+  if (!table->part_info && !index->is_clustering) return;
+  std::set<uint> held(index->codec.decodable().begin(), index->codec.decodable().end());
+  // A row has no generated fields that are not stored.
+  if (!index->is_clustering) held.insert(index->covered.begin(), index->covered.end());
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key->key_part[i];
+    uint number = part.fieldnr - 1;
+    if (table->field[number]->stored_in_db()) continue;
+    if (held.count(number)) index->fills_generated = table->part_info != nullptr;
+    else index->computed.push_back({number, part.length});
+  }
+}
+
+int Share::next_hidden(uint64_t *number) {
+  std::lock_guard<std::mutex> guard(counting);
+  if (hidden_next_ == hidden_end_) {
+    if (Error error = dictionary().counter(record.number, Dictionary::HIDDEN_KEY, &hidden_next_))
+      return ha_error(error);
+    hidden_end_ = hidden_next_ + HIDDEN_KEYS;
+    if (Error error = dictionary().keep_counter(record.number, Dictionary::HIDDEN_KEY, hidden_end_)) {
+      hidden_end_ = hidden_next_;
+      return ha_error(error);
+    }
+  }
+  *number = hidden_next_++;
+  return 0;
+}
+
+Share *ha_frondb::get_share(const char *path, int *error) {
+  lock_shared_ha_data();
+  auto share = static_cast<Share *>(get_ha_share_ptr());
+  if (!share) {
+    auto made = new Share;
+    *error = made->open(table, Dictionary::key_of_path(path));
+    if (*error) {
+      delete made;
+    } else {
+      share = made;
+      set_ha_share_ptr(share);
+    }
+  }
+  unlock_shared_ha_data();
+  return share;
+}
+
+// --- What it can ---
+
+ulonglong ha_frondb::table_flags() const {
+  ulonglong more = 0;
+  // The optimizer takes whatever is clustered for ordered by row, and merges it with others; see the
+  // decision on clustering keys.
+  uint keys = table_share && table_share->key_info ? table_share->keys : 0;
+  for (uint k = 0; k < keys; k++)
+    if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
+  // A statement can be logged as such if what it reads cannot change before it commits.
+  const THD *thd = ha_thd();
+  if (thd && thd_tx_isolation(thd) > ISO_READ_COMMITTED) more |= HA_BINLOG_STMT_CAPABLE;
+  return more | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
+         HA_PRIMARY_KEY_IN_READ_INDEX | HA_TABLE_SCAN_ON_INDEX | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
+         HA_CAN_VIRTUAL_COLUMNS | HA_BINLOG_ROW_CAPABLE | HA_REUSES_FILE_NAMES | HA_CAN_GEOMETRY |
+         HA_CAN_SKIP_LOCKED | HA_CAN_SQL_HANDLER | HA_AUTO_PART_KEY | HA_ONLINE_ANALYZE |
+         HA_CONCURRENT_OPTIMIZE | HA_CAN_ONLINE_BACKUPS | HA_CAN_TABLES_WITHOUT_ROLLBACK;
+}
+
+ulong ha_frondb::index_flags(uint index, uint part, bool) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
+  flags |= HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
+  const KEY *key = &table_share->key_info[index];
+  if (is_clustering(*key)) {
+    flags |= HA_CLUSTERED_INDEX;
+    // Its entries have no generated fields, but for those that come back from the key.
+    if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
+    return flags;
+  }
+  return part < key->user_defined_key_parts && is_whole(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
+                                                                            : flags;
+}
+
+// --- Tables ---
+
+namespace {
+
+/** Trees of a table in their order: the primary one, then the other indexes. */
+class Plan {
+ public:
+  Error make(const TABLE *form) {
+    bool hidden = form->s->primary_key >= MAX_KEY;
+    if (Error error = add(form->s, hidden ? nullptr : &form->key_info[form->s->primary_key], true)) return error;
+    for (uint k = 0; k < form->s->keys; k++)
+      if (hidden || k != form->s->primary_key)
+        if (Error error = add(form->s, &form->key_info[k], false)) return error;
+    return {};
+  }
+  std::vector<frondb_tree_options *> options() const {
+    std::vector<frondb_tree_options *> all;
+    for (const TreeOptions &one : options_) all.push_back(one.get());
+    return all;
+  }
+  TableRecord record;
+
+ private:
+  Error add(const TABLE_SHARE *share, const KEY *key, bool is_primary) {
+    TreeOptions options;
+    if (Error error = make_tree_options(share, key, is_primary, &options)) return error;
+    options_.push_back(std::move(options));
+    record.indexes.push_back({record.next_index++, key ? key->name.str : ""});
+    return {};
+  }
+  std::vector<TreeOptions> options_;
+};
+
+/** Says of a place that was asked for that it is not kept, as the server does where it uses none. */
+void warn_of_directory(THD *thd, const char *directory, const char *option) {
+  if (directory)
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED, "<%s> option ignored", option);
+}
+
+}  // namespace
+
+int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
+  if (asks_for_foreign_key(info)) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
+    return HA_WRONG_CREATE_OPTION;
+  }
+  if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
+  if (asks_for_encryption(form->s)) {
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
+    return HA_WRONG_CREATE_OPTION;
+  }
+  warn_of_options(ha_thd(), info, form->s, nullptr);
+  // No table has files of its own.
+  warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");
+  warn_of_directory(ha_thd(), info->index_file_name, "INDEX DIRECTORY");
+  Plan plan;
+  if (Error error = plan.make(form)) return ha_error(error);
+  plan.record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
+                                form->s->tabledef_version.length);
+  if (Error error = dictionary().create(Dictionary::key_of_path(path), &plan.record, plan.options()))
+    return ha_error(error);
+  if (info->auto_increment_value && form->found_next_number_field)
+    if (Error error = dictionary().keep_counter(plan.record.number, Dictionary::AUTO_INCREMENT,
+                                                info->auto_increment_value))
+      return ha_error(error);
+  return 0;
+}
+
+int ha_frondb::delete_table(const char *path) { return hton()->drop_table(hton(), path); }
+
+int ha_frondb::rename_table(const char *from, const char *to) {
+  bool found;
+  if (Error error = dictionary().rename(Dictionary::key_of_path(from), Dictionary::key_of_path(to), &found))
+    return ha_error(error);
+  return found ? 0 : ENOENT;
+}
+
+int ha_frondb::truncate() {
+  cursor_.reset();
+  rows_ = {};
+  if (int error = check_prepared(share_->name)) return error;
+  bool found;
+  if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
+  if (!found) return HA_ERR_NO_SUCH_TABLE;
+  // The server lets nobody else in; other handlers that are open look at the share anew.
+  std::lock_guard<std::mutex> guard(share_->counting);
+  std::string name = share_->name;
+  return share_->open(table, name);
+}
+
+bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
+  // The counter is set where tables are made.
+  if (info->used_fields & HA_CREATE_USED_AUTO) return COMPATIBLE_DATA_NO;
+  // EXCHANGE PARTITION asks, and CONVERT TABLE: trees know how they were made, so options of tables need not be the
+  // same; what is in them must be. Both tables are locked by now.
+  if (changes != IS_EQUAL_YES) return COMPATIBLE_DATA_NO;
+  bool is_same = false;
+  int error = guarded([&] {
+    const Connection *connection = Connection::find(ha_thd());
+    is_same = connection && connection->partitioned == tree_contents(table);
+    return 0;
+  });
+  return !error && is_same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
+}
+
+int ha_frondb::open(const char *path, int, uint) {
+  int error = 0;
+  share_ = get_share(path, &error);
+  if (!share_) {
+    if (error == HA_ERR_NO_SUCH_TABLE) explain_lost_table(Dictionary::key_of_path(path));
+    return error;
+  }
+  if (Error failed = frondb_buffer_new(buffer_.out())) return ha_error(failed);
+  if (Error failed = frondb_buffer_new(outdated_.out())) return ha_error(failed);
+  thr_lock_data_init(&share_->lock, &lock_, nullptr);
+  uint longest = 0;
+  for (uint k = 0; k < table->s->keys; k++) longest = std::max(longest, table->key_info[k].key_length);
+  image_.resize(longest + 8);
+  ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
+  return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);
+}
+
+int ha_frondb::close() {
+  give_up_load();
+  mrr_.dsmrr_close();
+  cursor_.reset();
+  buffer_.reset();
+  outdated_.reset();
+  return 0;
+}
+
+int ha_frondb::reset() {
+  if (has_written_) share_->keep_if_due();
+  mrr_.dsmrr_close();
+  cursor_.reset();
+  rows_ = {};
+  at_ = 0;
+  has_range_end_ = has_last_key_ = is_sql_handler_ = is_checked_ = false;
+  past_end_ = 0;
+  give_up_load();
+  key_read_ = has_written_ = false;
+  wanted_tree_ = ~0u;
+  // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
+  // the server's own tables.
+  if (lock_type_ == TL_UNLOCK) connection_ = nullptr;
+  return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: what the optimizer and SHOW TABLE STATUS are told. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <my_sys.h>
+
+#include <algorithm>
+
+#include "codec/entry.h"
+#include "engine/errors.h"
+#include "txn/connection.h"
+
+using namespace fron;
+
+namespace {
+
+/** What the server's costs are counted in. */
+constexpr uint BLOCK_BYTES = 16 << 10;
+/** Bytes that a row or an entry takes in another engine besides its fields: the optimizer's constants
+    are made for such. */
+constexpr uint ROW_OVERHEAD = 20;
+/** A range with fewer keys is counted, or some of its keys where they are written all the time. */
+constexpr uint64_t COUNTED_KEYS_MAX = 128;
+/** Entries that are read to count what the transaction itself has written, blocks being larger. */
+constexpr size_t OWN_MAX = 32;
+constexpr size_t OWN_BYTES = 64 << 10;
+/** Where a range has more messages the engine may look how many of them are live. */
+constexpr uint64_t LOOKED_AT_MIN = 1000;
+
+double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
+
+/** Rows of a part of a table that has so many: of what is not consolidated yet as many are new rows in
+    the part as in the whole; where deletes are more, as many of the consolidated ones are gone. */
+double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
+  double base = double(whole.base), above = double(whole.all - whole.base);
+  if (rows < base) return double(part.base) * rows / base;
+  double added = above > 0 ? std::min(1.0, (rows - base) / above) : 0;
+  return double(part.base) + double(part.all - part.base) * added;
+}
+
+}  // namespace
+
+// --- Of the table ---
+
+int Share::measure_lengths(Lengths *found) {
+  frondb_estimate estimate;
+  Lengths sum;
+  for (size_t i = 0; i < indexes.size(); i++) {
+    if (Error error = frondb_tree_estimate(indexes[i].tree.get(), {}, nullptr, &estimate)) return ha_error(error);
+    (i == 0 ? sum.data : sum.indexes) += estimate.disk_bytes;
+  }
+  Figures figures;
+  uint64_t messages = 0, raw = 0, disk = 0;
+  if (Error error = frondb_tree_stats(indexes[0].tree.get(), figures.out())) return ha_error(error);
+  Error errors[] = {frondb_figures_find(figures.get(), "entries", &messages),
+                    frondb_figures_find(figures.get(), "raw_bytes", &raw),
+                    frondb_figures_find(figures.get(), "disk_bytes", &disk)};
+  for (const Error &error : errors)
+    if (error) return ha_error(error);
+  uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
+  if (messages > 0) sum.row = raw / messages;
+  // What messages take that nobody will see again: OPTIMIZE would give it back.
+  if (messages > live) sum.free = uint64_t(double(disk) * double(messages - live) / double(messages));
+  std::lock_guard<std::mutex> guard(measuring_);
+  lengths_ = *found = sum;
+  lengths_changes_ = rows->changes();
+  return 0;
+}
+
+Share::Lengths Share::known_lengths(bool *is_old) {
+  std::lock_guard<std::mutex> guard(measuring_);
+  uint64_t since = rows->changes() - lengths_changes_;
+  *is_old = lengths_changes_ == ~0ULL || since > 1000 + uint64_t(std::max<int64_t>(0, rows->rows())) / 8;
+  return lengths_;
+}
+
+int ha_frondb::info(uint flag) {
+  if (flag & HA_STATUS_ERRKEY) errkey = connection_ ? connection_->duplicate_key : ~0u;
+  return guarded([&] {
+    if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST))
+      // Once for all handlers, and before the figures are used.
+      if (int error = share_->measure_if_stale(table)) return error;
+    if (flag & HA_STATUS_VARIABLE)
+      if (int error = tell_size(flag)) return error;
+    if (flag & HA_STATUS_CONST) {
+      stats.block_size = BLOCK_BYTES;
+      tell_create_time();
+    }
+    if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) share_->give_statistics(table);
+    if (flag & HA_STATUS_TIME) stats.update_time = share_->update_time;
+    if (flag & HA_STATUS_AUTO && table->found_next_number_field) stats.auto_increment_value = share_->auto_increment;
+    return 0;
+  });
+}
+
+int ha_frondb::tell_size(uint flag) {
+  stats.records = ha_rows(std::max<int64_t>(0, share_->rows->rows()));
+  // None means none to the optimizer, which does not look again.
+  if (stats.records == 0 && !(flag & (HA_STATUS_TIME | HA_STATUS_OPEN))) stats.records = 1;
+  bool is_old;
+  Share::Lengths lengths = share_->known_lengths(&is_old);
+  if (is_old || flag & HA_STATUS_VARIABLE_EXTRA)
+    if (int error = share_->measure_lengths(&lengths)) return error;
+  stats.data_file_length = lengths.data;
+  stats.index_file_length = lengths.indexes;
+  stats.delete_length = lengths.free;
+  stats.deleted = 0;
+  row_bytes_ = lengths.row ? lengths.row : table->s->reclength;
+  stats.mean_rec_length = stats.records ? ulong(stats.data_file_length / stats.records) : 0;
+  return 0;
+}
+
+/** The definition's file is as old as the table. */
+void ha_frondb::tell_create_time() {
+  if (stats.create_time) return;
+  char path[FN_REFLEN];
+  MY_STAT found;
+  fn_format(path, table->s->normalized_path.str, "", reg_ext, MY_UNPACK_FILENAME | MY_APPEND_EXT);
+  // A temporary table has no such file that lasts, and no time.
+  if (my_stat(path, &found, MYF(0))) stats.create_time = ulong(found.st_mtime);
+}
+
+ha_rows ha_frondb::estimate_rows_upper_bound() { return HA_POS_ERROR; }
+
+// --- Costs ---
+
+double ha_frondb::scan_time() { return blocks(double(stats.records), double(row_bytes_)); }
+
+double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
+  // Of a clustering key the server asks for what it asks of the primary key: rows lie in its order.
+  if (index >= table->s->keys || !is_clustering_key(index)) return handler::read_time(index, ranges, rows);
+  if (rows <= 2) return double(rows);
+  double all = scan_time();
+  if (stats.records < rows) return all;
+  // As many searches, and the part of the rows that they begin at.
+  return double(ranges) + double(rows) / double(stats.records) * all;
+}
+
+// --- Of a range ---
+
+ha_rows ha_frondb::records_in_range(uint index, const key_range *min, const key_range *max, page_range *) {
+  ha_rows rows = HA_POS_ERROR;
+  int error = guarded([&] { return count_range(index, min, max, &rows); });
+  return error ? HA_POS_ERROR : rows;
+}
+
+int ha_frondb::count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows) {
+  lo_.clear();
+  hi_.clear();
+  bool has_end = false;
+  *rows = 0;
+  if (min) {
+    encode_image(index, min->key, min->length, &lo_);
+    if (min->flag == HA_READ_AFTER_KEY && !prefix_end(&lo_)) return 0;
+  }
+  if (max) {
+    encode_image(index, max->key, max->length, &hi_);
+    has_end = max->flag == HA_READ_BEFORE_KEY || prefix_end(&hi_);
+  }
+  if (has_end && hi_ <= lo_) return 0;
+  frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
+  frondb_slice end = slice(hi_);
+  const frondb_slice *to = has_end ? &end : nullptr;
+  frondb_first_entries first;
+  if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
+  if (first.is_all) {
+    if (int error = count_own(tree, to, &first.count)) return error;
+    *rows = std::max<ha_rows>(1, first.count);
+    return 0;
+  }
+  if (first.is_estimate) {
+    *rows = std::max<ha_rows>(1, first.count);
+    return 0;
+  }
+  frondb_message_counts part, whole;
+  if (Error error = frondb_tree_messages(tree, slice(lo_), to, &part)) return ha_error(error);
+  if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
+  double live = live_rows(part, whole, double(stats.records));
+  *rows = std::max<ha_rows>({1, first.count, ha_rows(live)});
+  // By messages, not by live rows: of a table that is filled at one end and emptied at the other the whole does not
+  // say what a part has.
+  if (part.all < LOOKED_AT_MIN) return 0;
+  frondb_estimate estimate;
+  if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
+  *rows = std::max<ha_rows>({1, first.count, estimate.entries});
+  return 0;
+}
+
+/** Makes of the committed entries of a short range those that the transaction sees: what it has inserted
+    or deleted counts for it, up to a limit. */
+int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
+  // Who will read without locks sees what it has written itself; others must not fix a snapshot here.
+  bool is_plain = row_lock_ == FRONDB_LOCK_NONE && connection_ && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
+  if (!is_plain || connection_->counts().empty()) return 0;
+  Cursor cursor;
+  if (Error error = frondb_txn_cursor(connection_->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
+                                      cursor.out())) {
+    return ha_error(error);
+  }
+  frondb_rows read;
+  if (Error error = frondb_cursor_next_batch(cursor.get(), OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
+  bool is_all = !frondb_cursor_is_valid(cursor.get());
+  *entries = is_all ? read.count : std::max<uint64_t>(*entries, read.count);
+  return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h and ddl/bulk_load.h. Here: rows of a table that ALTER TABLE by copy or CREATE TABLE .. SELECT makes.
+
+     start_bulk_insert()      \  both, in whatever order: the statement makes the table, and gives this handler
+     extra(HA_EXTRA_BEGIN_COPY) /  its rows one after the other
+     write_row()              to the load
+     extra(HA_EXTRA_END_COPY)   the load is finished; only here duplicates are found
+     extra(HA_EXTRA_ABORT_COPY) it is given up
+
+   Without start_bulk_insert() partitions are being added: the server does not look at the error of
+   HA_EXTRA_END_COPY then. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <mysql/service_progress_report.h>
+
+#include "codec/entry.h"
+#include "ddl/bulk_load.h"
+#include "engine/crash_points.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "plugin/variables.h"
+#include "txn/connection.h"
+
+using namespace fron;
+
+namespace {
+
+int32_t tell_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
+  thd_progress_report(static_cast<THD *>(thd), done, to_do);
+  return thd_killed(static_cast<THD *>(thd));
+}
+
+}  // namespace
+
+/** Rows are about to be copied to this table. The session's mode is for dates that it writes: those that are stored, by
+    a session with another mode, move as they are where nothing else is written, as where InnoDB does not copy. The server restores the mode after
+    the copy (copy_data_between_tables()). */
+void ha_frondb::keep_dates() {
+  THD *thd = ha_thd();
+  const Connection *connection = Connection::find(thd);
+  if (connection && connection->copies_dates == thd->query_id)
+    thd->variables.sql_mode &= ~(MODE_NO_ZERO_DATE | MODE_NO_ZERO_IN_DATE);
+}
+
+void ha_frondb::start_bulk_insert(ha_rows, uint) { is_bulk_ = true; }
+
+int ha_frondb::end_bulk_insert() {
+  is_bulk_ = false;
+  return 0;
+}
+
+/** Whether rows need not be in the table before the next one is written: the server itself looks for those that
+    overlap or have the same long key, and for the last number of a group. A temporary table's rows belong to
+    the transaction, which may look at an older state than the load's. */
+bool ha_frondb::can_load() const {
+  bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
+  return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&
+         !table->s->next_number_keypart;
+}
+
+int ha_frondb::begin_load() {
+  std::shared_ptr<Load> load = connection_->load.lock();
+  if (!load) {
+    load = std::make_shared<Load>();
+    if (Error error = load->begin(session_durability(ha_thd()))) return ha_error(error);
+    connection_->load = load;
+  }
+  load->join(this);
+  load_ = std::move(load);
+  return 0;
+}
+
+int ha_frondb::load_row(const uchar *record) {
+  if (!load_)
+    if (int error = begin_load()) return error;
+  if (int error = encode_new_row(record)) return error;
+  if (Error error = load_->put(share_->indexes[0].tree.get(), primary_, value_)) return ha_error(error);
+  for (uint k = 0; k < table->s->keys; k++) {
+    if (is_primary(k)) continue;
+    entry(k, record, primary_, &key_, &value_);
+    if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
+    if (Error error = load_->put(share_->indexes[tree_of(k)].tree.get(), key_, value_)) return ha_error(error);
+  }
+  return 0;
+}
+
+int ha_frondb::end_load() {
+  std::shared_ptr<Load> load = std::move(load_);
+  is_copy_ = false;
+  // The handler of the last partition does it for all.
+  if (!load || !load->leave()) return 0;
+  THD *thd = ha_thd();
+  bool has_duplicates;
+  Error error = load->finish(tell_progress, thd, &has_duplicates);
+  if (error && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  if (error) return ha_error(error);
+  may_crash_at("load: finished");
+  if (!has_duplicates) return 0;
+  uint64_t number;
+  std::string key;
+  if (Error failed = load->duplicate(&number, &key)) return ha_error(failed);
+  for (ha_frondb *handler : load->handlers())
+    if (int found = handler->show_duplicate(number, key)) return found;
+  return ha_internal("a key was loaded twice into a tree that the table does not have");
+}
+
+void ha_frondb::give_up_load() {
+  is_copy_ = is_bulk_ = false;
+  load_.reset();
+}
+
+/** A key was loaded twice into the tree of this number: if it is one of ours the row that has it is shown, for the
+    server to say which it is, and the error returned. */
+int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
+  for (size_t i = 0; i < share_->indexes.size(); i++) {
+    frondb_tree *tree = share_->indexes[i].tree.get();
+    uint64_t id;
+    if (Error error = frondb_tree_id(tree, &id)) return ha_error(error);
+    if (id != number) continue;
+    bool found;
+    uint place = uint(i);
+    std::string primary(key);
+    if (Error error = frondb_tree_get(tree, slice(key), nullptr, buffer_.get(), &found)) return ha_error(error);
+    if (found && place != 0) {
+      frondb_slice row;
+      std::string_view covered;
+      frondb_slice value = frondb_buffer_value(buffer_.get());
+      if (!split_entry(slice(key), value, &row, &covered)) return damaged();
+      primary.assign(view(row));
+      // Else both rows have one primary key, and this entry with it.
+      if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
+      if (Error error = frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), nullptr, buffer_.get(), &found))
+        return ha_error(error);
+    }
+    if (!found) return ha_internal("a row that was loaded is not there");
+    frondb_slice row = frondb_buffer_value(buffer_.get());
+    if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return damaged();
+    for (uint k = 0; k < table->s->keys; k++)
+      if (tree_of(k) == place) connection_->duplicate_key = k;
+    return HA_ERR_FOUND_DUPP_KEY;
+  }
+  return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: what the server asks for when it reads tables and indexes. How entries
+   come from the engine and rows out of them is in handler/fetch.cc. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+
+#include <algorithm>
+
+#include "codec/entry.h"
+#include "engine/errors.h"
+#include "txn/prepared_writes.h"
+
+using namespace fron;
+
+// --- The table ---
+
+int ha_frondb::rnd_init(bool scan) {
+  forward_ = true;
+  exact_end_.clear();
+  has_shown_ = false;
+  if (is_sequence()) return 0;
+  if (!scan) return 0;
+  if (copies_tables(ha_thd()) && !is_checked_ && table->s->tmp_table == NO_TMP_TABLE)
+    if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
+  return open_cursor(0, "", nullptr);
+}
+
+int ha_frondb::rnd_end() {
+  // Whatever MRR still has open reads by the index of this scan, and the next one may be of another.
+  mrr_.dsmrr_close();
+  cursor_.reset();
+  rows_ = {};
+  at_ = 0;
+  has_last_key_ = false;
+  return 0;
+}
+
+int ha_frondb::rnd_next(uchar *record) {
+  return guarded([&] {
+    if (!is_sequence()) return step(true, record);
+    return std::exchange(has_shown_, true) ? HA_ERR_END_OF_FILE : read_sequence(record);
+  });
+}
+
+void ha_frondb::position(const uchar *record) {
+  if (share_->has_hidden_key)
+    memcpy(ref, current_.data(), std::min(current_.size(), size_t(ref_length)));
+  else
+    copy_key(table, table->s->primary_key, record, ref_length, ref);
+}
+
+int ha_frondb::rnd_pos(uchar *record, uchar *position) {
+  return guarded([&] {
+    if (is_sequence()) return read_sequence(record);
+    want_fields(0);
+    current_.clear();
+    if (share_->has_hidden_key)
+      current_.assign(reinterpret_cast<char *>(position), ref_length);
+    else
+      encode_image(table->s->primary_key, position, ref_length, &current_);
+    int error = read_row(record);
+    return error == HA_ERR_KEY_NOT_FOUND || error < 0 ? HA_ERR_RECORD_DELETED : error;
+  });
+}
+
+int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
+  if (share_->has_hidden_key) return memcmp(a, b, ref_length);
+  int order = 0;
+  auto compare = [&] {
+    lo_.clear();
+    hi_.clear();
+    encode_image(table->s->primary_key, a, ref_length, &lo_);
+    encode_image(table->s->primary_key, b, ref_length, &hi_);
+    order = lo_.compare(hi_);
+    return 0;
+  };
+  // No way to say that there is no memory: any order that is not "equal" loses no row.
+  return guarded(compare) ? memcmp(a, b, ref_length) : order;
+}
+
+// --- Indexes ---
+
+int ha_frondb::index_init(uint index, bool) {
+  if (!seen_trees_.empty() && !seen_trees_[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
+  active_index = index;
+  exact_end_.clear();
+  return 0;
+}
+
+int ha_frondb::index_end() {
+  active_index = MAX_KEY;
+  return rnd_end();
+}
+
+bool ha_frondb::is_whole_key(uint index, const uchar *key, uint length) const {
+  const KEY &info = table->key_info[index];
+  return length == info.key_length && info.flags & HA_NOSAME && !KeyCodec::has_null(&info, key, length);
+}
+
+int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_function flag) {
+  return guarded([&] {
+    lo_.clear();
+    encode_image(active_index, key, length, &lo_);
+    bool ends = std::exchange(has_range_end_, false);
+    // Within a range the server leaps from group to group, and looks itself whether it has left the range.
+    if (!std::exchange(begins_range_, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
+    exact_end_.clear();
+    uint tree = tree_of(active_index);
+    if (flag == HA_READ_KEY_EXACT && is_whole_key(active_index, key, length))
+      return read_exact(tree, lo_, record);
+    hi_ = lo_;
+    bool has_end = prefix_end(&hi_);
+    const std::string *end = has_end ? &hi_ : nullptr;
+    const std::string *range_end = ends ? &range_end_ : nullptr;
+    bool forward = true;
+    int error;
+    switch (flag) {
+      case HA_READ_KEY_EXACT:
+      case HA_READ_PREFIX:
+        error = open_cursor(tree, lo_, end);
+        if (end) exact_end_ = hi_;
+        break;
+      case HA_READ_KEY_OR_NEXT: error = seek(tree, lo_, range_end); break;
+      case HA_READ_AFTER_KEY:
+        if (!has_end) return HA_ERR_KEY_NOT_FOUND;
+        error = seek(tree, hi_, range_end);
+        break;
+      case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, "", &lo_); break;
+      case HA_READ_PREFIX_LAST: forward = false; error = open_cursor(tree, lo_, end); break;
+      case HA_READ_KEY_OR_PREV:
+      case HA_READ_PREFIX_LAST_OR_PREV: forward = false; error = open_cursor(tree, "", end); break;
+      default: return HA_ERR_WRONG_COMMAND;
+    }
+    if (error) return error;
+    forward_ = forward;
+    error = step(forward, record);
+    if (error != HA_ERR_END_OF_FILE) return error;
+    if (is_sql_handler_ && !exact_end_.empty()) {
+      // HANDLER goes on from where it would be.
+      last_key_ = lo_;
+      has_last_key_ = true;
+    }
+    return HA_ERR_KEY_NOT_FOUND;
+  });
+}
+
+int ha_frondb::index_next(uchar *record) {
+  return guarded([&] { return step_in_index(true, record); });
+}
+
+int ha_frondb::index_prev(uchar *record) {
+  return guarded([&] { return step_in_index(false, record); });
+}
+
+int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
+  // The cursor of a search for this prefix ends where it does. A unique key has no second row, and the server would
+  // compare the key with a part that no entry has.
+  if (exact_end_.empty() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
+  // Nothing is behind NULL in a descending part: there the cursor has no end, and needs none.
+  bool is_same = !exact_end_.empty();
+  if (!is_same) {
+    int error = guarded([&] {
+      hi_.clear();
+      encode_image(active_index, key, length, &hi_);
+      is_same = !prefix_end(&hi_);
+      return 0;
+    });
+    if (error) return error;
+  }
+  if (!is_same) return handler::index_next_same(record, key, length);
+  return guarded([&] { return step(true, record); });
+}
+
+int ha_frondb::index_first(uchar *record) {
+  return guarded([&] {
+    const std::string *end = std::exchange(has_range_end_, false) ? &range_end_ : nullptr;
+    forward_ = true;
+    exact_end_.clear();
+    if (int error = open_cursor(tree_of(active_index), "", end)) return error;
+    return step(true, record);
+  });
+}
+
+int ha_frondb::index_last(uchar *record) {
+  return guarded([&] {
+    forward_ = false;
+    exact_end_.clear();
+    if (int error = open_cursor(tree_of(active_index), "", nullptr)) return error;
+    return step(false, record);
+  });
+}
+
+int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) {
+  int error = guarded([&] {
+    has_range_end_ = false;
+    // Where the range ends the cursor does, so that nothing behind it is read or locked.
+    if (!to) return 0;
+    range_end_.clear();
+    encode_image(active_index, to->key, to->length, &range_end_);
+    has_range_end_ = to->flag == HA_READ_BEFORE_KEY || prefix_end(&range_end_);
+    return 0;
+  });
+  if (error) return error;
+  // Then the server must not compare the end with the record: whoever reads by the index alone (index_merge, the
+  // optimizer's filters of rows, MRR) does not find a shortened part in it, whatever index_flags() says. A search for
+  // one key that the server goes on from has no such end.
+  in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
+  begins_range_ = from != nullptr;
+  return handler::read_range_first(from, to, is_equal, sorted);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: the table of a SEQUENCE, which has one row. The server keeps the numbers that it has fetched and
+   writes the row now and then, within the statement that asks for the next one.
+
+   The row is no part of that statement's transaction: a number that was given out must not be given out again when the
+   transaction is rolled back, nor may others wait for its end. So each write commits by itself, and reads take the newest
+   row. A write waits for no disk: what uses a number commits later, and the log keeps the order of commits. */
+
+#include "handler/ha_frondb.h"
+
+#include "codec/entry.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+
+using namespace fron;
+
+namespace {
+
+/** The hidden key of the one row. */
+constexpr uint64_t SEQUENCE_KEY = 1;
+
+}  // namespace
+
+int ha_frondb::write_sequence(const uchar *record) {
+  value_.clear();
+  pack_row(table, share_->record.form.layout, record, &value_);
+  current_.clear();
+  append_big_endian(SEQUENCE_KEY, &current_);
+  Batch batch;
+  if (Error error = frondb_batch_new(batch.out())) return ha_error(error);
+  frondb_tree *rows = share_->indexes[0].tree.get();
+  if (Error error = frondb_batch_put(batch.get(), rows, slice(current_), slice(value_))) return ha_error(error);
+  if (Error error = frondb_db_write(db(), batch.get(), FRONDB_NO_SYNC)) return ha_error(error);
+  share_->rows->set(1);
+  count(0);
+  return 0;
+}
+
+int ha_frondb::read_sequence(uchar *record) {
+  current_.clear();
+  append_big_endian(SEQUENCE_KEY, &current_);
+  bool found;
+  frondb_tree *rows = share_->indexes[0].tree.get();
+  if (Error error = frondb_tree_get(rows, slice(current_), nullptr, buffer_.get(), &found)) return ha_error(error);
+  if (!found) return HA_ERR_END_OF_FILE;
+  return unpack_row(table, share_->record.form, view(frondb_buffer_value(buffer_.get())), record) ? 0 : damaged();
+}

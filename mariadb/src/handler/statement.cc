@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: statements begin, locks and hints of the server, errors. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+
+#include "ddl/exchange.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "txn/connection.h"
+
+using namespace fron;
+
+namespace {
+
+bool is_write(thr_lock_type type) { return type >= TL_WRITE_ALLOW_WRITE; }
+
+bool skips_locked(thr_lock_type type) { return type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED; }
+
+/** Whether what a statement reads decides what it writes elsewhere. */
+bool writes_what_it_reads(int command) {
+  switch (command) {
+    case SQLCOM_INSERT:
+    case SQLCOM_INSERT_SELECT:
+    case SQLCOM_REPLACE:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_UPDATE:
+    case SQLCOM_UPDATE_MULTI:
+    case SQLCOM_DELETE:
+    case SQLCOM_DELETE_MULTI:
+    case SQLCOM_LOAD:
+    case SQLCOM_CREATE_TABLE: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+/** What of rows a statement locks that uses the table so, in a transaction of this level. */
+frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
+  if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
+  if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
+  frondb_isolation isolation = connection_->isolation();
+  if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
+  // From repeatable read on the statement alone, run later from a log, must read the same.
+  bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
+  return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
+}
+
+int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
+  // No hook tells the partitions of a table that HANDLER reads.
+  is_sql_handler_ = thd_sql_command(thd) == SQLCOM_HA_READ;
+  if (is_sql_handler_) park();
+  connection_ = Connection::of(thd);
+  if (!connection_) return HA_ERR_OUT_OF_MEM;
+  if (table->part_info && thd_sql_command(thd) == SQLCOM_ALTER_TABLE) {
+    // Another table may be about to take the place of the partition.
+    auto note = [&] {
+      connection_->partitioned = tree_contents(table);
+      return 0;
+    };
+    if (int error = guarded(note)) return error;
+  }
+  bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
+  if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
+  seen_trees_.clear();
+  statement_type_ = type;
+  row_lock_ = row_lock_of(thd, type);
+  row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
+  // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
+  if (row_lock_ != FRONDB_LOCK_NONE || is_sequence()) return 0;
+  return share_->changed_at > connection_->begun_at() ? check_definition(thd) : 0;
+}
+
+/** A transaction that looks at a state from before a change of the table may not find its rows, nor what an index that
+    was added since has. */
+int ha_frondb::check_definition(THD *thd) {
+  if (connection_->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
+  switch (thd_sql_command(thd)) {
+    // Who makes a table fills it in the same transaction, and may have read the old one before.
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE:
+    case SQLCOM_TRUNCATE: return 0;
+    default: break;
+  }
+  return guarded([&]() -> int {
+    if (Error error = dictionary().seen_trees(connection_->txn(), share_->name, share_->record, &seen_trees_))
+      return ha_error(error);
+    return !seen_trees_.empty() && seen_trees_[0] ? 0 : HA_ERR_TABLE_DEF_CHANGED;
+  });
+}
+
+int ha_frondb::external_lock(THD *thd, int type) {
+  if (type == F_UNLCK) {
+    lock_type_ = TL_UNLOCK;
+    return 0;
+  }
+  // Without a store_lock() before, as for the new table of an ALTER, `type` is all there is.
+  bool is_known = lock_type_ != TL_UNLOCK && is_write(lock_type_) == (type == F_WRLCK);
+  // What reads entries for another handler, which reads their rows, locks as that one does: entries of the snapshot
+  // are not those of the newest rows.
+  if (is_clone_) return begin_statement(thd, statement_type_);
+  return begin_statement(thd, is_known ? lock_type_ : type == F_WRLCK ? TL_WRITE : TL_READ);
+}
+
+int ha_frondb::start_stmt(THD *thd, thr_lock_type type) { return begin_statement(thd, type); }
+
+THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) {
+  if (type != TL_IGNORE) {
+    lock_type_ = type;
+    if (lock_.type == TL_UNLOCK) {
+      // Rows are locked, not tables, but where the user asked for that.
+      bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
+      if (is_write(type) && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
+      if (type == TL_READ_NO_INSERT && !keeps) type = TL_READ;
+      // It stands behind TL_READ_NO_INSERT, so the server's table locks take it for a writer's; afterwards
+      // LOCK TABLES .. READ keeps nobody from writing.
+      if (type == TL_READ_SKIP_LOCKED) type = TL_READ;
+      lock_.type = type;
+    }
+  }
+  *to++ = &lock_;
+  return to;
+}
+
+/** The row read last does not belong to the result: at read committed others may have it again. */
+void ha_frondb::unlock_row() {
+  if (row_lock_ == FRONDB_LOCK_NONE || !connection_ || connection_->isolation() > FRONDB_READ_COMMITTED) return;
+  // A lock that stays keeps others waiting longer, and no more.
+  if (cursor_) Error ignored = frondb_cursor_unlock(cursor_.get());
+  Error ignored = frondb_txn_unlock(connection_->txn(), share_->indexes[0].tree.get(), slice(current_));
+}
+
+int ha_frondb::extra(enum ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_KEYREAD: key_read_ = true; break;
+    case HA_EXTRA_NO_KEYREAD: key_read_ = false; break;
+    case HA_EXTRA_PREPARE_FOR_ALTER_TABLE: keep_dates(); break;
+    case HA_EXTRA_BEGIN_COPY: is_copy_ = can_load(); break;
+    case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
+    case HA_EXTRA_ABORT_COPY: give_up_load(); break;
+    default: break;
+  }
+  return 0;
+}
+
+void ha_frondb::print_error(int error, myf flags) {
+  // Whoever refuses an option says which, and the server only adds to that.
+  if (error == HA_WRONG_CREATE_OPTION && flags & ME_WARNING) return;
+  // The server has a number for it, and no text.
+  if (error != HA_ERR_TO_BIG_ROW) return handler::print_error(error, flags);
+  my_printf_error(ER_TOO_BIG_ROWSIZE, "Row size too large. The maximum row size of FronDB, BLOBs included, is %llu bytes",
+                  flags, ulonglong(ROW_BYTES_MAX));
+}
+
+bool ha_frondb::get_error_message(int error, String *text) {
+  message(error, text);
+  return error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT;
+}

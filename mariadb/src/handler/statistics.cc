@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: what handlers of a table share of its statistics: when they are measured,
+   kept, and given to the optimizer. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "txn/prepared_counts.h"
+
+using namespace fron;
+
+namespace {
+
+/** Tables with fewer changes are not measured again, nor their count of rows kept. */
+constexpr uint64_t CHANGES_MIN = 200;
+
+/** Where a part of a key stands among the prefixes of the index that were measured; -1 for none. */
+int prefix_of(const TABLE *table, const KEY *key, uint part) {
+  if (part < key->user_defined_key_parts) return int(part);
+  if (table->s->primary_key >= MAX_KEY) return -1;
+  const KEY *primary = &table->key_info[table->s->primary_key];
+  for (uint i = 0; i < primary->user_defined_key_parts; i++)
+    if (primary->key_part[i].fieldnr == key->key_part[part].fieldnr) return int(key->user_defined_key_parts + i);
+  return -1;
+}
+
+/** Of an index's tree among those of the table. */
+size_t place_of(const TABLE *table, uint index) {
+  uint primary = table->s->primary_key;
+  return index == primary ? 0 : primary >= MAX_KEY || index < primary ? index + 1 : index;
+}
+
+std::vector<uint64_t> numbers_of(const TableRecord &record) {
+  std::vector<uint64_t> numbers;
+  for (const IndexRecord &index : record.indexes) numbers.push_back(index.number);
+  return numbers;
+}
+
+}  // namespace
+
+int Share::open_statistics() {
+  std::lock_guard<std::mutex> guard(measuring_);
+  std::string bytes;
+  if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
+  if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
+  uint64_t count;
+  bool is_exact;
+  Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
+  // A table that is damaged can still be opened, to be looked at and dropped.
+  if (error && error.kind() != FRONDB_CORRUPTION && error.kind() != FRONDB_IO) return ha_error(error);
+  // The count that was kept is exact after a shutdown, and near after a crash; the estimate is within a
+  // factor of two.
+  bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
+  if (!error && !is_known) statistics_.rows = count;
+  rows->set(int64_t(statistics_.rows));
+  note_open_count(record.number, rows);
+  kept_changes_ = measured_changes_ = rows->changes();
+  measured_rows_ = statistics_.measured_rows;
+  is_measured_ = statistics_.numbers == numbers_of(record);
+  if (!is_measured_) statistics_.indexes.clear();
+  return 0;
+}
+
+bool Share::is_stale() const {
+  uint64_t now = uint64_t(std::max<int64_t>(0, rows->rows()));
+  uint64_t since = rows->changes() - measured_changes_.load();
+  if (!is_measured_) return true;
+  uint64_t then = measured_rows_;
+  bool has_grown = now > then + then / 2 + CHANGES_MIN || now + now / 2 + CHANGES_MIN < then;
+  return has_grown || since > std::max(CHANGES_MIN, now / 2);
+}
+
+int Share::measure(const TABLE *table, SampleSize size) {
+  uint64_t changes = rows->changes();
+  uint64_t now = uint64_t(std::max<int64_t>(0, rows->rows()));
+  std::vector<RowsPerKey> found(indexes.size());
+  bool hidden = table->s->primary_key >= MAX_KEY;
+  for (uint k = 0; k < table->s->keys; k++) {
+    size_t place = place_of(table, k);
+    const Index &index = indexes[place];
+    // All there is to know of one part that is unique.
+    if (index.is_unique && table->key_info[k].user_defined_key_parts == 1) continue;
+    const KeyCodec *rest = place == 0 || hidden ? nullptr : &indexes[0].codec;
+    // A block that cannot be read fails the statements that need it, and not all that open the table.
+    if (Error error = measure_index(index.tree.get(), index.codec, rest, now, size, &found[place]))
+      found[place].clear();
+  }
+  std::lock_guard<std::mutex> guard(measuring_);
+  statistics_.indexes = std::move(found);
+  statistics_.numbers = numbers_of(record);
+  statistics_.measured_rows = measured_rows_ = now;
+  measured_changes_ = changes;
+  is_measured_ = true;
+  // On a full disk a query goes on: what is lost with an error here is a figure.
+  keep();
+  return 0;
+}
+
+int Share::measure_if_stale(const TABLE *table) {
+  // While one measures the others go on with what they have.
+  if (!is_stale() || is_busy_.exchange(true)) return 0;
+  int error = is_stale() ? measure(table, SAMPLE_USUAL) : 0;
+  is_busy_ = false;
+  return error;
+}
+
+int Share::keep() {
+  kept_changes_ = rows->changes();
+  statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
+  return ha_error(dictionary().keep_statistics(record.number, statistics_.encode()));
+}
+
+void Share::keep_if_due() {
+  uint64_t since = rows->changes() - kept_changes_.load(std::memory_order_relaxed);
+  if (since < CHANGES_MIN) return;
+  // So often that a crash puts the count off by some twentieth.
+  if (since < uint64_t(std::max<int64_t>(0, rows->rows())) / 20) return;
+  std::unique_lock<std::mutex> guard(measuring_, std::try_to_lock);
+  // What is lost with an error here is a figure.
+  if (guard) keep();
+}
+
+void Share::close_statistics() {
+  std::lock_guard<std::mutex> guard(measuring_);
+  // What was kept may have had rows that were rolled back later, which is no change of its own.
+  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows();
+  if (!is_kept) keep();
+}
+
+void Share::give_statistics(TABLE *table) {
+  std::lock_guard<std::mutex> guard(measuring_);
+  double all = double(std::max<int64_t>(1, rows->rows()));
+  for (uint k = 0; k < table->s->keys; k++) {
+    KEY *key = &table->key_info[k];
+    size_t place = place_of(table, k);
+    const RowsPerKey *found = place < statistics_.indexes.size() ? &statistics_.indexes[place] : nullptr;
+    for (uint part = 0; part < key->ext_key_parts; part++) {
+      bool is_row = (key->flags & HA_NOSAME && part + 1 >= key->user_defined_key_parts) ||
+                    (part + 1 == key->ext_key_parts && part >= key->user_defined_key_parts);
+      int prefix = prefix_of(table, key, part);
+      double entries = is_row ? 1 : 0;
+      if (!is_row && found && prefix >= 0 && size_t(prefix) < found->size())
+        entries = std::min((*found)[size_t(prefix)], all);
+      // Not measured, or a collation that does not tell where a part ends.
+      if (entries == 0) entries = all / (10 * (part + 1));
+      key->rec_per_key[part] = ulong(std::max(1.0, std::round(entries)));
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Tables of the information schema about the engine: FRONDB_TRX, FRONDB_LOCKS, FRONDB_LOCK_WAITS,
+   FRONDB_TREES, FRONDB_FILES. Like InnoDB's they are empty for who has not the PROCESS privilege. */
+
+#ifndef FRONDB_INSPECT_INFORMATION_SCHEMA_H
+#define FRONDB_INSPECT_INFORMATION_SCHEMA_H
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+
+namespace fron {
+
+int init_trx_table(void *schema_table);
+int init_locks_table(void *schema_table);
+int init_lock_waits_table(void *schema_table);
+int init_trees_table(void *schema_table);
+int init_files_table(void *schema_table);
+
+/** What the server asks of the plugin of such a table. */
+extern struct st_mysql_information_schema information_schema;
+
+}  // namespace fron
+
+/** A plugin's declaration, for the list in plugin/hton.cc. */
+#define FRONDB_SCHEMA_TABLE(name, description, init)                                          \
+  {                                                                                           \
+    MYSQL_INFORMATION_SCHEMA_PLUGIN, &fron::information_schema, name, "The FronDB authors",   \
+        description, PLUGIN_LICENSE_GPL, init, nullptr,                                       \
+        FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR, nullptr, nullptr, FRONDB_VERSION,   \
+        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL                                                  \
+  }
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See inspect/information_schema.h. Here: what is on disk, FRONDB_TREES and FRONDB_FILES. */
+
+#include "inspect/information_schema.h"
+
+#include "inspect/schema_row.h"
+
+#include <sql_i_s.h>
+
+#include <map>
+
+#include "dictionary/dictionary.h"
+#include "dictionary/tree_names.h"
+#include "plugin/hton.h"
+
+namespace fron {
+namespace {
+
+using namespace Show;
+// The server has another class of that name.
+using Number = Show::ULonglong;
+using Files = Handle<frondb_files, frondb_files_free>;
+
+constexpr uint NAME_CHARS = 64;
+
+/** Figures of a tree, by the names of the engine, in the order of the columns. */
+constexpr const char *TREE_FIGURES[] = {"height",     "leaves",         "views",      "entries",          "deletes",
+                                        "raw_bytes",  "base_raw_bytes", "disk_bytes", "memtable_entries", "memtable_bytes"};
+
+ST_FIELD_INFO trees_fields[] = {Column("DATABASE_NAME", Varchar(NAME_CHARS), NULLABLE),
+                                Column("TABLE_NAME", Varchar(NAME_CHARS), NULLABLE),
+                                Column("PARTITION_NAME", Varchar(NAME_CHARS), NULLABLE),
+                                Column("INDEX_NAME", Varchar(NAME_CHARS), NULLABLE),
+                                Column("TREE", Number(), NOT_NULL),
+                                Column("TREE_NAME", Varchar(NAME_CHARS), NOT_NULL),
+                                Column("HEIGHT", Number(), NOT_NULL),
+                                Column("LEAVES", Number(), NOT_NULL),
+                                Column("VIEWS", Number(), NOT_NULL),
+                                Column("ENTRIES", Number(), NOT_NULL),
+                                Column("DELETES", Number(), NOT_NULL),
+                                Column("RAW_BYTES", Number(), NOT_NULL),
+                                Column("BASE_RAW_BYTES", Number(), NOT_NULL),
+                                Column("DISK_BYTES", Number(), NOT_NULL),
+                                Column("MEMTABLE_ENTRIES", Number(), NOT_NULL),
+                                Column("MEMTABLE_BYTES", Number(), NOT_NULL),
+                                CEnd()};
+
+ST_FIELD_INFO files_fields[] = {Column("FILE", Varchar(512), NOT_NULL), Column("KIND", Varchar(8), NOT_NULL),
+                                Column("BYTES", Number(), NOT_NULL),
+                                Column("ALLOCATED_BYTES", Number(), NOT_NULL), CEnd()};
+
+/** The indexes of all tables by the names of their trees. */
+Error index_names(std::map<std::string, IndexName> *names) {
+  std::vector<std::string> keys;
+  if (Error error = dictionary().tables_of("", &keys)) return error;
+  for (const std::string &key : keys) {
+    TableRecord record;
+    bool found;
+    if (Error error = dictionary().find(key, &record, &found)) return error;
+    for (const IndexRecord &index : record.indexes)
+      names->emplace(Dictionary::tree_name(record.number, index.number), IndexName(key, index.name));
+  }
+  return {};
+}
+
+/** Reads a tree's figures; `found` is false if it was dropped meanwhile. */
+Error tree_figures(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
+  Tree tree;
+  Error error = frondb_db_open_tree(db(), name.c_str(), tree.out());
+  if (!error) error = frondb_tree_id(tree.get(), id);
+  if (!error) error = frondb_tree_stats(tree.get(), figures->out());
+  *found = !error;
+  if (error && error.kind() == FRONDB_NOT_FOUND) return {};
+  return error;
+}
+
+Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const IndexName *name, bool *failed) {
+  uint64_t id;
+  Figures figures;
+  bool found;
+  if (Error error = tree_figures(tree, &id, &figures, &found)) return error;
+  if (!found) return {};
+  SchemaRow row(thd, table);
+  if (name)
+    row.text(name->database).text(name->table).text_or_null(name->partition, !name->partition.empty()).text(name->index);
+  else
+    row.null().null().null().null();
+  row.number(id).text(tree);
+  for (const char *figure : TREE_FIGURES) {
+    uint64_t value;
+    if (Error error = frondb_figures_find(figures.get(), figure, &value)) return error;
+    row.number(value);
+  }
+  *failed = row.store();
+  return {};
+}
+
+int fill_trees(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
+  if (!may_look(thd)) return 0;
+  std::map<std::string, IndexName> names;
+  if (Error error = index_names(&names)) return schema_error(error);
+  List trees;
+  if (Error error = frondb_db_list_trees(db(), trees.out())) return schema_error(error);
+  for (size_t i = 0; i < frondb_list_count(trees.get()); i++) {
+    if (thd_killed(thd)) return 1;
+    frondb_slice tree;
+    if (Error error = frondb_list_get(trees.get(), i, &tree)) return schema_error(error);
+    std::string key(view(tree));
+    auto name = names.find(key);
+    bool failed = false;
+    if (Error error = store_tree(thd, tables->table, key, name == names.end() ? nullptr : &name->second, &failed))
+      return schema_error(error);
+    if (failed) return 1;
+  }
+  return 0;
+}
+
+const char *kind_name(frondb_file_kind kind) {
+  switch (kind) {
+    case FRONDB_FILE_DATA: return "DATA";
+    case FRONDB_FILE_LOG: return "LOG";
+    case FRONDB_FILE_MANIFEST: return "MANIFEST";
+    default: return "MARK";
+  }
+}
+
+int fill_files(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
+  if (!may_look(thd)) return 0;
+  Files files;
+  if (Error error = frondb_db_files(db(), files.out())) return schema_error(error);
+  for (size_t i = 0; i < frondb_files_count(files.get()); i++) {
+    frondb_file_info info;
+    if (Error error = frondb_files_get(files.get(), i, &info)) return schema_error(error);
+    SchemaRow row(thd, tables->table);
+    row.text(info.path).text(kind_name(info.kind)).number(info.bytes).number(info.allocated_bytes);
+    if (row.store()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int init_trees_table(void *place) { return init_schema_table(place, trees_fields, guarded<fill_trees>); }
+int init_files_table(void *place) { return init_schema_table(place, files_fields, guarded<fill_files>); }
+
+}  // namespace fron

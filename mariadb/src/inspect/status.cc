@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See inspect/status.h. */
+
+#include "inspect/status.h"
+
+#include <cstring>
+#include <ctime>
+#include <mutex>
+
+#include <sql_class.h>
+#include <handler.h>
+
+#include "inspect/lock_rows.h"
+#include "inspect/transactions.h"
+#include "plugin/hton.h"
+#include "txn/session.h"
+
+namespace fron {
+namespace {
+
+/** Transactions and waits that a page shows. */
+constexpr size_t SHOWN_MAX = 200;
+
+// --- Status variables ---
+
+/** A copy in the statement's memory; null if there is none left. */
+template <typename T>
+T *keep(MYSQL_THD thd, const T *from, size_t count) {
+  auto copy = static_cast<T *>(thd_alloc(thd, count * sizeof(T)));
+  if (copy) memcpy(copy, from, count * sizeof(T));
+  return copy;
+}
+
+/** Fills the array that the server reads behind this call: all in the memory of its statement. */
+bool fill(MYSQL_THD thd, frondb_figures *figures, st_mysql_show_var *to) {
+  for (size_t i = 0; i < frondb_figures_count(figures); i++) {
+    const char *name;
+    uint64_t value;
+    if (Error error = frondb_figures_get(figures, i, &name, &value)) return false;
+    longlong number = longlong(value);
+    to[i] = {keep(thd, name, strlen(name) + 1), keep(thd, &number, 1), SHOW_ULONGLONG};
+    if (!to[i].name || !to[i].value) return false;
+  }
+  return true;
+}
+
+int show_figures(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *,
+                 enum enum_var_type) {
+  static st_mysql_show_var none[] = {{nullptr, nullptr, SHOW_UNDEF}};
+  variable->type = SHOW_ARRAY;
+  variable->value = none;
+  Figures figures;
+  if (!db()) return 0;
+  if (Error error = frondb_db_stats(db(), figures.out())) return 0;  // It was closed: there is nothing to say.
+  size_t count = frondb_figures_count(figures.get());
+  size_t bytes = (count + 1) * sizeof(st_mysql_show_var);
+  auto array = static_cast<st_mysql_show_var *>(thd_alloc(thd, bytes));
+  if (!array) return 0;
+  memset(array, 0, bytes);
+  array[count] = none[0];
+  if (fill(thd, figures.get(), array)) variable->value = reinterpret_cast<char *>(array);
+  return 0;
+}
+
+// --- SHOW ENGINE FRONDB STATUS ---
+
+/** What the connections of the last deadlock were doing when its victim learned of it. */
+struct DeadlockNote {
+  std::mutex lock;
+  uint64_t victim = 0;
+  std::map<uint64_t, Owner> owners;
+};
+
+DeadlockNote &deadlock_note() {
+  static DeadlockNote note;
+  return note;
+}
+
+std::string seconds(double value) {
+  char text[32];
+  snprintf(text, sizeof text, "%.3f s", value);
+  return text;
+}
+
+std::string heading(const char *title) { return std::string("\n") + title + "\n" + std::string(strlen(title), '-') + "\n"; }
+
+/** "transaction 5 (thread 12: SELECT ...)". */
+std::string name_of(uint64_t transaction, const std::map<uint64_t, Owner> &owners) {
+  std::string name = "transaction " + std::to_string(transaction);
+  auto owner = owners.find(transaction);
+  if (owner == owners.end()) return name;
+  name += " (thread " + std::to_string(owner->second.thread);
+  if (!owner->second.query.empty()) name += ": " + owner->second.query;
+  return name + ")";
+}
+
+Error add_figures(frondb_error *(*of)(frondb_db *, frondb_figures **), std::string *page) {
+  Figures figures;
+  if (Error error = of(db(), figures.out())) return error;
+  *page += frondb_figures_page(figures.get());
+  return {};
+}
+
+Error add_deadlock(TreeNames *names, std::string *page) {
+  frondb_deadlock_info info;
+  std::vector<LockRow> waits;
+  bool found;
+  if (Error error = last_deadlock(names, &info, &waits, &found)) return error;
+  if (!found) {
+    *page += "none\n";
+    return {};
+  }
+  std::map<uint64_t, Owner> known;
+  {
+    DeadlockNote &note = deadlock_note();
+    std::lock_guard<std::mutex> guard(note.lock);
+    if (note.victim == info.victim) known = note.owners;
+  }
+  *page += seconds(double(info.ago_nanos) / 1e9) + " ago, " + std::to_string(info.transactions) +
+           " transactions, each waits for the next and the last for the first:\n";
+  for (const LockRow &wait : waits)
+    *page += name_of(wait.transaction, known) + "\n  waits for " + wait.text() + "\n";
+  *page += "rolled back: transaction " + std::to_string(info.victim) + "\n";
+  return {};
+}
+
+Error add_transactions(const std::map<uint64_t, Owner> &owners, std::string *page) {
+  std::vector<TransactionRow> rows;
+  if (Error error = transactions(&rows)) return error;
+  *page += std::to_string(rows.size()) + " in all\n";
+  for (size_t i = 0; i < rows.size() && i < SHOWN_MAX; i++) {
+    const TransactionRow &row = rows[i];
+    *page += name_of(row.transaction, owners) + "\n  " + row.state + " for " + seconds(row.age_seconds) + ", " +
+             row.isolation + ", " + std::to_string(row.messages) + " messages, " + std::to_string(row.locks) +
+             " locks" + (row.xid.empty() ? "" : ", xid " + row.xid) + "\n";
+  }
+  return {};
+}
+
+Error add_waits(TreeNames *names, const std::map<uint64_t, Owner> &owners, std::string *page) {
+  std::vector<LockRow> waits;
+  if (Error error = lock_waits(names, &waits)) return error;
+  *page += std::to_string(waits.size()) + " in all\n";
+  for (size_t i = 0; i < waits.size() && i < SHOWN_MAX; i++) {
+    const LockRow &wait = waits[i];
+    *page += name_of(wait.transaction, owners) + "\n  has waited " + seconds(wait.waited_seconds) + " for " +
+             wait.text() + "\n";
+    for (uint64_t blocker : wait.blockers) *page += "  held or wanted before by " + name_of(blocker, owners) + "\n";
+  }
+  return {};
+}
+
+Error make_page(std::string *page) {
+  TreeNames names;
+  std::map<uint64_t, Owner> all = owners();
+  *page += "FronDB " FRONDB_VERSION "\n";
+  *page += heading("Figures since the start (docs/operating/status.md)");
+  if (Error error = add_figures(frondb_db_stats, page)) return error;
+  *page += heading("What the last start recovered");
+  if (Error error = add_figures(frondb_db_recovery, page)) return error;
+  *page += heading("Latest deadlock");
+  if (Error error = add_deadlock(&names, page)) return error;
+  *page += heading("Transactions");
+  if (Error error = add_transactions(all, page)) return error;
+  *page += heading("Waits for locks");
+  return add_waits(&names, all, page);
+}
+
+bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat_type type) {
+  // The engine's mutexes are its own business, and its logs are in SHOW STATUS.
+  if (type != HA_ENGINE_STATUS) return false;
+  std::string page;
+  try {
+    if (Error error = make_page(&page)) page += std::string("\n") + error.message() + "\n";
+  } catch (const std::bad_alloc &) {
+    my_error(ER_OUT_OF_RESOURCES, MYF(0));
+    return true;
+  }
+  return print(thd, "FronDB", strlen("FronDB"), "", 0, page.data(), page.size());
+}
+
+}  // namespace
+
+struct st_mysql_show_var status_variables[] = {
+    {"Frondb", reinterpret_cast<char *>(show_figures), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
+
+namespace {
+
+void note_deadlock_of_this_thread() {
+  TreeNames names;
+  frondb_deadlock_info info;
+  std::vector<LockRow> waits;
+  bool found;
+  // A status page without the statements, at worst.
+  if (Error error = last_deadlock(&names, &info, &waits, &found)) return;
+  if (!found) return;
+  std::map<uint64_t, Owner> all = waiters(), of_it;
+  // The one that closed the circle has not waited: it is this one, and runs its statement still.
+  all.merge(owners());
+  for (const LockRow &wait : waits) {
+    auto owner = all.find(wait.transaction);
+    if (owner != all.end()) of_it.insert(*owner);
+  }
+  DeadlockNote &note = deadlock_note();
+  std::lock_guard<std::mutex> guard(note.lock);
+  note.victim = info.victim;
+  note.owners = std::move(of_it);
+}
+
+}  // namespace
+
+void note_deadlock() {
+  try {
+    note_deadlock_of_this_thread();
+  } catch (const std::bad_alloc &) {
+    // The status page does without.
+  }
+}
+
+void set_status_hook(handlerton *ht) { ht->show_status = show_status; }
+
+}  // namespace fron

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See plugin/variables.h. */
+
+#include "plugin/variables.h"
+
+#include "ddl/table_options.h"
+#include "plugin/hton.h"
+
+#include <mysqld.h>
+#include <sql_class.h>
+
+namespace fron {
+namespace {
+
+unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve;
+char *log_dir;
+unsigned int background_threads;
+my_bool log_compression, direct_io;
+
+constexpr unsigned long long MIB = 1 << 20;
+constexpr unsigned long long YEAR_SECONDS = 365 * 24 * 3600;
+
+/** Sets a variable of the server, if the engine took its value; else it stays and the statement fails. */
+void keep(void *variable, const void *value, const Error &error) {
+  if (error)
+    my_printf_error(ER_UNKNOWN_ERROR, "FronDB: %s", MYF(0), error.message());
+  else
+    *static_cast<unsigned long long *>(variable) = *static_cast<const unsigned long long *>(value);
+}
+
+unsigned long long number(const void *value) { return *static_cast<const unsigned long long *>(value); }
+
+void set_fsync_log_period(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void *value) {
+  frondb_sync_mode mode = number(value) ? FRONDB_SYNC_EVERY_MILLIS : FRONDB_SYNC_ALWAYS;
+  keep(variable, value, frondb_db_set_sync_mode(db(), mode, number(value)));
+}
+
+void set_checkpoint_period(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void *value) {
+  keep(variable, value, frondb_db_set_checkpoint_millis(db(), number(value) * 1000));
+}
+
+void set_bandwidth_limit(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void *value) {
+  keep(variable, value, frondb_db_set_background_bytes_per_second(db(), number(value)));
+}
+
+void set_memory(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void *value) {
+  keep(variable, value, frondb_db_set_memory_bytes(db(), number(value)));
+}
+
+constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
+constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
+
+MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
+                       "Memory of the engine, bytes: cache, write buffers and work together. "
+                       "At least 16 MiB; 0 takes a quarter of the machine's.",
+                       nullptr, set_memory, 0, 0, ~0ULL, 0);
+MYSQL_SYSVAR_STR(log_dir, log_dir, AT_START,
+                 "Folder of the engine's log, for a device of its own; empty for the folder of its data. "
+                 "The same at every start.",
+                 nullptr, nullptr, nullptr);
+MYSQL_SYSVAR_ULONGLONG(log_segment_size, log_segment_size, AT_START,
+                       "Bytes that a file of the log grows to. 0 takes a quarter of the write buffer, at "
+                       "most 100 MiB.",
+                       nullptr, nullptr, 0, 0, 1024 * MIB, 0);
+MYSQL_SYSVAR_BOOL(log_compression, log_compression, FLAG_AT_START,
+                  "Whether records of the log are compressed where that pays.", nullptr, nullptr, false);
+MYSQL_SYSVAR_ULONGLONG(fsync_log_period, fsync_log_period, PLUGIN_VAR_RQCMDARG,
+                       "Milliseconds between two syncs of the log; commits do not wait for one then. "
+                       "0: a commit waits until it is on the disk, unless frondb_commit_sync is off.",
+                       nullptr, set_fsync_log_period, 0, 0, 3600000, 0);
+MYSQL_SYSVAR_ULONGLONG(checkpoint_period, checkpoint_period, PLUGIN_VAR_RQCMDARG,
+                       "Seconds that a commit may be in the log alone, about, before it is written to its "
+                       "tables: a crash replays no more. 0: only the length of the log counts.",
+                       nullptr, set_checkpoint_period, 60, 0, YEAR_SECONDS, 0);
+MYSQL_SYSVAR_ULONGLONG(bandwidth_limit, bandwidth_limit, PLUGIN_VAR_RQCMDARG,
+                       "Bytes a second that flushes and merges may write. 0: no limit.", nullptr,
+                       set_bandwidth_limit, 0, 0, ~0ULL, 0);
+MYSQL_SYSVAR_UINT(background_threads, background_threads, AT_START,
+                  "Threads that flush and merge. 0 takes half of the cores, two at least.", nullptr,
+                  nullptr, 0, 0, 256, 0);
+MYSQL_SYSVAR_BOOL(direct_io, direct_io, FLAG_AT_START,
+                  "Whether files of data bypass the operating system's cache where they can.", nullptr,
+                  nullptr, true);
+MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
+                       "Bytes of disk kept ready for deletes and one merge on a full disk.", nullptr, nullptr,
+                       24 * MIB, 0, 256 * MIB, 0);
+MYSQL_THDVAR_BOOL(commit_sync, PLUGIN_VAR_OPCMDARG,
+                  "Whether a commit waits until it is on the disk.", nullptr, nullptr, true);
+MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
+                  "Whether, at REPEATABLE READ, writing a row that changed since the transaction's "
+                  "snapshot is an error.",
+                  nullptr, nullptr, false);
+MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                   "Seconds to wait for a lock of a row.", nullptr, nullptr, 50, 0, 1073741824, 0);
+
+}  // namespace
+
+struct st_mysql_sys_var *system_variables[] = {
+    MYSQL_SYSVAR(memory),
+    MYSQL_SYSVAR(log_dir),
+    MYSQL_SYSVAR(log_segment_size),
+    MYSQL_SYSVAR(log_compression),
+    MYSQL_SYSVAR(fsync_log_period),
+    MYSQL_SYSVAR(checkpoint_period),
+    MYSQL_SYSVAR(bandwidth_limit),
+    MYSQL_SYSVAR(background_threads),
+    MYSQL_SYSVAR(direct_io),
+    MYSQL_SYSVAR(reserve),
+    MYSQL_SYSVAR(commit_sync),
+    MYSQL_SYSVAR(snapshot_isolation),
+    MYSQL_SYSVAR(lock_wait_timeout),
+    default_compression_variable, default_block_size_variable, default_fanout_variable, nullptr};
+
+Error make_options(Options *options) {
+  if (Error error = frondb_options_new(options->out())) return error;
+  frondb_options *to = options->get();
+  if (memory)
+    if (Error error = frondb_options_set_memory_bytes(to, memory)) return error;
+  if (log_dir && *log_dir)
+    if (Error error = frondb_options_set_log_dir(to, log_dir)) return error;
+  // The server's own files have these, from UMASK and UMASK_DIR.
+  if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
+  if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;
+  if (background_threads)
+    if (Error error = frondb_options_set_background_threads(to, background_threads)) return error;
+  frondb_sync_mode mode = fsync_log_period ? FRONDB_SYNC_EVERY_MILLIS : FRONDB_SYNC_ALWAYS;
+  if (Error error = frondb_options_set_sync(to, mode, fsync_log_period)) return error;
+  if (Error error = frondb_options_set_log_segment_bytes(to, log_segment_size)) return error;
+  if (Error error = frondb_options_set_log_compression(to, log_compression)) return error;
+  if (Error error = frondb_options_set_direct_io(to, direct_io)) return error;
+  if (Error error = frondb_options_set_reserve_bytes(to, reserve)) return error;
+  if (Error error = frondb_options_set_checkpoint_millis(to, checkpoint_period * 1000)) return error;
+  return frondb_options_set_background_bytes_per_second(to, bandwidth_limit);
+}
+
+bool session_snapshot_isolation(MYSQL_THD thd) { return THDVAR(thd, snapshot_isolation); }
+
+uint64_t session_lock_timeout_millis(MYSQL_THD thd) {
+  return uint64_t(THDVAR(thd, lock_wait_timeout)) * 1000;
+}
+
+frondb_durability session_durability(MYSQL_THD thd) {
+  return THDVAR(thd, commit_sync) ? FRONDB_SYNC : FRONDB_NO_SYNC;
+}
+
+}  // namespace fron

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See statistics/table_statistics.h. */
+
+#include "statistics/table_statistics.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codec/entry.h"
+#include "codec/key.h"
+
+namespace fron {
+namespace {
+
+/** An index with no more entries is read whole. */
+constexpr size_t WHOLE_MAX = 1000;
+/** Bytes of a run of entries: rows can be long. */
+constexpr size_t RUN_BYTES = 128 << 10;
+/** Changes of a prefix in a run that tell how often it changes. */
+constexpr size_t CHANGES_ENOUGH = 8;
+constexpr char RECORD_VERSION = 2;
+
+/** Takes entries' keys apart. */
+class Cutter {
+ public:
+  Cutter(const KeyCodec &codec, const KeyCodec *rest) : codec_(codec), rest_(rest) {}
+
+  /** Where the prefixes of an entry's key end; fewer if that cannot be told. */
+  void cut(std::string_view key, std::vector<size_t> *ends) const {
+    ends->clear();
+    if (!codec_.cut(key, ends) || !rest_ || ends->empty()) return;
+    size_t own = ends->back(), before = ends->size();
+    rest_->cut(key.substr(own), ends);
+    for (size_t i = before; i < ends->size(); i++) (*ends)[i] += own;
+  }
+
+ private:
+  const KeyCodec &codec_;
+  const KeyCodec *rest_;
+};
+
+/** Neighbouring entries, and at which of them each prefix is another than before. */
+struct Run {
+  std::vector<std::string> keys;
+  std::vector<std::vector<size_t>> ends;
+  bool is_last = false;
+
+  bool changes(size_t at, size_t prefix) const {
+    if (prefix >= ends[at].size() || prefix >= ends[at - 1].size()) return true;
+    size_t end = ends[at][prefix];
+    return end != ends[at - 1][prefix] || keys[at].compare(0, end, keys[at - 1], 0, end) != 0;
+  }
+  /** How often it changes in the first `size` of them, and where for the last time (0: never). */
+  size_t count(size_t size, size_t prefix, size_t *last) const {
+    size_t n = 0;
+    *last = 0;
+    for (size_t i = 1; i < size; i++)
+      if (changes(i, prefix)) n++, *last = i;
+    return n;
+  }
+
+  /** How many lie before `hi`, if that is given. */
+  size_t before(const std::string *hi) const {
+    return hi ? size_t(std::lower_bound(keys.begin(), keys.end(), *hi) - keys.begin()) : keys.size();
+  }
+};
+
+/** Counts the groups of an index, interval by interval. */
+class GroupCounter {
+ public:
+  GroupCounter(frondb_tree *tree, const Cutter &cutter, SampleSize size) : tree_(tree), cutter_(cutter), size_(size) {}
+
+  Error read(std::string_view from, size_t entries, Run *run) const {
+    Cursor cursor;
+    frondb_rows rows;
+    if (Error error = frondb_tree_cursor(tree_, slice(from), nullptr, nullptr, cursor.out())) return error;
+    if (Error error = frondb_cursor_next_batch(cursor.get(), entries, RUN_BYTES, &rows)) return error;
+    *run = Run();
+    run->is_last = !frondb_cursor_is_valid(cursor.get());
+    for (size_t i = 0; i < rows.count; i++) {
+      run->keys.emplace_back(view(rows.entries[i].key));
+      run->ends.emplace_back();
+      cutter_.cut(run->keys.back(), &run->ends.back());
+    }
+    return {};
+  }
+
+  /** Groups of a prefix that begin behind the first entry of an interval, and up to the first of the next one,
+      about. The interval has some `entries`, of which `first` are the first; `hi` is where it ends, null for the
+      last one. So each group is counted in one interval, but for the first of all. */
+  Error count(const Run &first, const std::string *hi, double entries, size_t prefix, double *groups) const {
+    *groups = 0;
+    Run later;
+    const Run *run = &first;
+    double covered = 0;
+    for (size_t step = 0;; step++) {
+      size_t inside = run->before(hi), last;
+      bool is_end = hi ? inside < run->keys.size() : run->is_last;
+      // With the first of the next interval, if it is here.
+      size_t n = run->count(is_end && hi ? inside + 1 : inside, prefix, &last);
+      // All of them are here, or enough to go by.
+      if (is_end) {
+        *groups += double(n);
+        return {};
+      }
+      if (n >= CHANGES_ENOUGH) {
+        frondb_estimate left;
+        if (Error error = estimate(run->keys[0], hi, &left)) return error;
+        *groups += std::max<double>(double(n), double(left.entries) * double(n) / double(run->keys.size() - 1));
+        return {};
+      }
+      *groups += double(n);
+      std::string next;
+      bool has_next = true;
+      if (Error error = end_of_group(*run, last, hi, prefix, &next, &has_next, &covered)) return error;
+      // A group that goes on in the next interval ends there.
+      if (!has_next || (hi && next > *hi)) return {};
+      if (step + 1 >= size_.steps) break;
+      if (Error error = read(next, size_.entries, &later)) return error;
+      run = &later;
+      if (run->keys.empty()) return {};
+      *groups += 1;
+      if (hi && run->keys[0] >= *hi) return {};
+    }
+    if (covered < entries) *groups *= entries / std::max(1.0, covered);
+    return {};
+  }
+
+ private:
+  Error estimate(std::string_view lo, const std::string *hi, frondb_estimate *found) const {
+    frondb_slice end = hi ? slice(*hi) : frondb_slice{};
+    return frondb_tree_estimate(tree_, slice(lo), hi ? &end : nullptr, found);
+  }
+
+  /** Where the group ends that the entry `at` of a run is in, and what the run and it hold. */
+  Error end_of_group(const Run &run, size_t at, const std::string *hi, size_t prefix, std::string *next,
+                     bool *has_next, double *covered) const {
+    *next = prefix < run.ends[at].size() ? run.keys[at].substr(0, run.ends[at][prefix]) : run.keys[at];
+    *has_next = prefix_end(next);
+    const std::string *end = *has_next && !(hi && *hi < *next) ? next : hi;
+    frondb_estimate rest;
+    if (Error error = estimate(run.keys[at], end, &rest)) return error;
+    *covered += double(at) + double(std::max<uint64_t>(run.keys.size() - at, rest.entries));
+    return {};
+  }
+
+  frondb_tree *tree_;
+  const Cutter &cutter_;
+  SampleSize size_;
+};
+
+}  // namespace
+
+Error count_entries(frondb_tree *tree, uint64_t *count, bool *is_exact) {
+  frondb_estimate estimate;
+  if (Error error = frondb_tree_estimate(tree, {}, nullptr, &estimate)) return error;
+  *count = estimate.entries;
+  *is_exact = false;
+  if (estimate.entries > WHOLE_MAX) return {};
+  Cursor cursor;
+  frondb_rows rows;
+  uint64_t read = 0;
+  if (Error error = frondb_tree_cursor(tree, {}, nullptr, nullptr, cursor.out())) return error;
+  do {
+    if (Error error = frondb_cursor_next_batch(cursor.get(), WHOLE_MAX, RUN_BYTES, &rows)) return error;
+    read += rows.count;
+  } while (rows.count > 0 && read <= 2 * WHOLE_MAX);
+  *is_exact = rows.count == 0;
+  if (*is_exact) *count = read;
+  return {};
+}
+
+Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *rest, uint64_t rows,
+                    SampleSize size, RowsPerKey *found) {
+  Cutter cutter(codec, rest);
+  GroupCounter counter(tree, cutter, size);
+  std::vector<std::string> borders(1);
+  if (rows > WHOLE_MAX) {
+    List keys;
+    if (Error error = frondb_tree_split_keys(tree, size.intervals, keys.out())) return error;
+    for (size_t i = 0; i < frondb_list_count(keys.get()); i++) {
+      frondb_slice key;
+      if (Error error = frondb_list_get(keys.get(), i, &key)) return error;
+      borders.emplace_back(view(key));
+    }
+  }
+  std::vector<double> groups;
+  double entries = double(std::max<uint64_t>(1, rows));
+  for (size_t i = 0; i < borders.size(); i++) {
+    const std::string *hi = i + 1 < borders.size() ? &borders[i + 1] : nullptr;
+    Run run;
+    if (Error error = counter.read(borders[i], rows > WHOLE_MAX ? size.entries : WHOLE_MAX + 1, &run)) return error;
+    if (run.keys.size() < 2) continue;
+    groups.resize(std::max(groups.size(), run.ends[0].size()));
+    for (size_t p = 0; p < groups.size(); p++) {
+      double more;
+      if (Error error = counter.count(run, hi, entries / double(borders.size()), p, &more)) return error;
+      groups[p] += more;
+    }
+  }
+  found->clear();
+  for (size_t p = 0; p < groups.size(); p++) {
+    double each = std::clamp(entries / (groups[p] + 1), 1.0, entries);
+    // More parts, fewer rows.
+    found->push_back(p > 0 ? std::min(each, found->back()) : each);
+  }
+  return {};
+}
+
+namespace {
+
+void put(uint64_t number, std::string *to) { append_big_endian(number, to); }
+
+bool take(std::string_view *from, uint64_t *number) {
+  if (from->size() < 8) return false;
+  *number = 0;
+  for (char byte : from->substr(0, 8)) *number = *number << 8 | static_cast<unsigned char>(byte);
+  from->remove_prefix(8);
+  return true;
+}
+
+}  // namespace
+
+std::string TableStatistics::encode() const {
+  std::string bytes(1, RECORD_VERSION);
+  put(rows, &bytes);
+  put(measured_rows, &bytes);
+  put(indexes.size(), &bytes);
+  for (size_t i = 0; i < indexes.size(); i++) {
+    const RowsPerKey &index = indexes[i];
+    put(i < numbers.size() ? numbers[i] : 0, &bytes);
+    put(index.size(), &bytes);
+    // In thousandths of a row.
+    for (double rows_per_key : index) put(uint64_t(rows_per_key * 1000), &bytes);
+  }
+  return bytes;
+}
+
+bool TableStatistics::decode(std::string_view bytes) {
+  if (bytes.empty() || bytes[0] != RECORD_VERSION) return false;
+  bytes.remove_prefix(1);
+  uint64_t count, parts, number;
+  if (!take(&bytes, &rows) || !take(&bytes, &measured_rows) || !take(&bytes, &count)) return false;
+  indexes.clear();
+  numbers.clear();
+  while (count-- > 0) {
+    RowsPerKey index;
+    if (!take(&bytes, &number) || !take(&bytes, &parts)) return false;
+    numbers.push_back(number);
+    while (parts-- > 0) {
+      if (!take(&bytes, &number)) return false;
+      index.push_back(double(number) / 1000);
+    }
+    indexes.push_back(std::move(index));
+  }
+  return bytes.empty();
+}
+
+}  // namespace fron

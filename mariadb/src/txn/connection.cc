@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/connection.h. */
+
+#include "txn/connection.h"
+
+#include <sql_class.h>
+#include <handler.h>
+
+#include <mutex>
+#include <new>
+
+#include "dictionary/dictionary.h"
+#include "engine/crash_points.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "plugin/variables.h"
+#include "txn/lock_timeout.h"
+#include "txn/prepared_counts.h"
+
+namespace fron {
+namespace {
+
+bool is_multi_statement(MYSQL_THD thd) {
+  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+}
+
+/** Whether an end of a statement, or with `all` of a transaction, ends the transaction. */
+bool ends_transaction(MYSQL_THD thd, bool all) { return all || !is_multi_statement(thd); }
+
+frondb_isolation isolation_of(MYSQL_THD thd) {
+  switch (thd_tx_isolation(thd)) {
+    case ISO_READ_UNCOMMITTED: return FRONDB_READ_UNCOMMITTED;
+    case ISO_READ_COMMITTED: return FRONDB_READ_COMMITTED;
+    case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
+    // One statement alone is serializable without locks: all that it reads is of one moment.
+    default: return is_multi_statement(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
+  }
+}
+
+}  // namespace
+
+/** So many more connections, or fewer. What the server and its threads hold for them counts in the engine's memory. */
+void Connection::count(int more) {
+  // Of 215 KiB that were measured, without what may be beside the engine's memory.
+  constexpr uint64_t BYTES = 128 << 10;
+  // The engine is told at each so many: two MiB.
+  constexpr uint64_t STEP = 16;
+  static std::mutex counting;
+  static uint64_t connections = 0, told = 0;
+  std::lock_guard<std::mutex> guard(counting);
+  connections += uint64_t(int64_t(more));
+  uint64_t steps = connections / STEP;
+  if (steps == told) return;
+  told = steps;
+  // A closed engine refuses, and needs to make no room.
+  if (db()) Error ignored = frondb_db_set_outside_memory_bytes(db(), steps * STEP * BYTES);
+}
+
+Connection *Connection::find(MYSQL_THD thd) {
+  return static_cast<Connection *>(thd_get_ha_data(thd, hton()));
+}
+
+Connection *Connection::of(MYSQL_THD thd) {
+  Connection *connection = find(thd);
+  if (!connection) {
+    connection = new (std::nothrow) Connection(thd);
+    if (connection) thd_set_ha_data(thd, hton(), connection);
+  }
+  return connection;
+}
+
+// --- Beginning ---
+
+Connection::Settings Connection::settings_of(MYSQL_THD thd) const {
+  Settings settings{isolation_of(thd), false};
+  settings.snapshot_isolation =
+      settings.isolation == FRONDB_REPEATABLE_READ && session_snapshot_isolation(thd);
+  return settings;
+}
+
+/** The options of the transaction to come, kept as long as the session's settings are the same. */
+int Connection::renew_options(const Settings &settings, frondb_durability durability) {
+  if (options_ && settings == settings_ && durability == durability_) return 0;
+  if (Error error = frondb_txn_options_new(options_.out())) return ha_error(error);
+  Error errors[] = {
+      frondb_txn_options_set_isolation(options_.get(), settings.isolation),
+      frondb_txn_options_set_snapshot_isolation(options_.get(), settings.snapshot_isolation),
+      frondb_txn_options_set_durability(options_.get(), durability)};
+  for (const Error &error : errors) {
+    if (!error) continue;
+    options_.reset();
+    return ha_error(error);
+  }
+  settings_ = settings;
+  durability_ = durability;
+  return 0;
+}
+
+int Connection::begin(const Settings &settings, frondb_durability durability) {
+  if (int error = renew_options(settings, durability)) return error;
+  begun_at_ = dictionary().changes();
+  Txn made;
+  if (Error error = frondb_db_begin(db(), options_.get(), made.out())) return ha_error(error);
+  session_.has(made.get());
+  std::lock_guard<std::mutex> guard(handle_);
+  txn_ = std::move(made);
+  // No session's: the first statement sets its own.
+  lock_timeout_ = UINT64_MAX;
+  return 0;
+}
+
+int Connection::begin_engine_statement(MYSQL_THD thd, bool is_new) {
+  if (!is_new || settings_.isolation < FRONDB_REPEATABLE_READ)
+    if (Error error = frondb_txn_begin_statement(txn_.get())) return ha_error(error);
+  // A KILL that came before this statement began here was forgotten with the one before.
+  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+  return 0;
+}
+
+int Connection::begin_locking(MYSQL_THD thd) {
+  uint64_t timeout = statement_lock_timeout_millis(thd);
+  if (timeout != lock_timeout_)
+    if (Error error = frondb_txn_set_lock_timeout_millis(txn_.get(), timeout)) return ha_error(error);
+  lock_timeout_ = timeout;
+  locks_ = true;
+  return 0;
+}
+
+int Connection::begin_statement(MYSQL_THD thd, bool locks, bool writes) {
+  bool is_new = !txn_;
+  if (is_new)
+    if (int error = begin(settings_of(thd), session_durability(thd))) return error;
+  trans_register_ha(thd, false, hton(), 0);
+  bool is_part = is_multi_statement(thd);
+  if (is_part) trans_register_ha(thd, true, hton(), 0);
+  if (!in_statement_) {
+    if (int error = begin_engine_statement(thd, is_new)) return error;
+    in_statement_ = true;
+  }
+  if (!locks_ && (locks || settings_.isolation == FRONDB_SERIALIZABLE))
+    if (int error = begin_locking(thd)) return error;
+  // The rollback of a statement that is a transaction is the transaction's.
+  if (!writes || !is_part || statement_) return 0;
+  return ha_error(frondb_txn_set_savepoint(txn_.get(), &statement_));
+}
+
+int Connection::begin_at_snapshot(MYSQL_THD thd) {
+  Settings settings = settings_of(thd);
+  // Serializable reads would lock the newest rows. Who asks for a snapshot gets it, and a conflict
+  // where it would write over what the snapshot does not have.
+  if (settings.isolation == FRONDB_SERIALIZABLE) settings = {FRONDB_REPEATABLE_READ, true};
+  if (!txn_)
+    if (int error = begin(settings, session_durability(thd))) return error;
+  trans_register_ha(thd, true, hton(), 0);
+  if (settings.isolation < FRONDB_REPEATABLE_READ) return 0;
+  return ha_error(frondb_txn_take_snapshot(txn_.get()));
+}
+
+void Connection::cancel() {
+  std::lock_guard<std::mutex> guard(handle_);
+  // One that has ended, or waits for nothing, has nothing to cancel.
+  if (txn_) Error ignored = frondb_txn_cancel(txn_.get());
+}
+
+// --- Ending ---
+
+/** One that was neither committed nor prepared is rolled back. */
+void Connection::end() {
+  session_.has(nullptr);
+  std::lock_guard<std::mutex> guard(handle_);
+  txn_.reset();
+  committing_.reset();
+  order_error_ = Error();
+  prepared_ = XidName();
+  is_ordered_ = false;
+  statement_ = 0;
+  in_statement_ = locks_ = has_overlay = false;
+  if (std::exchange(has_dropped_, false)) dictionary().retire({});
+}
+
+int Connection::end_statement() {
+  in_statement_ = locks_ = false;
+  counts_.end_statement();
+  uint64_t statement = std::exchange(statement_, 0);
+  if (int error = release(statement)) return error;
+  // What it read at is no longer kept for it.
+  if (settings_.isolation >= FRONDB_REPEATABLE_READ) return 0;
+  return ha_error(frondb_txn_end_statement(txn_.get()));
+}
+
+/** COMMIT is a statement of its own: a KILL of one before does not hit it, and one of its own ends its wait
+    for room. */
+void Connection::begin_commit(MYSQL_THD thd, bool all) {
+  if (!all || prepared_) return;
+  Error ignored = frondb_txn_forget_cancel(txn_.get());
+  if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
+}
+
+int Connection::prepare(MYSQL_THD thd, bool all) {
+  if (!txn_ || !ends_transaction(thd, all)) return 0;
+  begin_commit(thd, all);
+  may_crash_at("commit: not prepared");
+  MYSQL_XID xid;
+  thd_get_xid(thd, &xid);
+  frondb_durability durability = session_durability(thd);
+  if (durability != durability_) {
+    if (Error error = frondb_txn_set_durability(txn_.get(), durability)) return ha_error(error);
+    durability_ = durability;
+    options_.reset();
+  }
+  XidName name(xid);
+  // What the server prepares for itself it decides with this connection, but after a crash.
+  if (!name.is_of_server()) keep_prepared_counts(name, counts_);
+  if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
+  prepared_ = name;
+  may_crash_at("commit: prepared");
+  return 0;
+}
+
+void Connection::commit_ordered(MYSQL_THD thd, bool all) {
+  if (!txn_ || is_ordered_ || !ends_transaction(thd, all)) return;
+  is_ordered_ = true;
+  may_crash_at("commit: not ordered");
+  order_error_ = Error(frondb_txn_commit_in_order(txn_.get(), committing_.out()));
+  may_crash_at("commit: ordered");
+}
+
+/** The rest of a commit whose place in the order of commits is decided. */
+int Connection::finish(MYSQL_THD thd) {
+  if (order_error_) {
+    int error = ha_error(order_error_);
+    // The log of the server, or the user, has decided: what is prepared must be committed.
+    if (prepared_ && order_error_.kind() != FRONDB_NOT_FOUND) owe(prepared_, true);
+    return error;
+  }
+  thd_wakeup_subsequent_commits(thd, 0);
+  // Prepared is durable, and so is the decision, in a log that a recovery reads.
+  if (prepared_.is_of_server()) return 0;
+  return committing_ ? ha_error(frondb_committing_wait(committing_.take())) : 0;
+}
+
+int Connection::commit(MYSQL_THD thd, bool all) {
+  if (!txn_) return 0;
+  if (!ends_transaction(thd, all)) return end_statement();
+  begin_commit(thd, all);
+  commit_ordered(thd, true);
+  int error = finish(thd);
+  error ? counts_.roll_back() : counts_.commit();
+  if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
+  end();
+  pay();
+  may_crash_at("commit: done");
+  return error;
+}
+
+int Connection::rollback(MYSQL_THD thd, bool all) {
+  if (!txn_) return 0;
+  if (ends_transaction(thd, all)) {
+    Error error = frondb_txn_rollback(txn_.get());
+    if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) owe(prepared_, false);
+    counts_.roll_back();
+    if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
+    end();
+    return ha_error(error);
+  }
+  counts_.roll_back_statement();
+  Error undone;
+  if (statement_) undone = Error(frondb_txn_roll_back_to(txn_.get(), statement_));
+  // Of the victim of a deadlock nothing is left to undo.
+  if (undone && undone.kind() == FRONDB_DEADLOCK) {
+    in_statement_ = locks_ = false;
+    statement_ = 0;
+    return 0;
+  }
+  if (undone) return ha_error(undone);
+  return end_statement();
+}
+
+// --- Savepoints ---
+
+int Connection::set_savepoint(uint64_t *savepoint) {
+  *savepoint = 0;
+  if (!txn_) return 0;
+  if (int error = ha_error(frondb_txn_set_savepoint(txn_.get(), savepoint))) return error;
+  counts_.set_savepoint(*savepoint);
+  return 0;
+}
+
+int Connection::roll_back_to(uint64_t savepoint) {
+  if (!savepoint || !txn_) return 0;
+  counts_.roll_back_to(savepoint);
+  return ha_error(frondb_txn_roll_back_to(txn_.get(), savepoint));
+}
+
+int Connection::release(uint64_t savepoint) {
+  if (!savepoint || !txn_) return 0;
+  return ha_error(frondb_txn_release_savepoint(txn_.get(), savepoint));
+}
+
+int Connection::replace(uint64_t savepoint) {
+  if (!savepoint || !txn_) return 0;
+  return ha_error(frondb_txn_forget_savepoint(txn_.get(), savepoint));
+}
+
+}  // namespace fron

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/connection.h. Here: what the server calls, each for the connection it is about. */
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "txn/connection.h"
+
+namespace fron {
+namespace {
+
+/** A savepoint as the server keeps it for us. */
+struct Savepoint {
+  uint64_t number;
+};
+
+int close_connection(handlerton *ht, MYSQL_THD thd) {
+  Connection *connection = Connection::find(thd);
+  // First, for kill_query() looks for it under the lock that this takes.
+  thd_set_ha_data(thd, ht, nullptr);
+  delete connection;
+  return 0;
+}
+
+void kill_query(handlerton *, MYSQL_THD thd, enum thd_kill_levels) {
+  if (Connection *connection = Connection::find(thd)) connection->cancel();
+}
+
+int prepare(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? raise_at_commit(connection->prepare(thd, all)) : 0;
+}
+
+void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
+  if (Connection *connection = Connection::find(thd)) connection->commit_ordered(thd, all);
+}
+
+int commit(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? raise_at_commit(connection->commit(thd, all)) : 0;
+}
+
+int rollback(handlerton *, MYSQL_THD thd, bool all) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->rollback(thd, all) : 0;
+}
+
+int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  if (!connection) return 0;
+  return raise_bare(connection->set_savepoint(&static_cast<Savepoint *>(place)->number), "setting a savepoint");
+}
+
+int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  return connection ? connection->roll_back_to(static_cast<Savepoint *>(place)->number) : 0;
+}
+
+int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
+  Connection *connection = Connection::find(thd);
+  if (!connection) return 0;
+  uint64_t number = static_cast<Savepoint *>(place)->number;
+  // SAVEPOINT with a name that is there takes it from an older one, and leaves those between the two.
+  bool is_replaced = thd_sql_command(thd) == SQLCOM_SAVEPOINT;
+  return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
+}
+
+/** Locks of rows stay after a rollback to a savepoint, so their tables must. */
+bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false; }
+
+int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
+  Connection *connection = Connection::of(thd);
+  int error = connection ? connection->begin_at_snapshot(thd) : HA_ERR_OUT_OF_MEM;
+  return raise_bare(error, "beginning a transaction");
+}
+
+}  // namespace
+
+void set_transaction_hooks(handlerton *ht) {
+  ht->savepoint_offset = sizeof(Savepoint);
+  ht->close_connection = close_connection;
+  ht->kill_query = kill_query;
+  ht->prepare = prepare;
+  ht->commit_ordered = commit_ordered;
+  ht->commit = commit;
+  ht->rollback = rollback;
+  ht->savepoint_set = savepoint_set;
+  ht->savepoint_rollback = savepoint_rollback;
+  ht->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
+  ht->savepoint_release = savepoint_release;
+  ht->start_consistent_snapshot = start_consistent_snapshot;
+}
+
+}  // namespace fron

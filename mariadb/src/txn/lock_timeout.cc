@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/lock_timeout.h.
+
+   WAIT n and NOWAIT reach no engine. The server sets two variables of the session for the length of the
+   statement, its own `lock_wait_timeout` and InnoDB's `innodb_lock_wait_timeout`, to n or 0. Their defaults
+   are far apart (a day, 50 seconds), so where both are the same number the statement says so, or a
+   session that wants every wait to be that long. */
+
+#include "txn/lock_timeout.h"
+
+#include <sql_class.h>
+#include <set_var.h>
+
+#include <algorithm>
+
+#include "plugin/variables.h"
+
+namespace fron {
+namespace {
+
+/** Null if the server has no such variable: it runs without InnoDB. */
+sys_var *variable(MYSQL_THD thd, const char *name) { return find_sys_var(thd, name, strlen(name), true); }
+
+template <typename T>
+uint64_t value(const sys_var *variable, MYSQL_THD thd) {
+  return *reinterpret_cast<const T *>(variable->value_ptr(thd, OPT_SESSION, &null_clex_str));
+}
+
+}  // namespace
+
+uint64_t statement_lock_timeout_millis(MYSQL_THD thd) {
+  static const sys_var *const of_server = variable(thd, "lock_wait_timeout");
+  static const sys_var *const of_innodb = variable(thd, "innodb_lock_wait_timeout");
+  uint64_t of_session = session_lock_timeout_millis(thd);
+  if (!of_server) return of_session;
+  uint64_t seconds = value<unsigned long>(of_server, thd);
+  // Without InnoDB nothing tells a statement's wait from the session's: the shorter one is taken.
+  if (!of_innodb) return std::min(seconds * 1000, of_session);
+  return seconds == value<unsigned int>(of_innodb, thd) ? seconds * 1000 : of_session;
+}
+
+}  // namespace fron

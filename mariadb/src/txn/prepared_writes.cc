@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/prepared_writes.h. */
+
+#include "txn/prepared_writes.h"
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <cstring>
+#include <vector>
+
+#include "dictionary/dictionary.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+
+namespace fron {
+
+int refuse_for_prepared() {
+  return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
+}
+
+int check_prepared(frondb_tree *rows) {
+  Snapshot snapshot;
+  // It waits for nobody, and others than prepared ones are not asked about: the server keeps them out,
+  // but for the own transaction, of a statement that fails.
+  Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, 0, snapshot.out());
+  return error.kind() == FRONDB_BUSY ? refuse_for_prepared() : 0;
+}
+
+int check_prepared(const std::string &key) {
+  // A temporary table goes with its connection, whatever is prepared.
+  if (key.empty() || key[0] == '/') return 0;
+  std::vector<std::string> keys = {key};
+  size_t partition = key.find(PARTITION);
+  if (partition != std::string::npos) {
+    keys.clear();
+    if (Error error = dictionary().tables_of(key.substr(0, partition + strlen(PARTITION)), &keys)) return ha_error(error);
+  }
+  for (const std::string &one : keys) {
+    TableRecord record;
+    bool found;
+    if (Error error = dictionary().find(one, &record, &found)) return ha_error(error);
+    if (!found || record.indexes.empty()) continue;
+    Tree rows;
+    // Every change of a table is one of its rows, too. What is not there nobody has written to.
+    std::string name = Dictionary::tree_name(record.number, record.indexes[0].number);
+    if (Error error = frondb_db_open_tree(db(), name.c_str(), rows.out())) continue;
+    if (int error = check_prepared(rows.get())) return error;
+  }
+  return 0;
+}
+
+bool copies_tables(MYSQL_THD thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE: return true;
+    default: return false;
+  }
+}
+
+bool may_refuse_drop(MYSQL_THD thd, const std::string &key) {
+  if (key.find(PARTITION) != std::string::npos) return false;
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_DROP_TABLE:
+    case SQLCOM_DROP_DB:
+    case SQLCOM_CREATE_TABLE: return true;
+    default: return false;
+  }
+}
+
+}  // namespace fron

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/waits.h. */
+
+#include "txn/waits.h"
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <new>
+
+#include "txn/connection.h"
+#include "txn/session.h"
+
+// Of the server, which declares them in no header.
+extern "C" int thd_need_wait_reports(const MYSQL_THD thd);
+extern "C" int thd_rpl_deadlock_check(MYSQL_THD thd, MYSQL_THD other_thd);
+
+namespace fron {
+namespace {
+
+/** For the page of the last deadlock. */
+void keep_statement(MYSQL_THD waiter) {
+  Connection *connection = Connection::find(waiter);
+  if (!connection) return;
+  try {
+    connection->waits();
+  } catch (const std::bad_alloc &) {
+    // The page does without.
+  }
+}
+
+/** Called by the thread that is about to wait. */
+void report(void *, uint64_t, const uint64_t *holders, size_t count) {
+  THD *waiter = _current_thd();
+  if (!waiter) return;
+  keep_statement(waiter);
+  if (!thd_need_wait_reports(waiter)) return;
+  // Notes that it waited: a replica does not try such a transaction ahead of its turn.
+  thd_rpl_deadlock_check(waiter, nullptr);
+  for_each_owner(holders, count, [](MYSQL_THD holder) { thd_rpl_deadlock_check(_current_thd(), holder); });
+}
+
+}  // namespace
+
+Error report_waits(frondb_db *db) { return frondb_db_set_wait_hook(db, report, nullptr, nullptr); }
+
+}  // namespace fron

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/xa.h. */
+
+#include "txn/xa.h"
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+#include <handler.h>
+#include <log.h>
+#include <mysqld.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "codec/key_text.h"
+#include "engine/errors.h"
+#include "plugin/hton.h"
+#include "txn/prepared_counts.h"
+
+namespace fron {
+namespace {
+
+constexpr size_t HEAD_BYTES = 10;
+
+// Of the XA specification; no header of the server has them.
+constexpr int XAER_NOTA = -4, XAER_RMFAIL = -7;
+
+/** A name as the server's. Whether it is one. */
+bool decode(frondb_slice name, XID *xid) {
+  if (name.len < HEAD_BYTES) return false;
+  uint64_t format = 0;
+  for (size_t i = 0; i < 8; i++) format = format << 8 | name.data[i];
+  xid->formatID = long(format);
+  xid->gtrid_length = name.data[8];
+  xid->bqual_length = name.data[9];
+  size_t length = name.len - HEAD_BYTES;
+  if (length > sizeof xid->data || length != size_t(xid->gtrid_length + xid->bqual_length)) return false;
+  memcpy(xid->data, name.data + HEAD_BYTES, length);
+  return true;
+}
+
+/** A part of a name between quotes. What may mean something else in another character set is in hexadecimal. */
+std::string quoted(std::string_view part, bool is_text) {
+  if (is_text) return "'" + std::string(part) + "'";
+  std::string text = "X'";
+  for (char c : part) {
+    text += "0123456789abcdef"[uchar(c) >> 4];
+    text += "0123456789abcdef"[uchar(c) & 15];
+  }
+  return text + "'";
+}
+
+/** Commits or rolls back by name, durable when it returns. */
+Error decide(const XidName &xid, bool is_commit) {
+  return is_commit ? Error(frondb_db_commit_prepared(db(), xid.bytes(), FRONDB_SYNC))
+                   : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
+}
+
+/** What is to be done before a checkpoint of commits may be confirmed. */
+class Debts {
+ public:
+  void add(const XidName &xid, bool is_commit) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    try {
+      decisions_.push_back({xid, is_commit});
+      exist_ = true;
+    } catch (const std::bad_alloc &) {
+      sql_print_error("FronDB: no memory to repeat a commit that failed; the transaction is prepared still");
+    }
+  }
+
+  /** False if there is no memory. */
+  bool add(void *checkpoint) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    try {
+      checkpoints_.push_back(checkpoint);
+      exist_ = true;
+      return true;
+    } catch (const std::bad_alloc &) {
+      return false;
+    }
+  }
+
+  void pay();
+  bool exist() const { return exist_; }
+
+ private:
+  struct Decision {
+    XidName xid;
+    bool is_commit;
+  };
+
+  bool carry_out();
+
+  std::mutex mutex_;
+  std::vector<Decision> decisions_;
+  std::vector<void *> checkpoints_;
+  std::atomic<bool> exist_{false};
+};
+
+/** Whether nothing is left to decide. */
+bool Debts::carry_out() {
+  auto is_done = [](const Decision &one) {
+    Error error = decide(one.xid, one.is_commit);
+    return !error || error.kind() == FRONDB_NOT_FOUND;
+  };
+  decisions_.erase(std::remove_if(decisions_.begin(), decisions_.end(), is_done), decisions_.end());
+  return decisions_.empty();
+}
+
+void Debts::pay() {
+  std::vector<void *> confirmed;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (!carry_out()) return;
+    if (!checkpoints_.empty()) {
+      // Every commit_ordered() so far is in the log of the engine, so this covers it. A checkpoint
+      // that is not confirmed costs disk, one that is confirmed too early costs commits.
+      if (Error error = frondb_db_sync(db())) {
+        sql_print_error("FronDB: a checkpoint of commits has to wait: %s", error.message());
+        return;
+      }
+    }
+    confirmed.swap(checkpoints_);
+    exist_ = false;
+  }
+  for (void *checkpoint : confirmed) commit_checkpoint_notify_ha(checkpoint);
+}
+
+Debts debts;
+
+void commit_checkpoint_request(void *cookie) {
+  if (!debts.add(cookie)) {
+    sql_print_error("FronDB: no memory for a checkpoint of commits; the binary log is kept until a restart");
+    return;
+  }
+  debts.pay();
+}
+
+/** The name that the server's recovery was given last: it asks until it gets fewer than it wanted, and
+    may have decided some in between. Only the thread that starts the server uses it. */
+XidName recovered_to;
+
+int recover(handlerton *, XID *xids, uint count) {
+  List names;
+  if (Error error = frondb_db_prepared(db(), names.out())) {
+    sql_print_error("FronDB: cannot list prepared transactions: %s", error.message());
+    return 0;
+  }
+  uint found = 0;
+  frondb_slice name;
+  for (size_t i = 0; found < count && i < frondb_list_count(names.get()); i++) {
+    if (Error error = frondb_list_get(names.get(), i, &name)) break;
+    // They are sorted by their bytes.
+    if (view(name) <= view(recovered_to.bytes())) continue;
+    if (decode(name, &xids[found])) found++;
+  }
+  recovered_to = found < count ? XidName() : XidName(reinterpret_cast<st_mysql_xid &>(xids[found - 1]));
+  return int(found);
+}
+
+int decide_by_xid(XID *xid, bool is_commit) {
+  Error error = decide(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
+  if (!error) {
+    settle_prepared_counts(XidName(*reinterpret_cast<st_mysql_xid *>(xid)), is_commit);
+    return 0;
+  }
+  if (error.kind() == FRONDB_NOT_FOUND) return XAER_NOTA;
+  sql_print_error("FronDB: cannot %s a prepared transaction: %s", is_commit ? "commit" : "roll back",
+                  error.message());
+  return XAER_RMFAIL;
+}
+
+int commit_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, true); }
+int rollback_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, false); }
+
+}  // namespace
+
+static_assert(sizeof(XID) == sizeof(st_mysql_xid), "the server's two kinds of XID are one");
+
+XidName::XidName(const st_mysql_xid &xid) {
+  auto format = uint64_t(xid.formatID);
+  for (int i = 0; i < 8; i++) bytes_[i] = uint8_t(format >> (56 - 8 * i));
+  bytes_[8] = uint8_t(xid.gtrid_length);
+  bytes_[9] = uint8_t(xid.bqual_length);
+  size_t length = std::min(size_t(xid.gtrid_length + xid.bqual_length), sizeof bytes_ - HEAD_BYTES);
+  memcpy(bytes_ + HEAD_BYTES, xid.data, length);
+  length_ = HEAD_BYTES + length;
+}
+
+std::string xid_text(frondb_slice name) {
+  XID xid;
+  if (!decode(name, &xid)) return hexadecimal(view(name));
+  std::string_view bytes(xid.data, size_t(xid.gtrid_length + xid.bqual_length));
+  bool is_text = std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    bool is_letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return is_letter || c == ' ' || c == '-' || c == '_';
+  });
+  std::string text = quoted(bytes.substr(0, size_t(xid.gtrid_length)), is_text);
+  if (xid.bqual_length > 0 || xid.formatID != 1) text += "," + quoted(bytes.substr(size_t(xid.gtrid_length)), is_text);
+  return xid.formatID == 1 ? text : text + "," + std::to_string(xid.formatID);
+}
+
+bool XidName::is_of_server() const {
+  XID xid;
+  return length_ && decode(bytes(), &xid) && xid.get_my_xid();
+}
+
+void owe(const XidName &xid, bool is_commit) { debts.add(xid, is_commit); }
+
+void pay() {
+  if (debts.exist()) debts.pay();
+}
+
+void set_xa_hooks(handlerton *ht) {
+  ht->commit_checkpoint_request = commit_checkpoint_request;
+  ht->recover = recover;
+  ht->commit_by_xid = commit_by_xid;
+  ht->rollback_by_xid = rollback_by_xid;
+}
+
+}  // namespace fron
