@@ -19,11 +19,6 @@
 extern my_bool init_errmessage();
 extern char lc_messages_dir[];
 
-namespace fron {
-// What engine/errors.cc counts has no place here.
-void note_deadlock() {}
-}  // namespace fron
-
 namespace {
 
 constexpr const char *SENTENCE = "the pump is dry";

@@ -151,6 +151,10 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
   }
 }
 
+bool is_whole_field(const KEY_PART_INFO &part) {
+  return part.length == part.field->key_length() && !(part.key_part_flag & HA_PART_KEY_SEG);
+}
+
 size_t group_bytes(CHARSET_INFO *cs) { return group_of(space_weights(cs).size()); }
 
 KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {

@@ -127,6 +127,9 @@ class KeyCodec {
   std::vector<uint> decodable_;
 };
 
+/** Whether a key part holds a whole field, not only its first bytes. */
+bool is_whole_field(const KEY_PART_INFO &part);
+
 /** Bytes of a group of weights of a collation that pads, without its mark; 0 if spaces weigh nothing in it, and
     nothing is padded. */
 size_t group_bytes(CHARSET_INFO *cs);

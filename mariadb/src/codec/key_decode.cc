@@ -22,11 +22,6 @@ constexpr uint BINARY_CHARSET = 63;
 /** The mark behind the last group of weights. */
 constexpr char NOTHING = 2;
 
-/** Whether the key part is all of the field. */
-bool is_whole(const KEY_PART_INFO &info) {
-  return info.length == info.field->key_length() && !(info.key_part_flag & HA_PART_KEY_SEG);
-}
-
 bool is_unsigned(const Field *field) { return field->flags & UNSIGNED_FLAG; }
 
 }  // namespace
@@ -48,7 +43,7 @@ void KeyCodec::set_inverse(const KEY *key, uint at, Part *part) {
     part->end = group ? End::Groups : End::Escape;
     part->step = group + 1;
   }
-  if (!is_whole(info)) return;
+  if (!is_whole_field(info)) return;
   switch (field->real_type()) {
     case MYSQL_TYPE_TINY:
     case MYSQL_TYPE_SHORT:

@@ -4,7 +4,7 @@
 
 #include "ddl/bulk_load.h"
 
-#include "plugin/hton.h"
+#include "engine/db.h"
 
 namespace fron {
 

@@ -9,7 +9,7 @@
 #include <sql_class.h>
 #include <handler.h>
 
-#include "ddl/table_options.h"
+#include "table/options.h"
 
 namespace fron {
 

@@ -7,7 +7,7 @@
 #include <mysqld_error.h>
 #include <wsrep_on.h>
 
-#include "plugin/hton.h"
+#include "txn/handlerton.h"
 
 namespace fron {
 namespace {

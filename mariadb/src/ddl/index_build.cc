@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "codec/entry.h"
-#include "plugin/hton.h"
+#include "engine/db.h"
 
 namespace fron {
 namespace {
@@ -139,6 +139,17 @@ std::vector<std::string> IndexBuild::journals() const {
   std::vector<std::string> names = spare_;
   for (const Journals &of : generations_) names.insert(names.end(), of.names.begin(), of.names.end());
   return names;
+}
+
+void IndexBuild::add(TABLE *altered, uint number, const Share &share) {
+  indexes.emplace_back();
+  BuiltIndex &built = indexes.back();
+  const KEY &key = altered->key_info[number];
+  built.record.name = key.name.str;
+  built.number = number;
+  built.key = key;
+  built.parts.assign(key.key_part, key.key_part + key.user_defined_key_parts);
+  built.index.describe(altered, &key, share.record.form.layout);
 }
 
 // --- Writers ---

@@ -30,7 +30,7 @@
 
 #include "dictionary/dictionary.h"
 #include "engine/api.h"
-#include "handler/ha_frondb.h"
+#include "table/share.h"
 
 namespace fron {
 

@@ -24,7 +24,6 @@
 #include "dictionary/dictionary.h"
 #include "dictionary/tree_names.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 
 namespace fron {
 namespace {

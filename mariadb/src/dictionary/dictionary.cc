@@ -464,4 +464,9 @@ Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &byt
   return frondb_db_write(db_, batch.get(), FRONDB_NO_SYNC);
 }
 
+Dictionary &dictionary() {
+  static Dictionary of_database;
+  return of_database;
+}
+
 }  // namespace fron

@@ -134,6 +134,9 @@ class Dictionary {
   std::unique_ptr<Changing> changing_ = std::make_unique<Changing>();
 };
 
+/** The dictionary of the open database. */
+Dictionary &dictionary();
+
 }  // namespace fron
 
 #endif

@@ -7,8 +7,7 @@
 #include <mutex>
 
 #include "dictionary/dictionary.h"
-#include "handler/ha_frondb.h"
-#include "plugin/hton.h"
+#include "engine/db.h"
 
 #include <sql_table.h>
 
@@ -18,13 +17,11 @@ namespace {
 /** What people call the index of a table without a primary key. */
 constexpr const char *HIDDEN_INDEX = "(hidden)";
 
-using Shapes = std::map<uint64_t, std::shared_ptr<const IndexShape>>;
-
 /** LOCK: taken with no other lock of ours. */
 std::mutex listing_lock;
 
-Shapes &listed() {
-  static Shapes shapes;
+TreeShapes &listed() {
+  static TreeShapes shapes;
   return shapes;
 }
 
@@ -33,12 +30,6 @@ std::string name_of_file(const std::string &file) {
   char name[NAME_LEN + 1];
   uint length = filename_to_tablename(file.c_str(), name, sizeof name, true);
   return std::string(name, length);
-}
-
-const KEY *find_key(const TABLE *table, const std::string &name) {
-  for (uint k = 0; k < table->s->keys; k++)
-    if (name == table->key_info[k].name.str) return &table->key_info[k];
-  return nullptr;
 }
 
 }  // namespace
@@ -56,20 +47,8 @@ std::string IndexName::text() const {
   return database + "." + table + (partition.empty() ? "" : "(" + partition + ")") + "." + index;
 }
 
-Listing::Listing(const TABLE *table, const Share &share) {
-  Shapes shapes;
-  KeyReader primary = KeyReader::hidden();
-  for (size_t i = 0; i < share.indexes.size(); i++) {
-    const Index &index = share.indexes[i];
-    const std::string &name = share.record.indexes[i].name;
-    uint64_t tree;
-    if (Error error = frondb_tree_id(index.tree.get(), &tree)) continue;  // Dropped: no locks are on it.
-    const KEY *key = find_key(table, name);
-    KeyReader reader = key ? KeyReader(index.codec, key, i == 0 ? nullptr : &primary) : KeyReader::hidden();
-    if (i == 0) primary = reader;
-    shapes[tree] = std::make_shared<IndexShape>(IndexShape{IndexName(share.name, name), std::move(reader)});
-    trees_.push_back(tree);
-  }
+Listing::Listing(TreeShapes shapes) {
+  for (const auto &[tree, shape] : shapes) trees_.push_back(tree);
   std::lock_guard<std::mutex> guard(listing_lock);
   for (auto &[tree, shape] : shapes) listed()[tree] = std::move(shape);
 }

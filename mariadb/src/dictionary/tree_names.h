@@ -15,11 +15,7 @@
 #include "codec/key_text.h"
 #include "engine/api.h"
 
-struct TABLE;
-
 namespace fron {
-
-class Share;
 
 /** An index by its names. The partition is empty where there is none. */
 struct IndexName {
@@ -37,10 +33,13 @@ struct IndexShape {
   KeyReader reader;
 };
 
+/** Indexes by the numbers of their trees. */
+using TreeShapes = std::map<uint64_t, std::shared_ptr<const IndexShape>>;
+
 /** An open table in the list, for as long as this lives. */
 class Listing {
  public:
-  Listing(const TABLE *table, const Share &share);
+  explicit Listing(TreeShapes shapes);
   ~Listing();
   Listing(const Listing &) = delete;
   Listing &operator=(const Listing &) = delete;
@@ -60,7 +59,7 @@ class TreeNames {
  private:
   Error look();
 
-  std::map<uint64_t, std::shared_ptr<const IndexShape>> shapes_;
+  TreeShapes shapes_;
   bool has_looked_ = false;
 };
 

@@ -11,7 +11,7 @@
 
 #include <iterator>
 
-#include "frondb.h"
+#include "engine/api.h"
 
 namespace fron {
 

@@ -15,12 +15,13 @@
 #include <cstring>
 
 #include "engine/error_numbers.h"
-#include "inspect/status.h"
 
 namespace fron {
 namespace {
 
 constexpr size_t SENTENCE_MAX = Sentence::MAX;
+
+void (*deadlock_listener)() = nullptr;
 
 /** The sentence of the thread's last error of the engine. */
 thread_local char last_sentence[SENTENCE_MAX];
@@ -48,7 +49,7 @@ void log(const char *sentence) {
 /** The engine has rolled back the whole transaction: the server must do so too, whatever the statement
     makes of its error. */
 void deadlock() {
-  note_deadlock();
+  if (deadlock_listener) deadlock_listener();
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
 }
 
@@ -62,6 +63,8 @@ Sentence::Sentence(const Error &error) {
   else
     snprintf(text_, sizeof text_, "%s", error.message());
 }
+
+void set_deadlock_listener(void (*listener)()) { deadlock_listener = listener; }
 
 int ha_error(const Error &error) {
   if (!error) return 0;

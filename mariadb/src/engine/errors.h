@@ -36,6 +36,9 @@ class Sentence {
   char text_[MAX];
 };
 
+/** `listener` is called by the thread of each victim of a deadlock, as soon as that thread knows. */
+void set_deadlock_listener(void (*listener)());
+
 /** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 

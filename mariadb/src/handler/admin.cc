@@ -17,8 +17,8 @@
 #include <mysqld_error.h>
 
 #include "codec/entry_sum.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 
 using namespace fron;
 

@@ -16,10 +16,10 @@
 
 #include "ddl/columns.h"
 #include "ddl/index_build.h"
-#include "ddl/table_options.h"
+#include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
+#include "table/options.h"
 #include "txn/connection.h"
 
 using namespace fron;
@@ -77,8 +77,6 @@ bool is_added(const Alter_inplace_info *info, const char *name) {
     if (!my_strcasecmp(system_charset_info, info->key_info_buffer[info->index_add_buffer[i]].name.str, name)) return true;
   return false;
 }
-
-bool has_hidden_key(const TABLE *table) { return table->s->primary_key >= MAX_KEY; }
 
 /** Whether records of both have the same bytes. */
 bool same_records(const TABLE *a, const TABLE *b) {

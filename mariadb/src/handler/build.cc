@@ -12,13 +12,13 @@
 
 #include "codec/entry.h"
 #include "ddl/index_build.h"
-#include "ddl/table_options.h"
 #include "engine/crash_points.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
-#include "plugin/variables.h"
+#include "table/options.h"
 #include "txn/connection.h"
 #include "txn/prepared_writes.h"
+#include "txn/session_variables.h"
 
 using namespace fron;
 
@@ -30,17 +30,6 @@ struct BuildKeys {
   std::vector<std::vector<KEY_PART_INFO>> parts;
   std::vector<KEY> keys;
 };
-
-void IndexBuild::add(TABLE *altered, uint number, const Share &share) {
-  indexes.emplace_back();
-  BuiltIndex &built = indexes.back();
-  const KEY &key = altered->key_info[number];
-  built.record.name = key.name.str;
-  built.number = number;
-  built.key = key;
-  built.parts.assign(key.key_part, key.key_part + key.user_defined_key_parts);
-  share.describe(altered, &key, &built.index);
-}
 
 }  // namespace fron
 

@@ -14,10 +14,11 @@
 #include "ddl/foreign_keys.h"
 #include "ddl/galera.h"
 #include "ddl/lost_tables.h"
-#include "ddl/table_options.h"
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
+#include "table/options.h"
 #include "txn/connection.h"
+#include "txn/handlerton.h"
 #include "txn/prepared_writes.h"
 
 using namespace fron;
@@ -25,118 +26,7 @@ using namespace fron;
 namespace {
 
 constexpr size_t HIDDEN_KEY_BYTES = 8;
-/** Hidden keys are taken from the dictionary so many at a time. */
-constexpr uint64_t HIDDEN_KEYS = 1 << 16;
-
-/** Whether the server keeps a whole field in a key part. */
-bool is_whole(const KEY_PART_INFO &part) {
-  return part.length == part.field->key_length() && !(part.key_part_flag & HA_PART_KEY_SEG);
-}
-
 }  // namespace
-
-// --- What handlers of a table share ---
-
-int Share::open(const TABLE *table, const std::string &of) {
-  name = of;
-  hidden_next_ = hidden_end_ = 0;
-  auto_increment = 0;
-  bool found;
-  if (Error error = dictionary().find(name, &record, &found)) return ha_error(error);
-  if (!found) return HA_ERR_NO_SUCH_TABLE;
-  has_hidden_key = table->s->primary_key >= MAX_KEY;
-  size_t expected = table->s->keys + (has_hidden_key ? 1 : 0);
-  if (record.indexes.size() != expected)
-    return ha_internal("FronDB's dictionary has other indexes than the table's definition");
-  if (!is_layout_of(record.form.layout, table->s->fields))
-    return ha_internal("FronDB's dictionary has other columns than the table's definition");
-  indexes.resize(expected);
-  for (size_t i = 0; i < expected; i++) {
-    std::string name = Dictionary::tree_name(record.number, record.indexes[i].number);
-    if (Error error = frondb_db_open_tree(db(), name.c_str(), indexes[i].tree.out()))
-      return ha_error(error);
-  }
-  for (uint k = 0; k < table->s->keys; k++) {
-    uint place = has_hidden_key ? k + 1 : k == table->s->primary_key ? 0 : k < table->s->primary_key ? k + 1 : k;
-    describe(table, &table->key_info[k], &indexes[place]);
-    if (indexes[place].is_unique && k != table->s->primary_key) has_unique_secondary = true;
-  }
-  is_primary_covered = true;
-  if (!has_hidden_key) {
-    const KEY *primary = &table->key_info[table->s->primary_key];
-    for (uint i = 0; i < primary->user_defined_key_parts; i++)
-      if (!is_whole(primary->key_part[i])) is_primary_covered = false;
-  }
-  changed_at = dictionary().changed_at(record.number);
-  uint64_t next;
-  if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
-  auto_increment = std::max<uint64_t>(1, next);
-  listing.reset();
-  listing = std::make_unique<Listing>(table, *this);
-  return open_statistics();
-}
-
-void Share::describe(const TABLE *table, const KEY *key, Index *index) const {
-  const KEY *primary = has_hidden_key ? nullptr : &table->key_info[table->s->primary_key];
-  index->codec = KeyCodec(key);
-  index->is_unique = key->flags & HA_NOSAME;
-  index->is_clustering = key != primary && is_clustering(*key);
-  std::set<uint> covered;
-  auto cover = [&](const KEY *of) {
-    for (uint i = 0; i < of->user_defined_key_parts; i++)
-      if (is_whole(of->key_part[i])) covered.insert(of->key_part[i].fieldnr - 1);
-  };
-  // What the keys themselves say need not be there twice.
-  cover(key);
-  KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
-  index->has_all_parts = index->is_clustering || std::all_of(key->key_part, parts_end, is_whole);
-  index->is_enough = !table->part_info || index->has_all_parts;
-  if (primary) cover(primary);
-  for (uint field : index->codec.decodable()) covered.erase(field);
-  if (primary) {
-    index->codec.extend(key, primary);
-    KeyCodec of_primary(primary);
-    for (uint field : of_primary.decodable()) covered.erase(field);
-  }
-  // Columns may be moved, entries stay as they are.
-  index->covered.clear();
-  for (const Slot &slot : record.form.layout)
-    if (covered.count(slot.field)) index->covered.push_back(slot.field);
-  if (record.form.layout.empty()) index->covered.assign(covered.begin(), covered.end());
-  describe_generated(table, key, index);
-}
-
-void Share::describe_generated(const TABLE *table, const KEY *key, Index *index) {
-  index->fills_generated = false;
-  index->computed.clear();
-  // Without partitions others than clustering keys are read alone only for fields that entries have.
-  if (!table->part_info && !index->is_clustering) return;
-  std::set<uint> held(index->codec.decodable().begin(), index->codec.decodable().end());
-  // A row has no generated fields that are not stored.
-  if (!index->is_clustering) held.insert(index->covered.begin(), index->covered.end());
-  for (uint i = 0; i < key->user_defined_key_parts; i++) {
-    const KEY_PART_INFO &part = key->key_part[i];
-    uint number = part.fieldnr - 1;
-    if (table->field[number]->stored_in_db()) continue;
-    if (held.count(number)) index->fills_generated = table->part_info != nullptr;
-    else index->computed.push_back({number, part.length});
-  }
-}
-
-int Share::next_hidden(uint64_t *number) {
-  std::lock_guard<std::mutex> guard(counting);
-  if (hidden_next_ == hidden_end_) {
-    if (Error error = dictionary().counter(record.number, Dictionary::HIDDEN_KEY, &hidden_next_))
-      return ha_error(error);
-    hidden_end_ = hidden_next_ + HIDDEN_KEYS;
-    if (Error error = dictionary().keep_counter(record.number, Dictionary::HIDDEN_KEY, hidden_end_)) {
-      hidden_end_ = hidden_next_;
-      return ha_error(error);
-    }
-  }
-  *number = hidden_next_++;
-  return 0;
-}
 
 Share *ha_frondb::get_share(const char *path, int *error) {
   lock_shared_ha_data();
@@ -185,7 +75,7 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
     if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
     return flags;
   }
-  return part < key->user_defined_key_parts && is_whole(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
+  return part < key->user_defined_key_parts && is_whole_field(key->key_part[part]) ? flags | HA_KEYREAD_ONLY
                                                                             : flags;
 }
 

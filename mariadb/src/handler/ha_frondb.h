@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The handler: what the server asks of a table, translated and handed to the engine.
-
-     primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
-     index tree       key: the encoded index key, and behind it the primary one
-     unique index     key: the encoded index key alone, if no part of it is NULL
-                      value of both: length of the primary key, the key itself in a unique index,
-                      and those fields of both keys that do not come back from the keys, for reads of
-                      the index alone; in a clustering index the row
+   The handler: what the server asks of a table, translated and handed to the engine. Entries of its
+   trees are described in table/index.h.
 
    A handler is used by one thread at a time. What handlers of one table share is Share. */
 
@@ -17,21 +11,15 @@
 #include <my_global.h>
 #include <sql_class.h>
 #include <handler.h>
-#include <thr_lock.h>
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "codec/key.h"
 #include "codec/row.h"
-#include "dictionary/dictionary.h"
-#include "dictionary/tree_names.h"
 #include "engine/api.h"
-#include "statistics/row_counts.h"
-#include "statistics/table_statistics.h"
+#include "table/share.h"
 
 namespace fron {
 
@@ -39,121 +27,6 @@ class Connection;
 class IndexBuild;
 class Load;
 struct BuildKeys;
-
-/** An index as handlers use it. */
-struct Index {
-  Tree tree;
-  KeyCodec codec;
-  /** Of its key and the primary one; what an entry holds for reads of the index alone, because it cannot be
-      told from the keys. */
-  Fields covered;
-  bool is_unique = false;
-  /** Entries hold the whole row in place of the fields covered. */
-  bool is_clustering = false;
-  /** An entry has all parts of the key; one that is shortened is in no entry. */
-  bool has_all_parts = true;
-  /** An entry is enough for whoever reads by the index alone. Not where partitions are merged in its order: the
-      server compares all parts of the key. */
-  bool is_enough = true;
-  /** Of a table whose partitions are merged in its order: an entry has generated fields of the key that no row
-      has, which the server does not compute in the records that it merges. */
-  bool fills_generated = false;
-  /** Of such a table, or of a clustering key: a generated field of the key that no entry has whole, and the bytes
-      that the key has of it. */
-  struct Computed {
-    uint field;
-    uint length;
-  };
-  std::vector<Computed> computed;
-};
-
-/** What all handlers of a table share. Made at the first open; only the counters change. */
-class Share : public Handler_share {
- public:
-  Share() { thr_lock_init(&lock); }
-  ~Share() override {
-    close_statistics();
-    thr_lock_delete(&lock);
-  }
-
-  /** Finds the table in the dictionary and opens its trees; again after TRUNCATE, when nobody uses it. */
-  int open(const TABLE *table, const std::string &name);
-
-  THR_LOCK lock;
-  /** The table's key in the dictionary: a partition's differs from what its TABLE says. */
-  std::string name;
-  TableRecord record;
-  /** The count of changes of definitions when the table had its last. */
-  uint64_t changed_at = 0;
-  std::vector<Index> indexes;
-  /** So that its locks have names; listed last, when the rest is there. */
-  std::unique_ptr<Listing> listing;
-  bool has_hidden_key = false;
-  /** A unique index other than the primary one. */
-  bool has_unique_secondary = false;
-  /** An entry has all fields of the primary key, none of them shortened: the server can make a
-      position of them. */
-  bool is_primary_covered = true;
-
-  /** Fills in what the definition says of an index. */
-  void describe(const TABLE *table, const KEY *key, Index *index) const;
-  static void describe_generated(const TABLE *table, const KEY *key, Index *index);
-
-  /** Indexes that an ALTER is building, which writers must tell what they write; null if none are. */
-  std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
-  void set_build(std::shared_ptr<IndexBuild> build) {
-    bool is_one = build != nullptr;
-    std::atomic_store(&build_, std::move(build));
-    is_building_ = is_one;
-  }
-
-  /** Numbers that only grow; kept in the dictionary before they are used. */
-  int next_hidden(uint64_t *number);
-  std::mutex counting;
-  /** The next AUTO_INCREMENT. Written under `counting`. */
-  std::atomic<uint64_t> auto_increment{1};
-  /** Makes the next one at least this. */
-  int raise_auto_increment(uint64_t next);
-  /** Takes `wanted` numbers from `first` on; `after` is one behind the last. */
-  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
-                             uint64_t *after);
-  /** Numbers from `unused` on were reserved up to `after` and not used. */
-  int give_back_auto_increment(uint64_t after, uint64_t unused);
-
-  // Statistics: handler/statistics.cc, handler/info.cc.
-  std::shared_ptr<RowCount> rows = std::make_shared<RowCount>();
-  /** When the table was last written, as far as this process knows. */
-  std::atomic<time_t> update_time{0};
-  int open_statistics();
-  /** Keeps the count of rows now and then, so that a crash does not put it off by much. */
-  void keep_if_due();
-  int measure(const TABLE *table, SampleSize size);
-  int measure_if_stale(const TABLE *table);
-  void give_statistics(TABLE *table);
-  /** Bytes on disk, those of them that are obsolete, and of a row before it is compressed. */
-  struct Lengths {
-    uint64_t data = 0, indexes = 0, free = 0, row = 0;
-  };
-  int measure_lengths(Lengths *found);
-  Lengths known_lengths(bool *is_old);
-
- private:
-  bool is_stale() const;
-  int keep();
-  void close_statistics();
-
-  uint64_t hidden_next_ = 0, hidden_end_ = 0;
-
-  /** Around the statistics. */
-  std::mutex measuring_;
-  TableStatistics statistics_;
-  Lengths lengths_;
-  uint64_t lengths_changes_ = ~0ULL;
-  std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};
-  std::atomic<bool> is_measured_{false}, is_busy_{false};
-  std::atomic<bool> is_building_{false};
-  std::shared_ptr<IndexBuild> build_;
-};
 
 }  // namespace fron
 

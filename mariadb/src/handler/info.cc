@@ -45,38 +45,6 @@ double live_rows(const frondb_message_counts &part, const frondb_message_counts 
 
 // --- Of the table ---
 
-int Share::measure_lengths(Lengths *found) {
-  frondb_estimate estimate;
-  Lengths sum;
-  for (size_t i = 0; i < indexes.size(); i++) {
-    if (Error error = frondb_tree_estimate(indexes[i].tree.get(), {}, nullptr, &estimate)) return ha_error(error);
-    (i == 0 ? sum.data : sum.indexes) += estimate.disk_bytes;
-  }
-  Figures figures;
-  uint64_t messages = 0, raw = 0, disk = 0;
-  if (Error error = frondb_tree_stats(indexes[0].tree.get(), figures.out())) return ha_error(error);
-  Error errors[] = {frondb_figures_find(figures.get(), "entries", &messages),
-                    frondb_figures_find(figures.get(), "raw_bytes", &raw),
-                    frondb_figures_find(figures.get(), "disk_bytes", &disk)};
-  for (const Error &error : errors)
-    if (error) return ha_error(error);
-  uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
-  if (messages > 0) sum.row = raw / messages;
-  // What messages take that nobody will see again: OPTIMIZE would give it back.
-  if (messages > live) sum.free = uint64_t(double(disk) * double(messages - live) / double(messages));
-  std::lock_guard<std::mutex> guard(measuring_);
-  lengths_ = *found = sum;
-  lengths_changes_ = rows->changes();
-  return 0;
-}
-
-Share::Lengths Share::known_lengths(bool *is_old) {
-  std::lock_guard<std::mutex> guard(measuring_);
-  uint64_t since = rows->changes() - lengths_changes_;
-  *is_old = lengths_changes_ == ~0ULL || since > 1000 + uint64_t(std::max<int64_t>(0, rows->rows())) / 8;
-  return lengths_;
-}
-
 int ha_frondb::info(uint flag) {
   if (flag & HA_STATUS_ERRKEY) errkey = connection_ ? connection_->duplicate_key : ~0u;
   return guarded([&] {

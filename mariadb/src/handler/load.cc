@@ -20,9 +20,8 @@
 #include "ddl/bulk_load.h"
 #include "engine/crash_points.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
-#include "plugin/variables.h"
 #include "txn/connection.h"
+#include "txn/session_variables.h"
 
 using namespace fron;
 

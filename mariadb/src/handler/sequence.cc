@@ -10,8 +10,8 @@
 #include "handler/ha_frondb.h"
 
 #include "codec/entry.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 
 using namespace fron;
 

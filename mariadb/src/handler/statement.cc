@@ -7,8 +7,8 @@
 #include <key.h>
 
 #include "ddl/exchange.h"
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 #include "txn/connection.h"
 
 using namespace fron;

@@ -10,7 +10,6 @@
 
 #include "codec/entry.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 #include "txn/connection.h"
 
 using namespace fron;

@@ -5,28 +5,16 @@
 
 #include "inspect/information_schema.h"
 
-#include "inspect/schema_row.h"
-
-#include <sql_acl.h>
 #include <sql_i_s.h>
-#include <sql_parse.h>
 
 #include "inspect/lock_rows.h"
+#include "inspect/schema_row.h"
 #include "inspect/transactions.h"
-#include "plugin/hton.h"
 #include "txn/session.h"
 
 namespace fron {
 
 struct st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
-
-bool may_look(MYSQL_THD thd) { return db() && !check_global_access(thd, PROCESS_ACL, true); }
-
-int schema_error(const Error &error) {
-  if (error.kind() == FRONDB_CLOSED) return 0;
-  my_printf_error(ER_UNKNOWN_ERROR, "FronDB: %s", MYF(0), error.message());
-  return 1;
-}
 
 namespace {
 

@@ -22,7 +22,7 @@ extern struct st_mysql_information_schema information_schema;
 
 }  // namespace fron
 
-/** A plugin's declaration, for the list in plugin/hton.cc. */
+/** A plugin's declaration, for the list in plugin/plugin.cc. */
 #define FRONDB_SCHEMA_TABLE(name, description, init)                                          \
   {                                                                                           \
     MYSQL_INFORMATION_SCHEMA_PLUGIN, &fron::information_schema, name, "The FronDB authors",   \

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "plugin/hton.h"
+#include "engine/db.h"
 
 namespace fron {
 namespace {

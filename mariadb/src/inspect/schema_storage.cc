@@ -12,7 +12,7 @@
 
 #include "dictionary/dictionary.h"
 #include "dictionary/tree_names.h"
-#include "plugin/hton.h"
+#include "engine/db.h"
 
 namespace fron {
 namespace {

@@ -11,9 +11,9 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include "engine/db.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
-#include "plugin/hton.h"
 #include "txn/session.h"
 
 namespace fron {

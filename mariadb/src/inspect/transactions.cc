@@ -4,8 +4,8 @@
 
 #include "inspect/transactions.h"
 
-#include "plugin/hton.h"
-#include "txn/xa.h"
+#include "engine/db.h"
+#include "txn/xid.h"
 
 namespace fron {
 namespace {

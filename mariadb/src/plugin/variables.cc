@@ -4,8 +4,9 @@
 
 #include "plugin/variables.h"
 
-#include "ddl/table_options.h"
-#include "plugin/hton.h"
+#include "engine/db.h"
+#include "table/options.h"
+#include "txn/session_variables.h"
 
 #include <mysqld.h>
 #include <sql_class.h>
@@ -85,14 +86,6 @@ MYSQL_SYSVAR_BOOL(direct_io, direct_io, FLAG_AT_START,
 MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
                        "Bytes of disk kept ready for deletes and one merge on a full disk.", nullptr, nullptr,
                        24 * MIB, 0, 256 * MIB, 0);
-MYSQL_THDVAR_BOOL(commit_sync, PLUGIN_VAR_OPCMDARG,
-                  "Whether a commit waits until it is on the disk.", nullptr, nullptr, true);
-MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
-                  "Whether, at REPEATABLE READ, writing a row that changed since the transaction's "
-                  "snapshot is an error.",
-                  nullptr, nullptr, false);
-MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
-                   "Seconds to wait for a lock of a row.", nullptr, nullptr, 50, 0, 1073741824, 0);
 
 }  // namespace
 
@@ -107,9 +100,9 @@ struct st_mysql_sys_var *system_variables[] = {
     MYSQL_SYSVAR(background_threads),
     MYSQL_SYSVAR(direct_io),
     MYSQL_SYSVAR(reserve),
-    MYSQL_SYSVAR(commit_sync),
-    MYSQL_SYSVAR(snapshot_isolation),
-    MYSQL_SYSVAR(lock_wait_timeout),
+    commit_sync_variable,
+    snapshot_isolation_variable,
+    lock_wait_timeout_variable,
     default_compression_variable, default_block_size_variable, default_fanout_variable, nullptr};
 
 Error make_options(Options *options) {
@@ -132,16 +125,6 @@ Error make_options(Options *options) {
   if (Error error = frondb_options_set_reserve_bytes(to, reserve)) return error;
   if (Error error = frondb_options_set_checkpoint_millis(to, checkpoint_period * 1000)) return error;
   return frondb_options_set_background_bytes_per_second(to, bandwidth_limit);
-}
-
-bool session_snapshot_isolation(MYSQL_THD thd) { return THDVAR(thd, snapshot_isolation); }
-
-uint64_t session_lock_timeout_millis(MYSQL_THD thd) {
-  return uint64_t(THDVAR(thd, lock_wait_timeout)) * 1000;
-}
-
-frondb_durability session_durability(MYSQL_THD thd) {
-  return THDVAR(thd, commit_sync) ? FRONDB_SYNC : FRONDB_NO_SYNC;
 }
 
 }  // namespace fron

@@ -12,11 +12,13 @@
 
 #include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
-#include "plugin/variables.h"
+#include "txn/handlerton.h"
 #include "txn/lock_timeout.h"
 #include "txn/prepared_counts.h"
+#include "txn/session_variables.h"
+#include "txn/xa.h"
 
 namespace fron {
 namespace {

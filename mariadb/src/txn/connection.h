@@ -24,9 +24,7 @@
 
 #include "statistics/row_counts.h"
 #include "txn/session.h"
-#include "txn/xa.h"
-
-struct handlerton;
+#include "txn/xid.h"
 
 namespace fron {
 
@@ -146,9 +144,6 @@ class Connection {
   Committing committing_;
   uint64_t begun_at_ = 0;
 };
-
-/** The functions of the handlerton that are about transactions. */
-void set_transaction_hooks(handlerton *hton);
 
 }  // namespace fron
 

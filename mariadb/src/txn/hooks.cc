@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See txn/connection.h. Here: what the server calls, each for the connection it is about. */
+   See txn/hooks.h. */
+
+#include "txn/hooks.h"
 
 #include <my_global.h>
 #include <sql_class.h>
 #include <handler.h>
 
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 #include "txn/connection.h"
 
 namespace fron {
@@ -69,6 +71,8 @@ int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
 }
 
+bool flush_logs(handlerton *) { return bool(Error(frondb_db_sync(db()))); }
+
 /** Locks of rows stay after a rollback to a savepoint, so their tables must. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false; }
 
@@ -81,6 +85,7 @@ int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
 }  // namespace
 
 void set_transaction_hooks(handlerton *ht) {
+  ht->flush_logs = flush_logs;
   ht->savepoint_offset = sizeof(Savepoint);
   ht->close_connection = close_connection;
   ht->kill_query = kill_query;

@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-#include "plugin/variables.h"
+#include "txn/session_variables.h"
 
 namespace fron {
 namespace {

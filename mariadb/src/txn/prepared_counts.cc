@@ -14,7 +14,6 @@
 
 #include "codec/entry.h"
 #include "dictionary/dictionary.h"
-#include "plugin/hton.h"
 #include "statistics/table_statistics.h"
 
 namespace fron {

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "statistics/row_counts.h"
-#include "txn/xa.h"
+#include "txn/xid.h"
 
 namespace fron {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "dictionary/dictionary.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 
 namespace fron {
 

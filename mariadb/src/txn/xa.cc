@@ -16,43 +16,15 @@
 #include <new>
 #include <vector>
 
-#include "codec/key_text.h"
+#include "engine/db.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 #include "txn/prepared_counts.h"
 
 namespace fron {
 namespace {
 
-constexpr size_t HEAD_BYTES = 10;
-
 // Of the XA specification; no header of the server has them.
 constexpr int XAER_NOTA = -4, XAER_RMFAIL = -7;
-
-/** A name as the server's. Whether it is one. */
-bool decode(frondb_slice name, XID *xid) {
-  if (name.len < HEAD_BYTES) return false;
-  uint64_t format = 0;
-  for (size_t i = 0; i < 8; i++) format = format << 8 | name.data[i];
-  xid->formatID = long(format);
-  xid->gtrid_length = name.data[8];
-  xid->bqual_length = name.data[9];
-  size_t length = name.len - HEAD_BYTES;
-  if (length > sizeof xid->data || length != size_t(xid->gtrid_length + xid->bqual_length)) return false;
-  memcpy(xid->data, name.data + HEAD_BYTES, length);
-  return true;
-}
-
-/** A part of a name between quotes. What may mean something else in another character set is in hexadecimal. */
-std::string quoted(std::string_view part, bool is_text) {
-  if (is_text) return "'" + std::string(part) + "'";
-  std::string text = "X'";
-  for (char c : part) {
-    text += "0123456789abcdef"[uchar(c) >> 4];
-    text += "0123456789abcdef"[uchar(c) & 15];
-  }
-  return text + "'";
-}
 
 /** Commits or rolls back by name, durable when it returns. */
 Error decide(const XidName &xid, bool is_commit) {
@@ -157,7 +129,7 @@ int recover(handlerton *, XID *xids, uint count) {
     if (Error error = frondb_list_get(names.get(), i, &name)) break;
     // They are sorted by their bytes.
     if (view(name) <= view(recovered_to.bytes())) continue;
-    if (decode(name, &xids[found])) found++;
+    if (decode_xid(name, &xids[found])) found++;
   }
   recovered_to = found < count ? XidName() : XidName(reinterpret_cast<st_mysql_xid &>(xids[found - 1]));
   return int(found);
@@ -179,36 +151,6 @@ int commit_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, true); }
 int rollback_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, false); }
 
 }  // namespace
-
-static_assert(sizeof(XID) == sizeof(st_mysql_xid), "the server's two kinds of XID are one");
-
-XidName::XidName(const st_mysql_xid &xid) {
-  auto format = uint64_t(xid.formatID);
-  for (int i = 0; i < 8; i++) bytes_[i] = uint8_t(format >> (56 - 8 * i));
-  bytes_[8] = uint8_t(xid.gtrid_length);
-  bytes_[9] = uint8_t(xid.bqual_length);
-  size_t length = std::min(size_t(xid.gtrid_length + xid.bqual_length), sizeof bytes_ - HEAD_BYTES);
-  memcpy(bytes_ + HEAD_BYTES, xid.data, length);
-  length_ = HEAD_BYTES + length;
-}
-
-std::string xid_text(frondb_slice name) {
-  XID xid;
-  if (!decode(name, &xid)) return hexadecimal(view(name));
-  std::string_view bytes(xid.data, size_t(xid.gtrid_length + xid.bqual_length));
-  bool is_text = std::all_of(bytes.begin(), bytes.end(), [](char c) {
-    bool is_letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    return is_letter || c == ' ' || c == '-' || c == '_';
-  });
-  std::string text = quoted(bytes.substr(0, size_t(xid.gtrid_length)), is_text);
-  if (xid.bqual_length > 0 || xid.formatID != 1) text += "," + quoted(bytes.substr(size_t(xid.gtrid_length)), is_text);
-  return xid.formatID == 1 ? text : text + "," + std::to_string(xid.formatID);
-}
-
-bool XidName::is_of_server() const {
-  XID xid;
-  return length_ && decode(bytes(), &xid) && xid.get_my_xid();
-}
 
 void owe(const XidName &xid, bool is_commit) { debts.add(xid, is_commit); }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/table_options.h. */
+   See table/options.h. */
 
-#include "ddl/table_options.h"
+#include "table/options.h"
 
 #include <mysql/plugin.h>
 #include <sql_class.h>

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: what handlers of a table share of its statistics: when they are measured,
+   See table/share.h. Here: the statistics of a table: when they are measured,
    kept, and given to the optimizer. */
 
-#include "handler/ha_frondb.h"
+#include "table/share.h"
 
 #include <key.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
-#include "plugin/hton.h"
 #include "txn/prepared_counts.h"
 
-using namespace fron;
-
+namespace fron {
 namespace {
 
 /** Tables with fewer changes are not measured again, nor their count of rows kept. */
@@ -24,17 +23,11 @@ constexpr uint64_t CHANGES_MIN = 200;
 /** Where a part of a key stands among the prefixes of the index that were measured; -1 for none. */
 int prefix_of(const TABLE *table, const KEY *key, uint part) {
   if (part < key->user_defined_key_parts) return int(part);
-  if (table->s->primary_key >= MAX_KEY) return -1;
+  if (has_hidden_key(table)) return -1;
   const KEY *primary = &table->key_info[table->s->primary_key];
   for (uint i = 0; i < primary->user_defined_key_parts; i++)
     if (primary->key_part[i].fieldnr == key->key_part[part].fieldnr) return int(key->user_defined_key_parts + i);
   return -1;
-}
-
-/** Of an index's tree among those of the table. */
-size_t place_of(const TABLE *table, uint index) {
-  uint primary = table->s->primary_key;
-  return index == primary ? 0 : primary >= MAX_KEY || index < primary ? index + 1 : index;
 }
 
 std::vector<uint64_t> numbers_of(const TableRecord &record) {
@@ -81,9 +74,9 @@ int Share::measure(const TABLE *table, SampleSize size) {
   uint64_t changes = rows->changes();
   uint64_t now = uint64_t(std::max<int64_t>(0, rows->rows()));
   std::vector<RowsPerKey> found(indexes.size());
-  bool hidden = table->s->primary_key >= MAX_KEY;
+  bool hidden = has_hidden_key;
   for (uint k = 0; k < table->s->keys; k++) {
-    size_t place = place_of(table, k);
+    uint place = tree_of(table, k);
     const Index &index = indexes[place];
     // All there is to know of one part that is unique.
     if (index.is_unique && table->key_info[k].user_defined_key_parts == 1) continue;
@@ -139,7 +132,7 @@ void Share::give_statistics(TABLE *table) {
   double all = double(std::max<int64_t>(1, rows->rows()));
   for (uint k = 0; k < table->s->keys; k++) {
     KEY *key = &table->key_info[k];
-    size_t place = place_of(table, k);
+    uint place = tree_of(table, k);
     const RowsPerKey *found = place < statistics_.indexes.size() ? &statistics_.indexes[place] : nullptr;
     for (uint part = 0; part < key->ext_key_parts; part++) {
       bool is_row = (key->flags & HA_NOSAME && part + 1 >= key->user_defined_key_parts) ||
@@ -154,3 +147,37 @@ void Share::give_statistics(TABLE *table) {
     }
   }
 }
+
+int Share::measure_lengths(Lengths *found) {
+  frondb_estimate estimate;
+  Lengths sum;
+  for (size_t i = 0; i < indexes.size(); i++) {
+    if (Error error = frondb_tree_estimate(indexes[i].tree.get(), {}, nullptr, &estimate)) return ha_error(error);
+    (i == 0 ? sum.data : sum.indexes) += estimate.disk_bytes;
+  }
+  Figures figures;
+  uint64_t messages = 0, raw = 0, disk = 0;
+  if (Error error = frondb_tree_stats(indexes[0].tree.get(), figures.out())) return ha_error(error);
+  Error errors[] = {frondb_figures_find(figures.get(), "entries", &messages),
+                    frondb_figures_find(figures.get(), "raw_bytes", &raw),
+                    frondb_figures_find(figures.get(), "disk_bytes", &disk)};
+  for (const Error &error : errors)
+    if (error) return ha_error(error);
+  uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
+  if (messages > 0) sum.row = raw / messages;
+  // What messages take that nobody will see again: OPTIMIZE would give it back.
+  if (messages > live) sum.free = uint64_t(double(disk) * double(messages - live) / double(messages));
+  std::lock_guard<std::mutex> guard(measuring_);
+  lengths_ = *found = sum;
+  lengths_changes_ = rows->changes();
+  return 0;
+}
+
+Share::Lengths Share::known_lengths(bool *is_old) {
+  std::lock_guard<std::mutex> guard(measuring_);
+  uint64_t since = rows->changes() - lengths_changes_;
+  *is_old = lengths_changes_ == ~0ULL || since > 1000 + uint64_t(std::max<int64_t>(0, rows->rows())) / 8;
+  return lengths_;
+}
+
+}  // namespace fron

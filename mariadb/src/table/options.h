@@ -10,8 +10,8 @@
      ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    of InnoDB: do nothing, and a warning says so
      CLUSTERING=YES      of an index: its entries hold the row */
 
-#ifndef FRONDB_DDL_TABLE_OPTIONS_H
-#define FRONDB_DDL_TABLE_OPTIONS_H
+#ifndef FRONDB_TABLE_OPTIONS_H
+#define FRONDB_TABLE_OPTIONS_H
 
 #include "engine/api.h"
 

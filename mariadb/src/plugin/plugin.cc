@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The declaration of the plugin, and what happens when the server loads and unloads it. */
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+#include <handler.h>
+#include <mysqld.h>
+#include <sql_class.h>
+
+#include <new>
+#include <string>
+
+#include "ddl/hooks.h"
+#include "ddl/lost_tables.h"
+#include "dictionary/dictionary.h"
+#include "engine/db.h"
+#include "engine/errors.h"
+#include "engine/log.h"
+#include "handler/ha_frondb.h"
+#include "inspect/information_schema.h"
+#include "inspect/status.h"
+#include "plugin/abi.h"
+#include "plugin/variables.h"
+#include "txn/handlerton.h"
+#include "txn/hooks.h"
+#include "txn/waits.h"
+#include "txn/xa.h"
+
+/** The server's: a folder that is no database, though it is where databases are. In no header of its own. */
+void ignore_db_dirs_append(const char *folder);
+
+namespace fron {
+namespace {
+
+handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
+  return new (root) ha_frondb(ht, share);
+}
+
+/** Says in the server's log why the engine is not there. */
+int refuse(const char *what, const char *reason) {
+  sql_print_error("FronDB: %s: %s", what, reason);
+  return 1;
+}
+
+int init(void *place) {
+  auto ht = static_cast<handlerton *>(place);
+  set_hton(ht);
+  std::string difference = abi_difference();
+  if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
+  if (Error error = listen_to_engine()) return refuse("nobody would hear of damage", error.message());
+  // Later, at INSTALL SONAME, the server's list of them is not its own to free.
+  if (!mysqld_server_started) ignore_db_dirs_append(DATABASE_DIR);
+  Starting starting;
+  Options options;
+  if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
+  if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
+  if (Error error = dictionary().open(db()))
+    return refuse("cannot read the tables' dictionary", Sentence(error).text());
+  if (Error error = report_waits(db())) return refuse("cannot watch locks", error.message());
+  set_deadlock_listener(note_deadlock);
+  ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
+  ht->create = create_handler;
+  set_ddl_hooks(ht);
+  set_transaction_hooks(ht);
+  set_status_hook(ht);
+  set_xa_hooks(ht);
+  return 0;
+}
+
+int deinit(void *) {
+  if (!db()) return 0;
+  stop_looking_for_lost_tables();
+  dictionary() = Dictionary();
+  if (Error error = close_db()) sql_print_error("FronDB: closing the database: %s", error.message());
+  Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // It cannot fail: we listened.
+  return 0;
+}
+
+struct st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+}  // namespace fron
+
+maria_declare_plugin(frondb){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &fron::storage_engine,
+    "FronDB",
+    "The FronDB authors",
+    "Fractal-tree storage: many indexes on tables larger than memory, transactions, compression",
+    PLUGIN_LICENSE_GPL,
+    fron::init,
+    fron::deinit,
+    FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR,
+    fron::status_variables,
+    fron::system_variables,
+    FRONDB_VERSION,
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
+    FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Who waits for whom in FronDB", fron::init_lock_waits_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_TREES", "Sizes of FronDB's indexes", fron::init_trees_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_FILES", "Files of FronDB", fron::init_files_table) maria_declare_plugin_end;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See table/index.h. */
+
+#include "table/index.h"
+
+#include <algorithm>
+#include <set>
+
+#include "table/options.h"
+
+namespace fron {
+
+void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
+  const KEY *primary = primary_key_of(table);
+  codec = KeyCodec(key);
+  is_unique = key->flags & HA_NOSAME;
+  is_clustering = key != primary && fron::is_clustering(*key);
+  std::set<uint> fields;
+  auto cover = [&](const KEY *of) {
+    for (uint i = 0; i < of->user_defined_key_parts; i++)
+      if (is_whole_field(of->key_part[i])) fields.insert(of->key_part[i].fieldnr - 1);
+  };
+  // What the keys themselves say need not be there twice.
+  cover(key);
+  KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
+  has_all_parts = is_clustering || std::all_of(key->key_part, parts_end, is_whole_field);
+  is_enough = !table->part_info || has_all_parts;
+  if (primary) cover(primary);
+  for (uint field : codec.decodable()) fields.erase(field);
+  if (primary) {
+    codec.extend(key, primary);
+    KeyCodec of_primary(primary);
+    for (uint field : of_primary.decodable()) fields.erase(field);
+  }
+  // Columns may be moved, entries stay as they are.
+  covered.clear();
+  for (const Slot &slot : layout)
+    if (fields.count(slot.field)) covered.push_back(slot.field);
+  if (layout.empty()) covered.assign(fields.begin(), fields.end());
+  describe_generated(table, key);
+}
+
+void Index::describe_generated(const TABLE *table, const KEY *key) {
+  fills_generated = false;
+  computed.clear();
+  // Without partitions others than clustering keys are read alone only for fields that entries have.
+  if (!table->part_info && !is_clustering) return;
+  std::set<uint> held(codec.decodable().begin(), codec.decodable().end());
+  // A row has no generated fields that are not stored.
+  if (!is_clustering) held.insert(covered.begin(), covered.end());
+  for (uint i = 0; i < key->user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key->key_part[i];
+    uint number = part.fieldnr - 1;
+    if (table->field[number]->stored_in_db()) continue;
+    if (held.count(number)) fills_generated = table->part_info != nullptr;
+    else computed.push_back({number, part.length});
+  }
+}
+
+}  // namespace fron

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   What all handlers of a table share: its trees, its counters, its statistics. */
+
+#ifndef FRONDB_TABLE_SHARE_H
+#define FRONDB_TABLE_SHARE_H
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+#include <thr_lock.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dictionary/dictionary.h"
+#include "dictionary/tree_names.h"
+#include "statistics/row_counts.h"
+#include "statistics/table_statistics.h"
+#include "table/index.h"
+
+namespace fron {
+
+class IndexBuild;
+
+/** What all handlers of a table share. Made at the first open; only the counters change. */
+class Share : public Handler_share {
+ public:
+  Share() { thr_lock_init(&lock); }
+  ~Share() override {
+    close_statistics();
+    thr_lock_delete(&lock);
+  }
+
+  /** Finds the table in the dictionary and opens its trees; again after TRUNCATE, when nobody uses it. */
+  int open(const TABLE *table, const std::string &name);
+
+  THR_LOCK lock;
+  /** The table's key in the dictionary: a partition's differs from what its TABLE says. */
+  std::string name;
+  TableRecord record;
+  /** The count of changes of definitions when the table had its last. */
+  uint64_t changed_at = 0;
+  std::vector<Index> indexes;
+  /** So that its locks have names; listed last, when the rest is there. */
+  std::unique_ptr<Listing> listing;
+  bool has_hidden_key = false;
+  /** A unique index other than the primary one. */
+  bool has_unique_secondary = false;
+  /** An entry has all fields of the primary key, none of them shortened: the server can make a
+      position of them. */
+  bool is_primary_covered = true;
+
+  /** Indexes that an ALTER is building, which writers must tell what they write; null if none are. */
+  std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
+  void set_build(std::shared_ptr<IndexBuild> build) {
+    bool is_one = build != nullptr;
+    std::atomic_store(&build_, std::move(build));
+    is_building_ = is_one;
+  }
+
+  /** Numbers that only grow; kept in the dictionary before they are used. */
+  int next_hidden(uint64_t *number);
+  std::mutex counting;
+  /** The next AUTO_INCREMENT. Written under `counting`. */
+  std::atomic<uint64_t> auto_increment{1};
+  /** Makes the next one at least this. */
+  int raise_auto_increment(uint64_t next);
+  /** Takes `wanted` numbers from `first` on; `after` is one behind the last. */
+  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
+                             uint64_t *after);
+  /** Numbers from `unused` on were reserved up to `after` and not used. */
+  int give_back_auto_increment(uint64_t after, uint64_t unused);
+
+  // Statistics: table/statistics.cc.
+  std::shared_ptr<RowCount> rows = std::make_shared<RowCount>();
+  /** When the table was last written, as far as this process knows. */
+  std::atomic<time_t> update_time{0};
+  int open_statistics();
+  /** Keeps the count of rows now and then, so that a crash does not put it off by much. */
+  void keep_if_due();
+  int measure(const TABLE *table, SampleSize size);
+  int measure_if_stale(const TABLE *table);
+  void give_statistics(TABLE *table);
+  /** Bytes on disk, those of them that are obsolete, and of a row before it is compressed. */
+  struct Lengths {
+    uint64_t data = 0, indexes = 0, free = 0, row = 0;
+  };
+  int measure_lengths(Lengths *found);
+  Lengths known_lengths(bool *is_old);
+
+ private:
+  bool is_stale() const;
+  int keep();
+  void close_statistics();
+
+  uint64_t hidden_next_ = 0, hidden_end_ = 0;
+
+  /** Around the statistics. */
+  std::mutex measuring_;
+  TableStatistics statistics_;
+  Lengths lengths_;
+  uint64_t lengths_changes_ = ~0ULL;
+  std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};
+  std::atomic<bool> is_measured_{false}, is_busy_{false};
+  std::atomic<bool> is_building_{false};
+  std::shared_ptr<IndexBuild> build_;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The server's handle of this engine: transactions register with it, and the server keeps a connection's data
+   under it. */
+
+#ifndef FRONDB_TXN_HANDLERTON_H
+#define FRONDB_TXN_HANDLERTON_H
+
+struct handlerton;
+
+namespace fron {
+
+/** The handle. Set before any other function of the plugin runs. */
+handlerton *hton();
+
+void set_hton(handlerton *hton);
+
+}  // namespace fron
+
+#endif

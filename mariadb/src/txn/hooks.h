@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   What the server calls for the transaction of a connection: commit, rollback, savepoints, KILL. */
+
+#ifndef FRONDB_TXN_HOOKS_H
+#define FRONDB_TXN_HOOKS_H
+
+struct handlerton;
+
+namespace fron {
+
+/** Sets the functions of the handlerton that are about transactions. */
+void set_transaction_hooks(handlerton *hton);
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See txn/session_variables.h. */
+
+#include "txn/session_variables.h"
+
+#include <sql_class.h>
+
+namespace fron {
+namespace {
+
+MYSQL_THDVAR_BOOL(commit_sync, PLUGIN_VAR_OPCMDARG,
+                  "Whether a commit waits until it is on the disk.", nullptr, nullptr, true);
+MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
+                  "Whether, at REPEATABLE READ, writing a row that changed since the transaction's "
+                  "snapshot is an error.",
+                  nullptr, nullptr, false);
+MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                   "Seconds to wait for a lock of a row.", nullptr, nullptr, 50, 0, 1073741824, 0);
+
+}  // namespace
+
+struct st_mysql_sys_var *const commit_sync_variable = MYSQL_SYSVAR(commit_sync);
+struct st_mysql_sys_var *const snapshot_isolation_variable = MYSQL_SYSVAR(snapshot_isolation);
+struct st_mysql_sys_var *const lock_wait_timeout_variable = MYSQL_SYSVAR(lock_wait_timeout);
+
+bool session_snapshot_isolation(MYSQL_THD thd) { return THDVAR(thd, snapshot_isolation); }
+
+uint64_t session_lock_timeout_millis(MYSQL_THD thd) {
+  return uint64_t(THDVAR(thd, lock_wait_timeout)) * 1000;
+}
+
+frondb_durability session_durability(MYSQL_THD thd) {
+  return THDVAR(thd, commit_sync) ? FRONDB_SYNC : FRONDB_NO_SYNC;
+}
+
+}  // namespace fron

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   System variables of a session that transactions read: how durable commits are, isolation, waits for locks. */
+
+#ifndef FRONDB_TXN_SESSION_VARIABLES_H
+#define FRONDB_TXN_SESSION_VARIABLES_H
+
+#include "engine/api.h"
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+
+namespace fron {
+
+/** For the plugin's list of variables. */
+extern struct st_mysql_sys_var *const commit_sync_variable;
+extern struct st_mysql_sys_var *const snapshot_isolation_variable;
+extern struct st_mysql_sys_var *const lock_wait_timeout_variable;
+
+bool session_snapshot_isolation(MYSQL_THD thd);
+uint64_t session_lock_timeout_millis(MYSQL_THD thd);
+frondb_durability session_durability(MYSQL_THD thd);
+
+}  // namespace fron
+
+#endif

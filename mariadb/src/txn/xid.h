@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Names of prepared transactions (XIDs), as bytes of the engine and as text. */
+
+#ifndef FRONDB_TXN_XID_H
+#define FRONDB_TXN_XID_H
+
+#include <string>
+
+#include "engine/api.h"
+
+struct st_mysql_xid;
+struct xid_t;
+
+namespace fron {
+
+/** The name under which the engine prepares a transaction:
+    format (8 bytes, big-endian), lengths of both parts (1 byte each), the parts. Empty for none. */
+class XidName {
+ public:
+  XidName() = default;
+  explicit XidName(const st_mysql_xid &xid);
+
+  explicit operator bool() const { return length_ > 0; }
+  frondb_slice bytes() const { return {bytes_, length_}; }
+  /** Whether the server made it for its own two phases: then its log can repeat the commit. */
+  bool is_of_server() const;
+
+ private:
+  uint8_t bytes_[10 + 128];
+  size_t length_ = 0;
+};
+
+/** A name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT takes it; all of its bytes in hexadecimal if it is
+    none of the server's. */
+std::string xid_text(frondb_slice name);
+
+/** Turns a name back into the server's XID. False if the bytes are none. */
+bool decode_xid(frondb_slice name, xid_t *xid);
+
+}  // namespace fron
+
+#endif
