@@ -26,7 +26,7 @@ pub struct DeadlockInfo {
     pub victim: u64,
     /// Number of transactions in the cycle.
     pub transactions: usize,
-    /// What each transaction waited for, in the order of the cycle: each waits for the next one,
+    /// The wait of each transaction, in the order of the cycle: each waits for the next one,
     /// the last for the first. At most 16 waits; keys are truncated to 1,024 bytes.
     pub waits: Vec<WaitInfo>,
 }

@@ -57,7 +57,7 @@ pub(crate) struct Wait {
     pub(crate) work: u64,
     pub(crate) since: Nanos,
     pub(crate) waker: Arc<Waker>,
-    /// What it waits for, for the status.
+    /// The requested lock, for the status.
     pub(crate) tree: TreeId,
     pub(crate) wanted: Area,
     pub(crate) mode: LockMode,

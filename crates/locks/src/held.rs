@@ -12,7 +12,7 @@ use crate::table::{LockTable, Request, RequestPart, RequestParts, TableState};
 /// Rows that are released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;
 
-/// What a locker holds in one table.
+/// The locks of one locker in one table.
 pub(crate) struct Held {
     pub(crate) table: Arc<LockTable>,
     /// The rows, in the order in which they were locked. May name rows that were given up since.

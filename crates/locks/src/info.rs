@@ -13,8 +13,8 @@ use crate::table::Request;
 /// Bytes of a key that a message shows.
 const SHOWN_BYTES: usize = 48;
 
-/// What a lock covers. Ranges are half-open: `hi` is the first key after the range, `None` if it
-/// has no end. The first key after a key is that key followed by a zero byte.
+/// The keys that a lock covers. Ranges are half-open: `hi` is the first key after the range, `None`
+/// if it has no end. The first key after a key is that key followed by a zero byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locked {
     /// One key.
@@ -29,7 +29,7 @@ pub enum Locked {
         /// First key after it.
         hi: Option<Vec<u8>>,
     },
-    /// What a locking scan passed: rows and gaps.
+    /// Rows and gaps that a locking scan passed.
     Scanned {
         /// First key.
         lo: Vec<u8>,
@@ -52,7 +52,7 @@ pub struct LockInfo {
     pub transaction: u64,
     /// The tree.
     pub tree: TreeId,
-    /// What is locked.
+    /// The locked keys.
     pub locked: Locked,
     /// The mode.
     pub mode: LockMode,
@@ -65,7 +65,7 @@ pub struct WaitInfo {
     pub transaction: u64,
     /// The tree.
     pub tree: TreeId,
-    /// What it requests.
+    /// The requested keys.
     pub wanted: Locked,
     /// The mode.
     pub mode: LockMode,

@@ -116,7 +116,7 @@ pub(crate) fn hi_of(bound: Bound<&[u8]>) -> Hi {
     }
 }
 
-/// What an [`Area`] covers from its first key on.
+/// The keys that an [`Area`] covers, from its first key on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
     /// The first key alone.

@@ -28,7 +28,7 @@ pub enum LockWait {
     NoWait,
 }
 
-/// What a successful request found.
+/// The outcome of a successful request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acquired {
     /// The request had to wait, so data read before may be out of date.

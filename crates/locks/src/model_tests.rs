@@ -77,7 +77,7 @@ struct ModelRequest {
     parts: Vec<Part>,
     /// For each part, whether it goes before all waiters.
     first: Vec<bool>,
-    /// What the actor holds once the request is granted.
+    /// The lock that the actor holds once the request is granted.
     held: Part,
 }
 

@@ -10,7 +10,7 @@
 //! no key between. A pack is built once and never changes. A locker has few packs, because it
 //! merges packs of similar size.
 
-/// Every so many keys one is stored in full.
+/// Interval, in keys, between keys that are stored in full.
 const RESTART_KEYS: usize = 16;
 
 /// Keys in order, each once.

@@ -145,7 +145,7 @@ impl Pack {
     }
 }
 
-/// What a locker requests.
+/// A request of a locker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
     Row {
@@ -187,7 +187,7 @@ impl Request {
         areas
     }
 
-    /// What the locker holds once the request is granted.
+    /// The lock that the locker holds once the request is granted.
     pub(crate) fn held(&self) -> Area {
         match self {
             Self::Row { key, mode } => Area::row(key.clone(), Class::row(*mode)),

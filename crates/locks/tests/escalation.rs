@@ -26,7 +26,7 @@ enum Kind {
 
 type Sort = (Kind, LockMode);
 
-/// What a locker was granted: keys from `lo` to before `hi`.
+/// A granted lock: keys from `lo` to before `hi`.
 #[derive(Debug)]
 struct Granted {
     locker: u64,

@@ -268,7 +268,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
     }
     let stats = manager.stats();
     assert_eq!((stats.rows, stats.escalations), (20_040, 0));
-    // What each locker has not packed yet is a share; as rows it would be 3.7 MB.
+    // The rows that a locker has not packed yet take a share; unpacked they would take 3.7 MB.
     assert!(stats.bytes < 512 << 10, "{stats:?}");
     assert!(budget.used_by(Part::Locks) < 512 << 10, "{budget:?}");
     for n in 0..20_000 {

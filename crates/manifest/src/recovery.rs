@@ -28,13 +28,13 @@ pub struct Recovered {
     pub snapshot: Vec<u8>,
     /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// What was cut off the end: edits that were never acknowledged as durable.
+    /// Edits cut off the end, which were never acknowledged as durable.
     pub torn_tail: Option<TornTail>,
     /// Harmless irregularities, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What was cut off the end of a manifest file.
+/// The torn end that was cut off a manifest file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
     /// The file.
@@ -43,7 +43,7 @@ pub struct TornTail {
     pub offset: u64,
     /// Bytes from there to the last one that is not zero.
     pub dropped_bytes: u64,
-    /// What was found instead of a record.
+    /// The fault found instead of a record.
     pub reason: String,
 }
 

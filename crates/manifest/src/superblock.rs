@@ -39,7 +39,7 @@ pub(crate) struct Slots {
 pub(crate) struct FoundSlots {
     pub(crate) slots: Slots,
     pub(crate) superblock: Superblock,
-    /// What is wrong with the slot that is not in force, as a sentence.
+    /// The fault of the slot that is not in force, as a sentence.
     pub(crate) warning: Option<String>,
 }
 

@@ -17,7 +17,7 @@ use frondb_manifest::{Manifest, SnapshotWriter};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use support::{create, edit, encode, open, state};
 
-/// What the history knows when it ends.
+/// The knowledge of the history when it ends.
 #[derive(Debug, Default, Clone)]
 struct Known {
     created: bool,

@@ -13,7 +13,7 @@ use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, log, open, rotate, state};
 
-/// What happens to the file.
+/// The change made to the file.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Shorter,

@@ -162,7 +162,7 @@ fn a_failed_sync_poisons_the_manifest_for_good() {
         drop(manifest);
         let (manifest, recovered) = open(&device).unwrap();
         assert_eq!(state(&recovered), [1], "{script}");
-        // What was found is durable, whatever had reached the disk before.
+        // Recovered edits are durable, whatever had reached the disk before.
         let lost: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
         assert_eq!(state(&open(&lost).unwrap().1), [1], "{script}");
         log(&manifest, &edit(3)).unwrap();

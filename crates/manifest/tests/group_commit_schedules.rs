@@ -14,7 +14,7 @@ use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 use frondb_manifest::Manifest;
 use support::{create, edit, encode, open, state};
 
-/// What a power loss now would leave.
+/// The state that a power loss now would leave.
 fn durable_state(memory: &MemoryDevice) -> Vec<u64> {
     let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
     state(&open(&device).unwrap().1)

@@ -1,5 +1,5 @@
-//! What a database should hold: one sorted map for each tree, shared with the snapshots that see
-//! it.
+//! The expected content of a database: one sorted map for each tree, shared with the snapshots that
+//! see it.
 //!
 //! Maps are behind `Arc` and copied when they change while another holder exists, so a snapshot, a
 //! cursor or an allowed state costs nothing until then.

@@ -21,7 +21,7 @@ pub struct Setup {
     pub threads: usize,
     /// Compress the log.
     pub wal_compression: bool,
-    /// What a synced commit waits for. Any mode but `Always` loses more in a crash.
+    /// How durable a synced commit is. Any mode but `Always` loses more in a crash.
     pub sync: SyncMode,
     /// Codec of bases.
     pub codec: Codec,

@@ -52,8 +52,8 @@ pub struct Simulation {
     coverage: Coverage,
 }
 
-/// What a history made the engine do, which shows whether a test tested anything. Sums over all
-/// times the database was open.
+/// Counts of what the engine did in a history, which show whether a test tested anything. Sums over
+/// all times the database was open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     /// Largest height of a tree.
@@ -160,7 +160,7 @@ impl Simulation {
         self.digest
     }
 
-    /// What the history has covered so far.
+    /// The coverage so far.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         let mut sum = self.coverage;

@@ -41,7 +41,7 @@ pub struct ViewImage {
     pub shares: u32,
 }
 
-/// What a node holds in addition to its runs.
+/// The content of a node in addition to its runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BodyImage {
     /// A leaf's base.

@@ -34,7 +34,7 @@ pub const STEP_BYTES: u64 = 256 * 1024;
 /// Messages read after which a step ends, however few of them were written.
 pub const STEP_MESSAGES: u64 = 64 * 1024;
 
-/// What all jobs of a tree share.
+/// The environment that all jobs of a tree share.
 #[derive(Clone)]
 pub struct JobEnv {
     /// The tree.
@@ -119,7 +119,7 @@ pub struct Job {
     _memory: Reservation,
 }
 
-/// What a finished job hands over to be installed.
+/// The result of a finished job, ready to be installed.
 pub struct JobResult {
     /// The runs, in key order.
     pub made: Vec<Made>,
@@ -138,7 +138,7 @@ impl Job {
     /// it writes will have been written `writes` times.
     ///
     /// # Errors
-    /// What opening a source returns.
+    /// Errors of opening a source.
     ///
     /// # Panics
     /// If there is no target.

@@ -79,7 +79,7 @@ impl CompactionHints {
     }
 }
 
-/// What distinguishes leaves from inner nodes.
+/// The part in which leaves and inner nodes differ.
 #[derive(Debug)]
 pub enum Body {
     /// A leaf holds the consolidated data of its range.

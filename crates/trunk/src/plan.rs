@@ -62,7 +62,7 @@ pub enum Reason {
     Idle,
 }
 
-/// What to do with one node.
+/// The work to do on one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
     /// Moves what an inner node buffers to its children.
@@ -85,7 +85,7 @@ pub enum Plan {
 pub struct Planned {
     /// The node.
     pub node: NodeId,
-    /// What to do.
+    /// The work to do.
     pub plan: Plan,
     /// Key and value bytes that the plan reads.
     pub work_bytes: u64,
@@ -177,7 +177,7 @@ pub struct ChildSummary {
     pub refs: u64,
 }
 
-/// What the decision depends on in addition to the node.
+/// The inputs of the decision in addition to the node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Context {
     /// The tree's options.
@@ -322,7 +322,7 @@ fn hides_view(node: &Node) -> bool {
     node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))
 }
 
-/// What the node needs now, if anything.
+/// The most urgent work that the node needs now, if any.
 #[must_use]
 pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let for_values = || hides_values_below(node, context).then_some(Plan::FlushNode);

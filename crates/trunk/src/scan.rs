@@ -10,7 +10,7 @@ use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// What a scan reads within one leaf's range.
+/// The data that a scan reads within one leaf's range.
 pub struct Segment {
     /// The leaf.
     pub leaf: Arc<Node>,

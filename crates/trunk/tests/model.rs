@@ -72,7 +72,7 @@ struct History {
     deletes: Vec<RangeDelete>,
     frozen: VecDeque<Frozen>,
     flushing: Option<(Flushing, State, SeqNo, Vec<Vec<u8>>)>,
-    /// What the trunk holds.
+    /// The model of the content of the trunk.
     flushed: (State, SeqNo),
     /// Leaves that begin with deletes, to be truncated once these are flushed.
     beginnings: Vec<Vec<u8>>,

@@ -63,7 +63,7 @@ pub struct WalOptions {
     /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MB and a
     /// quarter of the write buffer.
     pub segment_bytes: u64,
-    /// What [`Wal::commit_to`](crate::Wal::commit_to) waits for initially;
+    /// How long [`Wal::commit_to`](crate::Wal::commit_to) waits initially;
     /// [`Wal::set_sync_mode`](crate::Wal::set_sync_mode) changes it later. Default
     /// [`SyncMode::Always`].
     pub sync: SyncMode,

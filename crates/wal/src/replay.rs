@@ -33,7 +33,7 @@ use crate::mark;
 use crate::options::WalOptions;
 use crate::owner;
 
-/// What was cut off the end of the log: records that were never acknowledged as durable.
+/// Records cut off the end of the log, which were never acknowledged as durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
     /// The segment's file.
@@ -47,7 +47,7 @@ pub struct TornTail {
     pub dropped_bytes: u64,
     /// Complete records among them, which cannot be used because an earlier one is missing.
     pub dropped_records: u64,
-    /// What was found instead of a record.
+    /// The fault found instead of a record.
     pub reason: String,
 }
 

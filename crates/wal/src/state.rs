@@ -84,7 +84,7 @@ struct Failed {
     error: Error,
 }
 
-/// What a writing leader takes.
+/// The part of the buffer that a writing leader takes.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) start: Lsn,

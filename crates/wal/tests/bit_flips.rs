@@ -24,7 +24,7 @@ fn options(compression: bool) -> WalOptions {
 struct Log {
     memory: MemoryDevice,
     records: Vec<Vec<u8>>,
-    /// What a manifest might know.
+    /// The durable Lsn that a manifest might know.
     end: Lsn,
     /// The offset in the first segment's file at which its records end; bytes after it are not part
     /// of the log.

@@ -18,7 +18,7 @@ use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use frondb_wal::{Wal, WalOptions};
 use support::{payload, recover, small, unmark};
 
-/// What the history knows when it ends.
+/// The knowledge of the history when it ends.
 #[derive(Debug, Default, Clone)]
 struct Known {
     /// The records that were not reported as failed, by number, with their Lsns.
@@ -27,7 +27,7 @@ struct Known {
     written: usize,
     /// Number of records acknowledged as durable.
     synced: usize,
-    /// What a manifest would know.
+    /// The start and durable Lsn that a manifest would know.
     start: Lsn,
     durable: Lsn,
     /// Whether the test itself is changing the files.

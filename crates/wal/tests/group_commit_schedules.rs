@@ -17,7 +17,7 @@ use support::{fresh, payload, recover, small};
 
 const THREADS: u64 = 3;
 
-/// What a power loss now would leave.
+/// The records that a power loss now would leave.
 fn durable_records(memory: &MemoryDevice) -> Vec<Vec<u8>> {
     let device: SharedDevice = Arc::new(memory.crash(CrashMode::LoseUnsynced));
     recover(&device, &small(), Lsn(0), Lsn(0)).unwrap().0

@@ -1,11 +1,11 @@
-//! What write sets need of the engine to write and read private runs.
+//! The environment in which write sets write and read private runs.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, AtomicUsize};
 use frondb_run::{RunEnv, RunOptions};
 
-/// What all write sets of an engine share.
+/// The environment that all write sets of an engine share.
 #[derive(Clone)]
 pub struct SpillEnv {
     /// Where the runs are stored.

@@ -2,7 +2,7 @@
 //! committed.
 //!
 //! ```text
-//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... in a tree
+//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... a tree
 //!                         |  read     an index is built: a memtable with numbers for SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
 //!  rollback to a savepoint: cut off after its numbers

@@ -18,7 +18,7 @@ const RUN_BYTES_MIN: usize = 4 << 20;
 /// Returns how a tree's runs are written.
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
-/// What a transaction has written and not committed. For one thread at a time. Before dropping a
+/// The uncommitted writes of a transaction. For one thread at a time. Before dropping a
 /// write set that has spilled, call [`discard`](Self::discard).
 pub struct WriteSet {
     /// The SeqNo that readers see for message number 0 of a tree.
@@ -33,7 +33,7 @@ pub struct WriteSet {
     spare: Option<TreeWrites>,
 }
 
-/// What a commit takes from disk for one tree: private runs and what belongs to them.
+/// The part of one tree that a commit takes from disk: private runs and what belongs to them.
 pub struct Sealed {
     /// The tree.
     pub tree: TreeId,
@@ -262,8 +262,8 @@ impl WriteSet {
         Ok(())
     }
 
-    /// What a commit takes from disk, by tree; [`trees`](Self::trees) have what is in memory. Call
-    /// [`seal`](Self::seal) first.
+    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) have what is in
+    /// memory. Call [`seal`](Self::seal) first.
     #[must_use]
     pub fn sealed(&self) -> Vec<Sealed> {
         let spilled = self.trees.iter().filter(|writes| writes.has_spilled());

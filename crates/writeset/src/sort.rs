@@ -26,7 +26,7 @@ pub struct SortBuffer {
     slots: Array<Slot>,
 }
 
-/// What sorting left out: all but the last of several entries with one key.
+/// Entries that sorting left out: all but the last of several entries with one key.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct LeftOut {
     /// Number of entries.

@@ -35,7 +35,7 @@ const INDEX_ENTRIES: usize = 8192;
 /// live message.
 const EXCLUDED_MAX: u64 = 1024;
 
-/// What a transaction has written to one tree. For one thread at a time.
+/// The uncommitted writes of a transaction to one tree. For one thread at a time.
 pub struct TreeWrites {
     pub(crate) tree: TreeId,
     /// The SeqNo that readers see for message number 0.

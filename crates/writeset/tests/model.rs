@@ -265,7 +265,7 @@ fn histories_agree_with_the_model() {
     }
 }
 
-/// What a commit takes: a tree that has spilled is completely on disk, the others are in memory.
+/// A commit takes a tree that has spilled completely from disk, and the others from memory.
 #[test]
 fn sealed_trees_are_on_disk_or_in_memory() {
     let mut world = world(1);

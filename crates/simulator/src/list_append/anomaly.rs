@@ -1,4 +1,4 @@
-//! What the checks report: anomalies, classes of cycles, and the edges that cycles consist of.
+//! The findings of the checks: anomalies, classes of cycles, and the edges that cycles consist of.
 
 use std::fmt;
 

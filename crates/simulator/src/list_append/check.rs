@@ -1,4 +1,4 @@
-//! What each isolation level allows.
+//! The checks of each isolation level.
 //!
 //! | level | forbids |
 //! |---|---|

@@ -11,7 +11,7 @@ pub(super) struct Held {
     pub(super) transaction: Transaction,
     pub(super) isolation: Isolation,
     pub(super) sync: bool,
-    /// What a repeatable read sees, starting with the first read.
+    /// The state that a repeatable read sees, starting with the first read.
     pub(super) snapshot: Option<State>,
     /// Its messages without those that were rolled back.
     pub(super) messages: Vec<(TreeNumber, Message)>,

@@ -13,7 +13,7 @@ use crate::install::{Made, Place, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
-/// What a flush brings to the nodes of one level.
+/// Runs and range deletes that a flush brings to the nodes of one level.
 struct Arrival<'a> {
     /// In key order.
     made: &'a [Made],
@@ -212,7 +212,7 @@ impl VersionBuilder<'_> {
         }
         let (lo, hi) = (&node.lo, node.hi.as_ref());
         let deletes = deletes.clip(lo, hi.map(|hi| &**hi)).union(&node.range_deletes);
-        // What is hidden from the oldest snapshot is hidden from all later ones.
+        // Data hidden from the oldest snapshot is hidden from all later ones.
         let reader = oldest.unwrap_or(SeqNo::MAX);
         let hidden_below = deletes.covers_wholly(lo, hi.map(|hi| &**hi), reader);
         if hidden_below.is_some_and(|seq| node.max_seq() < seq) && !node.holds_refs() {

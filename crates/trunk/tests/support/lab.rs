@@ -66,7 +66,7 @@ pub(crate) struct Lab {
     pub(crate) trunk: Trunk,
     /// Key and value bytes that a flush brings.
     pub(crate) flush_raw_bytes: u64,
-    /// What the manifest would hold.
+    /// The content of the manifest.
     images: HashMap<NodeId, NodeImage>,
     root: NodeId,
     views: HashMap<RunId, u32>,

@@ -1,4 +1,4 @@
-//! What readers must see: every message ever committed, folded by hand at a snapshot.
+//! The content that readers must see: every message ever committed, folded by hand at a snapshot.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use frondb_core::{MessageKind, RangeDelete, SeqNo};
 use super::messages::{Entry, References};
 use frondb_merge::ValueReader;
 
-/// What one snapshot sees.
+/// The content that one snapshot sees.
 pub(crate) type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Applies a message to the state before it. A reference is stored as what it stands for.
