@@ -2465,11 +2465,14 @@ frondb_kind frondb_committing_free(frondb_committing *committing);
 frondb_error *frondb_txn_rollback(frondb_txn *txn);
 
 /**
- * Applies `count` writes in order, all or none: if a write fails, the writes before it are
- * undone. Meant for the entries that one row has in several trees; one call costs less than one
- * call for each entry. Each write locks its key and behaves as the single call of its operation;
- * a write sees what earlier writes of the same call wrote. The locks that the call took stay
- * until the transaction ends, also after an error.
+ * Applies `count` writes in order until one fails. Meant for the entries that one row has in
+ * several trees. Each write locks its key and behaves as the single call of its operation; a
+ * write sees what earlier writes of the same call wrote.
+ *
+ * With `all_or_none` the writes before the one that failed are undone, for a caller that goes on,
+ * for example after FRONDB_EXISTS; that costs a savepoint, 70 to 100 ns. Without it they remain,
+ * for a caller that rolls back anyway. The locks that the call took stay until the transaction
+ * ends, also after an error.
  *
  * After an error `failed_at` is the index of the write that failed, or `count` if the error did
  * not come from a write.
@@ -2480,16 +2483,16 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * snapshot. `failed_at` and `any_outdated` may be NULL.
  *
  * Threads: any. Calls of other threads with the same transaction may run between two writes; if a
- * write fails, what they wrote in the meantime is undone too.
+ * write fails and `all_or_none` is set, what they wrote in the meantime is undone too.
  *
- * Errors: as the single calls. The transaction is then as it was before the call except for its
- * locks; after FRONDB_DEADLOCK it was rolled back. FRONDB_INVALID also for an unknown operation
- * or flag. If the writes cannot be undone, the error is that of frondb_txn_roll_back_to(), and
- * some of them remain: roll the transaction back.
+ * Errors: as the single calls, and after FRONDB_DEADLOCK the transaction was rolled back.
+ * FRONDB_INVALID also for an unknown operation or flag. If writes cannot be undone, the error is
+ * that of frondb_txn_roll_back_to(), and some of them remain: roll the transaction back.
  */
 frondb_error *frondb_txn_write_entries(frondb_txn *txn,
                                        const frondb_write *writes,
                                        size_t count,
+                                       bool all_or_none,
                                        size_t *failed_at,
                                        bool *any_outdated);
 

@@ -44,7 +44,7 @@ static void wrong_types(frondb_db *db, frondb_tree *tree) {
     FAILS(FRONDB_INVALID, frondb_txn_commit(wrong));
     FAILS(FRONDB_INVALID, frondb_txn_put(wrong, tree, key, key));
     FAILS(FRONDB_INVALID, frondb_txn_cancel(wrong));
-    FAILS(FRONDB_INVALID, frondb_txn_write_entries(wrong, NULL, 0, NULL, NULL));
+    FAILS(FRONDB_INVALID, frondb_txn_write_entries(wrong, NULL, 0, true, NULL, NULL));
     FAILS(FRONDB_INVALID, frondb_committing_wait(wrong));
     FAILS(FRONDB_INVALID, frondb_list_get(wrong, 0, &slice));
     FAILS(FRONDB_INVALID, frondb_options_set_create(wrong, true));

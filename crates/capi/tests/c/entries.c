@@ -53,7 +53,7 @@ static void rows(struct table *table) {
   size_t failed_at = 99;
   bool any_outdated = true;
   new_row(table, writes, "1", "Ada", "Ulm 1");
-  OK(frondb_txn_write_entries(txn, writes, 3, &failed_at, &any_outdated));
+  OK(frondb_txn_write_entries(txn, writes, 3, true, &failed_at, &any_outdated));
   CHECK(failed_at == 3 && !any_outdated);
   end(txn);
   CHECK(has(table->rows, "1", "Ada") && has(table->names, "Ada", "1") &&
@@ -66,7 +66,7 @@ static void rows(struct table *table) {
   writes[2] = write_of(table->names, FRONDB_WRITE_DELETE, "Ada", "ignored");
   writes[3] = write_of(table->towns, FRONDB_WRITE_PUT, "Rom 1", "");
   writes[4] = write_of(table->towns, FRONDB_WRITE_DELETE, "Ulm 1", "");
-  OK(frondb_txn_write_entries(txn, writes, 5, NULL, NULL));
+  OK(frondb_txn_write_entries(txn, writes, 5, true, NULL, NULL));
   end(txn);
   CHECK(has(table->rows, "1", "Bob") && has(table->names, "Bob", "1") &&
         has(table->towns, "Rom 1", ""));
@@ -76,10 +76,10 @@ static void rows(struct table *table) {
   txn = begin(table, false);
   writes[0] = write_of(table->names, FRONDB_WRITE_DELETE, "Bob", "");
   writes[1] = write_of(table->names, FRONDB_WRITE_INSERT, "Bob", "2");
-  OK(frondb_txn_write_entries(txn, writes, 2, NULL, NULL));
+  OK(frondb_txn_write_entries(txn, writes, 2, true, NULL, NULL));
   writes[1] = write_of(table->names, FRONDB_WRITE_INSERT, "Cid", "3");
   writes[2] = write_of(table->names, FRONDB_WRITE_INSERT, "Cid", "4");
-  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, &writes[1], 2, &failed_at, NULL));
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, &writes[1], 2, true, &failed_at, NULL));
   CHECK(failed_at == 1 && !txn_has(txn, table->names, "Cid"));
   OK(frondb_txn_rollback(txn));
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
@@ -97,56 +97,62 @@ static void all_or_none(struct table *table) {
 
   /* A name that is taken, at the end; then a key that is taken, at the beginning. */
   new_row(table, writes, "5", "Bob", "Ulm 5");
-  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, &failed_at, &any_outdated));
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, true, &failed_at, &any_outdated));
   CHECK(failed_at == 2 && !any_outdated);
   CHECK(!txn_has(txn, table->rows, "5") && !txn_has(txn, table->towns, "Ulm 5"));
   new_row(table, writes, "1", "Eve", "Ulm 1");
-  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, &failed_at, NULL));
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, true, &failed_at, NULL));
   CHECK(failed_at == 0 && !txn_has(txn, table->names, "Eve"));
 
   /* A key that another transaction has locked. */
   new_row(table, writes, "6", "Flo", "Ulm 6");
   OK(frondb_txn_put(other, table->towns, frondb_text("Ulm 6"), frondb_text("")));
-  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_write_entries(txn, writes, 3, &failed_at, NULL));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_write_entries(txn, writes, 3, true, &failed_at, NULL));
   CHECK(failed_at == 1 && !txn_has(txn, table->rows, "6"));
 
   /* Wrong calls. */
   writes[1] = write_of(table->rows, 99, "7", "");
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
   CHECK(failed_at == 1 && !txn_has(txn, table->rows, "6"));
   writes[1].operation = FRONDB_WRITE_PUT;
   writes[1].flags = 2;
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
   CHECK(failed_at == 1 && !txn_has(txn, table->rows, "7"));
   writes[1].flags = 0;
   writes[1].tree = NULL;
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
   CHECK(failed_at == 1);
   writes[1].tree = (frondb_tree *)txn;
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, NULL, NULL));
   writes[1] = write_of(table->rows, FRONDB_WRITE_PUT, "7", "");
   writes[1].value = frondb_bytes(NULL, 1);
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
   CHECK(failed_at == 1);
   writes[1] = write_of(table->rows, FRONDB_WRITE_UPDATE, "7", "");
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
   CHECK(failed_at == 1 && !txn_has(txn, table->rows, "6"));
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, NULL, 2, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(txn, NULL, 2, true, &failed_at, NULL));
   CHECK(failed_at == 2);
-  OK(frondb_txn_write_entries(txn, NULL, 0, &failed_at, &any_outdated));
+  OK(frondb_txn_write_entries(txn, NULL, 0, true, &failed_at, &any_outdated));
   CHECK(failed_at == 0 && !any_outdated);
+
+  /* Without all_or_none the writes before the one that failed stay. */
+  new_row(table, writes, "9", "Bob", "Ulm 9");
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 3, false, &failed_at, NULL));
+  CHECK(failed_at == 2 && txn_has(txn, table->rows, "9") && txn_has(txn, table->towns, "Ulm 9"));
+  OK(frondb_txn_delete(txn, table->rows, frondb_text("9")));
 
   /* Earlier writes and savepoints are kept. */
   CHECK(txn_has(txn, table->rows, "own"));
   new_row(table, writes, "8", "Hal", "Ulm 8");
-  OK(frondb_txn_write_entries(txn, writes, 3, NULL, NULL));
+  OK(frondb_txn_write_entries(txn, writes, 3, true, NULL, NULL));
   OK(frondb_txn_roll_back_to(txn, savepoint));
   CHECK(!txn_has(txn, table->rows, "8") && !txn_has(txn, table->names, "Hal"));
   end(txn);
 
   /* After the end. */
   OK(frondb_txn_rollback(other));
-  FAILS(FRONDB_INVALID, frondb_txn_write_entries(other, writes, 3, &failed_at, NULL));
+  FAILS(FRONDB_INVALID, frondb_txn_write_entries(other, writes, 3, true, &failed_at, NULL));
   CHECK(failed_at == 3);
   CHECK(frondb_txn_free(other) == FRONDB_OK);
   CHECK(has(table->rows, "own", "kept"));
@@ -164,19 +170,20 @@ static void outdated(struct table *table) {
   writes[0] = write_of(table->rows, FRONDB_WRITE_PUT, "same", "x");
   writes[1] = write_of(table->rows, FRONDB_WRITE_PUT, "o", "x");
   writes[0].flags = FRONDB_WRITE_CHECK_OUTDATED;
-  OK(frondb_txn_write_entries(txn, writes, 2, NULL, &any_outdated));
+  OK(frondb_txn_write_entries(txn, writes, 2, true, NULL, &any_outdated));
   CHECK(!any_outdated);
   writes[1].flags = FRONDB_WRITE_CHECK_OUTDATED;
-  OK(frondb_txn_write_entries(txn, writes, 2, NULL, NULL));
-  OK(frondb_txn_write_entries(txn, writes, 2, NULL, &any_outdated));
+  OK(frondb_txn_write_entries(txn, writes, 2, true, NULL, NULL));
+  OK(frondb_txn_write_entries(txn, writes, 2, true, NULL, &any_outdated));
   CHECK(any_outdated);
   OK(frondb_txn_overlay_delete(txn, table->rows, frondb_text("o")));
-  OK(frondb_txn_write_entries(txn, writes, 2, NULL, &any_outdated));
+  OK(frondb_txn_write_entries(txn, writes, 2, true, NULL, &any_outdated));
   CHECK(!any_outdated);
   OK(frondb_txn_rollback(txn));
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
   /* Under snapshot isolation such a write is a conflict. */
-  FAILS(FRONDB_CONFLICT, frondb_txn_write_entries(strict, writes, 2, &failed_at, &any_outdated));
+  FAILS(FRONDB_CONFLICT,
+        frondb_txn_write_entries(strict, writes, 2, true, &failed_at, &any_outdated));
   CHECK(failed_at == 1 && !any_outdated && !txn_has(strict, table->rows, "same"));
   CHECK(frondb_txn_free(strict) == FRONDB_OK);
 }
