@@ -193,7 +193,7 @@ mod tests {
     /// An own range that covers a request excludes everything that the requested lock would
     /// exclude.
     #[test]
-    fn what_covers_excludes_as_much() {
+    fn a_covering_class_excludes_as_much() {
         for own in Class::ALL.into_iter().filter(|own| *own >= Class::Gap) {
             for wanted in Class::ALL.into_iter().filter(|wanted| own.covers(*wanted)) {
                 // Where both have scanned, both have seen the same: no row.

@@ -545,7 +545,7 @@ fn add(locks: &mut BTreeMap<(usize, u64, bool, u32), Sort>, table: usize, locker
 }
 
 #[test]
-fn random_histories_go_as_in_the_model() {
+fn random_histories_agree_with_the_model() {
     for seed in 0..SEEDS {
         let mut world = World::new(seed);
         for _ in 0..STEPS {

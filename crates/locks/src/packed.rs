@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_as_a_set_does() {
+    fn packed_keys_answer_like_a_set() {
         for seed in 0..200 {
             let mut random = Prng::new(seed);
             let count = random.below(120);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_twice_is_there_once() {
+    fn a_repeated_key_is_stored_once() {
         let mut packed = Packed::default();
         assert!(["a", "a", "b"].iter().all(|key| packed.push(key.as_bytes())));
         assert_eq!(listed(&packed), [b"a", b"b"]);

@@ -133,7 +133,7 @@ fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Gran
 }
 
 #[test]
-fn ranges_of_many_locks_take_and_lose_nothing() {
+fn escalation_neither_steals_nor_loses_locks() {
     for seed in 0..60 {
         let mut prng = Prng::new(seed);
         // A transaction's share is a tenth of what it requests and of what all hold.

@@ -318,7 +318,7 @@ fn rows_of_one_mode_are_joined_first() {
 
 /// Rows of both modes, gaps and scans of one locker are joined too, and lock no less than before.
 #[test]
-fn all_sorts_of_locks_are_joined() {
+fn all_kinds_of_locks_are_joined() {
     let options = LockOptions { bytes_max: 64 << 10, ..LockOptions::default() };
     let manager = LockManager::new(options, Budget::new(1 << 30));
     let table = manager.table(TreeId(1));

@@ -263,7 +263,7 @@ fn a_wait_may_be_too_long() {
 }
 
 #[test]
-fn a_cancelled_writer_lets_the_readers_behind_it_pass() {
+fn a_cancelled_writer_lets_the_queued_readers_pass() {
     let setup = Setup::new();
     let holder = setup.holder(1, &[(0, b"a")], Shared);
     let writer = setup.manager.locker(2);
@@ -503,7 +503,7 @@ fn the_hook_may_cancel_a_wait() {
 /// With a timeout of zero the request closes no cycle, is never a victim and blocks no other
 /// request.
 #[test]
-fn a_wait_of_no_time_fails_at_once() {
+fn a_wait_with_timeout_zero_fails_at_once() {
     let setup = Setup::new();
     let mut first = setup.holder(1, &[(0, b"a")], Exclusive);
     let second = setup.holder(2, &[(0, b"b")], Exclusive);

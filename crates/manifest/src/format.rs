@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_from_damage() {
+    fn a_newer_version_is_distinguished_from_damage() {
         let mut bytes = SUPERBLOCK.encode();
         bytes[8] = 9;
         seal(&mut bytes);

@@ -199,7 +199,7 @@ impl SnapshotWriter {
             Some(carried) => Ok(std::mem::take(carried)),
             None => Err(Error::new(
                 ErrorKind::Busy,
-                "edits were given up while the snapshot was written: it must be begun again",
+                "edits were given up while the snapshot was written: begin it again",
             )),
         }
     }

@@ -82,7 +82,7 @@ fn a_superblock_in_force_is_corruption_and_an_old_one_a_warning() {
 }
 
 #[test]
-fn a_new_databases_superblocks_stand_in_for_each_other() {
+fn either_superblock_of_a_new_database_suffices() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     log(&create(&device).unwrap(), &edit(1)).unwrap();
@@ -91,7 +91,7 @@ fn a_new_databases_superblocks_stand_in_for_each_other() {
 }
 
 #[test]
-fn a_superblock_that_told_more_of_its_file_stands_in_for_the_other() {
+fn a_newer_superblock_of_the_same_file_replaces_either() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let manifest = create(&device).unwrap();

@@ -187,7 +187,7 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
     drop(manifest);
     expected.push(1 << 41);
     assert_eq!(state(&open(&device).unwrap().1), expected);
-    assert_eq!(device.list("").unwrap().len(), 2, "nothing is left behind");
+    assert_eq!(device.list("").unwrap().len(), 2, "no file is left over");
 }
 
 fn check(crash: Crash, known: &Known) {
@@ -230,7 +230,7 @@ fn power_loss_at_every_point() {
 }
 
 #[test]
-fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
+fn power_loss_at_every_point_with_a_disk_that_is_sometimes_full() {
     // Superblocks are written in place and cannot fail for lack of space.
     power_loss(
         11..15,
@@ -241,7 +241,7 @@ fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
 }
 
 #[test]
-fn power_loss_at_every_point_with_syncs_that_fail_now_and_then() {
+fn power_loss_at_every_point_with_syncs_that_sometimes_fail() {
     power_loss(
         21..25,
         1,

@@ -68,7 +68,7 @@ fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64], secured: usize) ->
 }
 
 #[test]
-fn what_was_secured_is_there_or_the_file_is_damaged() {
+fn secured_edits_are_there_or_the_file_is_damaged() {
     for mode in [CrashMode::KeepAll, CrashMode::LoseUnsynced] {
         for last in 1..6 {
             let memory = MemoryDevice::new();
@@ -85,7 +85,7 @@ fn what_was_secured_is_there_or_the_file_is_damaged() {
 }
 
 #[test]
-fn what_was_only_synced_may_be_lost_and_nothing_before() {
+fn only_unsecured_edits_may_be_lost() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let manifest = create(&device).unwrap();
@@ -100,7 +100,7 @@ fn what_was_only_synced_may_be_lost_and_nothing_before() {
 }
 
 #[test]
-fn a_settled_manifest_loses_nothing_also_with_one_superblock() {
+fn a_settled_manifest_loses_nothing_even_with_one_superblock() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let manifest = create(&device).unwrap();
@@ -135,7 +135,7 @@ fn a_settled_manifest_loses_nothing_also_with_one_superblock() {
 /// Startup returns what it found, including edits that no superblock recorded: from then on they
 /// are secured.
 #[test]
-fn what_a_start_gave_back_is_secured() {
+fn recovered_edits_are_secured() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     log(&create(&device).unwrap(), &edit(1)).unwrap();

@@ -39,7 +39,7 @@ fn edits_come_back_in_order() {
 }
 
 #[test]
-fn an_edit_that_nobody_waited_for_is_not_durable() {
+fn an_edit_that_was_not_synced_is_not_durable() {
     let device = memory();
     let manifest = create(&device).unwrap();
     manifest.append(&edit(1)).unwrap();
@@ -84,7 +84,7 @@ fn a_large_snapshot_comes_back() {
 }
 
 #[test]
-fn a_snapshot_given_up_leaves_everything_as_it_was() {
+fn an_abandoned_snapshot_changes_nothing() {
     let device = memory();
     let manifest = create(&device).unwrap();
     log(&manifest, &edit(1)).unwrap();
@@ -101,7 +101,7 @@ fn a_snapshot_given_up_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_snapshot_that_may_hold_edits_that_were_given_up_is_not_finished() {
+fn a_snapshot_that_may_contain_given_up_edits_is_not_finished() {
     let memory = Arc::new(MemoryDevice::new());
     let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
@@ -196,7 +196,7 @@ fn a_creation_that_failed_half_way_is_repeated_or_goes_on() {
 }
 
 #[test]
-fn a_database_is_made_once_and_found_by_name() {
+fn a_database_is_created_once_and_found_by_name() {
     let device = memory();
     assert!(!Manifest::exists(&device).unwrap());
     assert_eq!(open(&device).unwrap_err().kind(), ErrorKind::NotFound);
@@ -231,7 +231,7 @@ fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
 
 /// Rule 25.
 #[test]
-fn edits_go_on_from_the_reserve_when_the_disk_is_full() {
+fn edits_use_the_reserve_when_the_disk_is_full() {
     let memory = Arc::new(MemoryDevice::new());
     let device: SharedDevice = Arc::clone(&memory) as SharedDevice;
     let manifest = Manifest::create(

@@ -53,7 +53,7 @@ fn rotate(engine: &Engine) {
 }
 
 #[test]
-fn shuttle_a_sync_that_returns_is_a_sync_that_happened_also_while_files_change() {
+fn shuttle_a_sync_that_returns_has_happened_even_while_files_change() {
     shuttle::check_random(
         || {
             let memory = MemoryDevice::new();

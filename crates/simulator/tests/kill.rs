@@ -192,7 +192,7 @@ fn check(path: &Path, seed: u64, acked: u64) -> u64 {
 }
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_commits_survive_kill_9() {
     if let Ok(child) = std::env::var(CHILD) {
         let mut words = child.splitn(3, ' ');
         let mut number = || words.next().unwrap().parse::<u64>().unwrap();
@@ -206,7 +206,7 @@ fn what_was_acknowledged_survives_kill_9() {
     let mut commits = 0;
     for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "what_was_acknowledged_survives_kill_9", "--nocapture"])
+            .args(["--exact", "acknowledged_commits_survive_kill_9", "--nocapture"])
             .env(CHILD, format!("{seed} {commits} {}", dir.path().display()))
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -52,7 +52,7 @@ fn serializable_histories_have_no_cycles() {
 }
 
 #[test]
-fn histories_under_snapshot_isolation_keep_to_their_snapshots() {
+fn snapshot_isolation_histories_read_from_their_snapshots() {
     run(Level::Snapshot, check_snapshot_isolation);
 }
 

@@ -42,7 +42,7 @@ fn class(history: &History) -> Class {
 }
 
 #[test]
-fn what_is_right_passes() {
+fn correct_histories_pass() {
     let reads = t().read(1, &[]).append(1, 1).read(1, &[1]);
     let gives_up = t().append(2, 2).set_savepoint().append(2, 3).read(2, &[2, 3]);
     let gives_up = gives_up.roll_back_to(0).read(2, &[2]).append(2, 4);
@@ -193,7 +193,7 @@ fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
 }
 
 #[test]
-fn a_right_database_passes_at_its_level() {
+fn a_correct_database_passes_at_its_level() {
     assert_eq!(objections(Isolation::Serial).0, [0, 0, 0]);
     let ([0, 0, skewed], seeds) = objections(Isolation::Snapshot) else { panic!("refused") };
     assert!(nearly_all(seeds).contains(&skewed), "write skew is what snapshots leave");

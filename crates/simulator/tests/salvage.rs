@@ -116,7 +116,7 @@ fn check(report: &SalvageReport, found: &Found, whole: &Found) {
         }
         let right: BTreeMap<_, _> = whole[name].iter().cloned().collect();
         for (key, value) in rows {
-            assert!(right.get(key) == Some(value), "a row of {name} that is not there");
+            assert!(right.get(key) == Some(value), "a row of {name} that does not exist");
         }
     }
     if !report.cut.is_empty() {

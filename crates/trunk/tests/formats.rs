@@ -112,7 +112,7 @@ fn refused(damage: fn(&mut HashMap<NodeId, NodeImage>), message: &str) {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn images_that_do_not_fit_together_are_refused() {
     refused(|images| drop(images.remove(&NodeId(2))), "node 2 is missing");
     refused(|images| children(images, &[1, 1]), "node 1 is reached twice");
     refused(|images| children(images, &[1, 0]), "node 0 is reached twice");

@@ -679,7 +679,7 @@ const EXPECTED: [&str; 27] = [
 ];
 
 #[test]
-fn readers_see_what_the_model_says_whatever_is_under_way() {
+fn readers_agree_with_the_model_at_every_step() {
     let first = seed::from_env("FRONDB_TRUNK_SEED", 1u64);
     let rounds = seed::from_env("FRONDB_TRUNK_ROUNDS", 40u64);
     let steps = seed::from_env("FRONDB_TRUNK_STEPS", 500u64);

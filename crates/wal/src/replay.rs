@@ -55,7 +55,7 @@ impl fmt::Display for TornTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cut {} bytes ({} whole records) off {} at offset {} (lsn {}): {}",
+            "cut {} bytes ({} complete records) off {} at offset {} (lsn {}): {}",
             self.dropped_bytes, self.dropped_records, self.file, self.offset, self.lsn, self.reason
         )
     }

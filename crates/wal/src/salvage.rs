@@ -174,11 +174,11 @@ impl Log<'_> {
                 continue;
             }
             if ends(at).is_some() || stop.proves_damage() || end < self.known {
-                let behind = match stop.valid_after {
+                let unused = match stop.valid_after {
                     0 => String::new(),
                     n => format!("; {n} complete records after it are not used"),
                 };
-                let message = format!("{}: the log is lost from lsn {end} on{behind}", stop.fault);
+                let message = format!("{}: the log is lost from lsn {end} on{unused}", stop.fault);
                 self.findings.lost(&segment.name, stop.offset, WHAT_RECORD, message);
             }
             segment.file.set_len(stop.offset)?;

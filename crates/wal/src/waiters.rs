@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_wakes_those_it_was_for_and_one_who_leads_the_next() {
+    fn a_sync_wakes_its_waiters_and_the_next_leader() {
         let mut waiters = Waiters::default();
         let places: Vec<_> = [30, 10, 20, 40].map(|lsn| waiters.join(Lsn(lsn))).to_vec();
         let wakeups = waiters.after_sync(Lsn(20));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_everyone_looks() {
+    fn after_a_failure_every_waiter_rechecks() {
         let mut waiters = Waiters::default();
         let places = [10, 20].map(|lsn| waiters.join(Lsn(lsn)));
         waiters.take_all().wake();

@@ -65,7 +65,7 @@ fn a_start_in_the_middle_replays_the_rest() {
 
 /// Rule 25.
 #[test]
-fn recycled_files_are_used_again_and_idle_ones_go() {
+fn recycled_files_are_reused_and_idle_ones_removed() {
     let device = memory();
     let wal = fresh(&device, &small()).unwrap();
     let mut kept = Lsn(0);
@@ -132,7 +132,7 @@ fn an_lsn_is_never_used_twice_after_reopening() {
 }
 
 #[test]
-fn a_periodic_sync_happens_when_its_time_has_come() {
+fn a_periodic_sync_happens_when_it_is_due() {
     let device = memory();
     let clock = Arc::new(ManualClock::new());
     let options = WalOptions { sync: SyncMode::EveryMillis(100), ..small() };
@@ -169,7 +169,7 @@ fn commits_that_wait_together_share_a_sync() {
 
 /// Rule 25.
 #[test]
-fn records_go_on_from_the_reserve_when_the_disk_is_full() {
+fn records_use_the_reserve_when_the_disk_is_full() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let options = WalOptions { segment_bytes: 1 << 20, reserve_bytes: 64 << 10, ..small() };

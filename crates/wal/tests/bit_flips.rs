@@ -122,7 +122,7 @@ fn the_mark_knows_what_was_synced() {
 }
 
 #[test]
-fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
+fn without_a_mark_the_log_itself_proves_what_was_durable() {
     let log = log(false);
     forget_mark(&log.memory);
     // Five records were synced; the sixth says so.
@@ -134,7 +134,7 @@ fn without_that_knowledge_the_log_itself_proves_what_was_durable() {
 /// A flipped bit in each slot makes the mark unreadable: this is damage for any bits, even where
 /// `LOG` cannot say that there must be a mark.
 #[test]
-fn a_mark_without_a_slot_is_corruption() {
+fn a_mark_without_a_valid_slot_is_corruption() {
     let log = log(false);
     for bit in 0..64 * 8 {
         let device = flipped(&log, MARK_FILE, bit);

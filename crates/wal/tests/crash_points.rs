@@ -223,7 +223,7 @@ fn power_loss_at_every_point() {
 }
 
 #[test]
-fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
+fn power_loss_at_every_point_with_a_disk_that_is_sometimes_full() {
     power_loss(
         11..15,
         "random write * chance=1/6 seed=SEED error=ENOSPC; \
@@ -232,7 +232,7 @@ fn power_loss_at_every_point_with_a_disk_that_is_full_now_and_then() {
 }
 
 #[test]
-fn power_loss_at_every_point_with_syncs_that_fail_now_and_then() {
+fn power_loss_at_every_point_with_syncs_that_sometimes_fail() {
     power_loss(
         21..25,
         "random sync * chance=1/12 seed=SEED; random sync_dir * chance=1/12 seed=SEED; \

@@ -77,14 +77,14 @@ fn sweep(memory: &MemoryDevice, durable: u64) {
 }
 
 #[test]
-fn after_a_kill_no_synced_record_is_lost_in_silence() {
+fn after_a_kill_no_synced_record_is_lost_silently() {
     for count in [1, 5, 13, 14, 40] {
         sweep(&log(count, false), count);
     }
 }
 
 #[test]
-fn after_a_close_nothing_is_lost_in_silence_also_with_one_slot() {
+fn after_a_close_nothing_is_lost_silently_even_with_one_slot() {
     let memory = log(20, true).crash(CrashMode::LoseUnsynced);
     sweep(&memory, 22);
     for slot in [0, 4096] {
@@ -114,7 +114,7 @@ fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
 
 /// A replay does not read segments below the start either.
 #[test]
-fn a_damaged_segment_below_the_start_costs_a_salvage_nothing() {
+fn salvage_ignores_a_damaged_segment_below_the_start() {
     let memory = log(60, true);
     let names = segments(&memory);
     assert!(names.len() > 3);
@@ -155,7 +155,7 @@ fn damage_mark(memory: &MemoryDevice, how: &str) {
 /// Segments that are lost together with the mark, with or without `LOG`: as long as any file says
 /// that there was a mark, the log is damaged, and a salvage finds nothing certain.
 #[test]
-fn a_mark_that_is_lost_with_the_newest_segment_is_missed() {
+fn losing_the_mark_with_the_newest_segment_is_damage() {
     for close in [false, true] {
         let memory = log(40, close);
         let names = segments(&memory);

@@ -68,7 +68,7 @@ fn schedule(script: &str) -> Vec<Result<(), ErrorKind>> {
 }
 
 #[test]
-fn shuttle_a_sync_that_returns_is_a_sync_that_happened() {
+fn shuttle_a_sync_that_returns_has_happened() {
     shuttle::check_random(
         || {
             let results = schedule("");
@@ -133,7 +133,7 @@ fn shuttle_a_failed_write_fails_exactly_the_records_it_had() {
 
 /// This includes a thread that was between its append and its wait when the mode changed.
 #[test]
-fn shuttle_behind_a_change_of_the_mode_everything_acknowledged_is_durable() {
+fn shuttle_after_a_change_of_the_mode_everything_acknowledged_is_durable() {
     shuttle::check_random(
         || {
             let memory = MemoryDevice::new();

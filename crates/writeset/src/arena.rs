@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_found_at_their_places_before_and_after_it_was_cleared() {
+    fn pairs_are_found_at_their_places_before_and_after_a_clear() {
         let mut arena = Arena::default();
         for round in 0..2 {
             let mut places = Vec::new();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pair_has_a_place_of_its_own_also_behind_a_full_piece() {
+    fn an_empty_pair_has_its_own_place_even_after_a_full_piece() {
         let mut arena = Arena::default();
         let pair = [7; 16];
         let before: Vec<u32> = (0..PIECE_BYTES / 16).map(|_| arena.push(&pair, b"")).collect();

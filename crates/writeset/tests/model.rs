@@ -296,7 +296,7 @@ fn sealed_trees_are_on_disk_or_in_memory() {
 
 /// Where a commit attaches runs at all, a tree that would fill a memtable becomes a run too.
 #[test]
-fn much_in_memory_is_sealed_with_what_has_spilled() {
+fn large_trees_in_memory_are_sealed_with_spilled_ones() {
     let mut world = world(3);
     let (spilled, large, small) = (TreeId(0), TreeId(1), TreeId(2));
     for i in 0..5_000_u32 {
@@ -323,7 +323,7 @@ fn much_in_memory_is_sealed_with_what_has_spilled() {
 /// Rule 17: a large value that the transaction itself overwrote or deleted is freed when no message
 /// refers to it. No commit takes it over, because nothing would ever drop its reference.
 #[test]
-fn a_large_value_goes_with_its_last_reference() {
+fn a_large_value_is_freed_with_its_last_reference() {
     let mut world = world(2);
     let tree = TreeId(TREES - 1);
     let extents: Vec<_> = (0..3).map(|_| world.space.acquire(1, Class::Blob).unwrap()).collect();
@@ -348,7 +348,7 @@ fn a_large_value_goes_with_its_last_reference() {
 
 /// A full disk accepts what frees space (rule 25): undone writes do not count against it.
 #[test]
-fn what_was_undone_takes_no_space() {
+fn undone_writes_take_no_space() {
     for spills in [false, true] {
         let mut world = world(1);
         let (a, b) = (TreeId(0), TreeId(1));
