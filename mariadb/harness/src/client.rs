@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use crate::packet::{self, Fields, malformed};
 use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
 
-/// Longest time of a reply before the test gives up, unless [`Client::patience`] sets another.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Longest time of a reply before the test gives up, unless [`Client::set_reply_timeout`] sets
+/// another.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The capabilities that the client requests: long flags, transactions, 4.1 packets and passwords,
 /// several results of a CALL, named authentication methods.
@@ -34,7 +35,7 @@ impl Client {
     /// Connects as root.
     pub fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket).map_err(lost)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(lost)?;
         let to = BufWriter::new(stream.try_clone().map_err(lost)?);
         let mut client = Self { from: BufReader::new(stream), to, id: 0 };
         let (greeting, number) = client.read()?;
@@ -56,7 +57,7 @@ impl Client {
     }
 
     /// Sets the longest time of a reply.
-    pub fn patience(&self, longest: Duration) -> Result {
+    pub fn set_reply_timeout(&self, longest: Duration) -> Result {
         self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
     }
 
@@ -90,7 +91,7 @@ impl Client {
     /// The only value of a query's result, as a number.
     pub fn number(&mut self, statement: &str) -> Result<u64> {
         let value = self.value(statement)?;
-        value.parse().map_err(|_| Error::Harness(format!("`{value}` is no number: {statement}")))
+        value.parse().map_err(|_| Error::Harness(format!("`{value}` is not a number: {statement}")))
     }
 
     /// Sends a statement; [`Client::receive`] must follow before the next one.

@@ -63,7 +63,7 @@ impl Options {
     #[allow(clippy::expect_used, reason = "for tests, which cannot go on without")]
     pub fn plugin_from_environment(self) -> Self {
         let path = std::env::var_os("FRONDB_PLUGIN");
-        self.plugin(path.expect("FRONDB_PLUGIN names no ha_frondb.so; use make test-mariadb"))
+        self.plugin(path.expect("FRONDB_PLUGIN does not name ha_frondb.so; run make test-mariadb"))
     }
 
     /// Puts that plugin into the server's folder of plugins; an option file must load it.

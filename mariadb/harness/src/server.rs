@@ -12,9 +12,9 @@ use crate::options::Options;
 use crate::place::{Place, program};
 
 /// Longest time of a start or a stop; a start includes recovery after a kill.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Time between two checks whether it runs.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// Lines of the server's log in an error.
 const LOG_LINES: usize = 12;
 
@@ -62,7 +62,7 @@ impl Server {
             .map_err(|e| harness(program.display(), e))?;
         self.running = Some(child);
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             if self.connect().is_ok() {
                 return Ok(());
             }
@@ -70,7 +70,7 @@ impl Server {
                 self.running = None;
                 return Err(self.failed("the server ended when it was started"));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         Err(self.failed("the server does not answer"))
     }
@@ -108,14 +108,14 @@ impl Server {
     /// Waits until the server has ended by itself, after SHUTDOWN or a crash that a test causes.
     pub fn wait_for_end(&mut self) -> Result {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             if self.has_ended()? {
                 self.running = None;
                 return Ok(());
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
-        Err(self.failed("the server does not end"))
+        Err(self.failed("the server does not end in time"))
     }
 
     /// Whether the server has ended; false for one that was never started.

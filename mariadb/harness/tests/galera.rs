@@ -11,7 +11,7 @@ use frondb_mariadb_harness::{Options, Server, free_port};
 /// Where Debian's package `galera-4`, which the server package depends on, has the provider.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 /// Longest time for a node to form a cluster of its own.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ER_GALERA_REPLICATION_NOT_SUPPORTED: u16 = 4165;
 
 /// A cluster of one node.
@@ -37,7 +37,7 @@ fn wait_until_ready(server: &Server) {
         if status.rows[0][1].as_deref() == Some(b"ON") {
             return;
         }
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log().unwrap());
+        assert!(begin.elapsed() < TIMEOUT, "{}", server.log().unwrap());
         std::thread::sleep(Duration::from_millis(20));
     }
 }

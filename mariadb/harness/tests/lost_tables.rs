@@ -12,7 +12,7 @@ use frondb_mariadb_harness::{Client, Options, Server};
 const ER_NO_SUCH_TABLE_IN_ENGINE: u16 = 1932;
 const WARNING: &str = "FronDB: tables with a definition and no rows: ";
 /// A search that takes longer than this does not end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The name of the search's thread in `/proc`.
 const THREAD: &str = "frondb-lost";
@@ -26,7 +26,7 @@ fn log_of_search(server: &Server, before: usize) -> String {
     };
     let begin = Instant::now();
     while fs::read_dir(&tasks).unwrap().flatten().any(is_search) {
-        assert!(begin.elapsed() < PATIENCE, "the search does not end");
+        assert!(begin.elapsed() < TIMEOUT, "the search does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
     server.log().unwrap().split_off(before)

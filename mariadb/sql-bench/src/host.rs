@@ -51,7 +51,7 @@ impl Host {
     pub(crate) fn connect(&self) -> Result<Client> {
         let client = self.server.connect_to(DATABASE).map_err(Error::engine)?;
         // On a slow disk an engine may delay a statement for long.
-        client.patience(Duration::from_secs(3_600)).map_err(Error::engine)?;
+        client.set_reply_timeout(Duration::from_secs(3_600)).map_err(Error::engine)?;
         Ok(client)
     }
 

@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::server::Server;
 
 /// Longest time of a statement; a longer one is a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Plans with which InnoDB is asked again when its answer differs from ours: the server's own plan,
 /// and one without the optimizations that differ between the engines.
@@ -134,7 +134,7 @@ fn without_order(sql: &str) -> Option<String> {
 
 fn side(server: &Server, engine: &str) -> Result<Client> {
     let mut client = server.connect()?;
-    client.patience(PATIENCE)?;
+    client.set_reply_timeout(TIMEOUT)?;
     let database = format!("differential_{engine}");
     client.run([
         // A connection that was just closed may still hold locks.

@@ -12,9 +12,9 @@ use crate::reply::{Reply, Value};
 use crate::server::Server;
 
 /// A step that takes longer is a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two checks whether a connection waits.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL: Duration = Duration::from_millis(1);
 
 /// The table, without its engine and the option of the clustering key.
 const TABLE: &str = "CREATE OR REPLACE TABLE o (id INT PRIMARY KEY, v INT, g INT, u INT, c INT, \
@@ -114,9 +114,9 @@ impl Stage {
     /// The answer of a connection; none if it waits for a lock.
     fn answer(&mut self, at: usize) -> Result<Option<Result<Reply>>> {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             let client = &mut self.actors[at].client;
-            if client.has_answered(LOOK)? {
+            if client.has_answered(POLL)? {
                 return Ok(Some(client.receive()));
             }
             let id = client.id();
