@@ -4,10 +4,10 @@ use std::mem::MaybeUninit;
 
 use frondb::{Batch, Error, Result, Tree};
 
-use crate::call::{call, free, number};
+use crate::call::{call, create, free, number};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, optional_bytes, out, out_handle};
+use crate::slice::{frondb_slice, optional_bytes, out};
 use crate::tree::frondb_tree;
 
 /// Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
@@ -42,11 +42,7 @@ pub(crate) fn durability(durability: frondb_durability) -> Result<frondb::Durabi
 pub extern "C" fn frondb_batch_new(
     batch: Option<&mut MaybeUninit<*mut frondb_batch>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(batch)?;
-        place.write(handle::insert(Batch::new())?);
-        Ok(())
-    })
+    create(batch, || Ok(Batch::new()))
 }
 
 /// Frees a batch; NULL is ignored.

@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 use frondb::Result;
 
-use crate::call::{call, call_or, free};
+use crate::call::{call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, Exclusive, object};
-use crate::slice::{OutSlices, frondb_slice, out_handle};
+use crate::slice::{OutSlices, frondb_slice};
 
 /// Where reads put values; may be reused. Its contents are valid until it is filled again or
 /// freed.
@@ -73,11 +73,7 @@ pub(crate) fn fill_many(
 pub extern "C" fn frondb_buffer_new(
     buffer: Option<&mut MaybeUninit<*mut frondb_buffer>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(buffer)?;
-        place.write(handle::insert(Buffer::default())?);
-        Ok(())
-    })
+    create(buffer, || Ok(Buffer::default()))
 }
 
 /// The value that the last read put into the buffer; empty if it found none, or for a pointer that

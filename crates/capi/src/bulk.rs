@@ -9,12 +9,12 @@ use frondb_core::sync::Mutex;
 
 use crate::batch::{durability, frondb_durability};
 use crate::buffer::{fill, frondb_buffer, to_fill};
-use crate::call::{call, free};
+use crate::call::{call, create, free};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
-use crate::slice::{Text, cleared, frondb_slice, out, out_handle};
+use crate::slice::{Text, cleared, frondb_slice, out};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
@@ -57,15 +57,13 @@ pub extern "C" fn frondb_db_bulk_load(
     waits_for: frondb_durability,
     bulk: Option<&mut MaybeUninit<*mut frondb_bulk>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(bulk)?;
+    create(bulk, || {
         let duplicates = if refuse_duplicates { Duplicates::Fail } else { Duplicates::Replace };
         let durability = durability(waits_for)?;
         let options =
             BulkOptions { duplicates, memory_bytes, durability, ..BulkOptions::default() };
         let load = handle::shared::<Db>(db)?.bulk_load(options)?;
-        place.write(handle::insert(load)?);
-        Ok(())
+        Ok(load)
     })
 }
 
@@ -106,13 +104,11 @@ pub extern "C" fn frondb_bulk_new_tree(
     options: *mut frondb_tree_options,
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(tree)?;
+    create(tree, || {
         let options = tree_options(options)?;
         let load = handle::shared::<BulkLoad>(bulk)?;
         let tree = load.new_tree(name.str("name of the tree")?, options)?;
-        place.write(handle::insert(tree)?);
-        Ok(())
+        Ok(tree)
     })
 }
 
@@ -126,11 +122,9 @@ pub extern "C" fn frondb_bulk_writer_new(
     bulk: *mut frondb_bulk,
     writer: Option<&mut MaybeUninit<*mut frondb_bulk_writer>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(writer)?;
+    create(writer, || {
         let writer = BulkWriterObject(Mutex::new(handle::shared::<BulkLoad>(bulk)?.writer()));
-        place.write(handle::insert(writer)?);
-        Ok(())
+        Ok(writer)
     })
 }
 

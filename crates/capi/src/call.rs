@@ -2,12 +2,14 @@
 //! into an error of the kind `Internal`.
 
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use frondb::{Error, Result};
 
 use crate::error::{self, frondb_error, frondb_kind};
 use crate::handle::{self, Object};
+use crate::slice::out_handle;
 
 /// Runs a function's body; NULL if it succeeds.
 ///
@@ -20,6 +22,19 @@ pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
         Ok(Err(error)) => error::make(error),
         Err(panic) => error::make(of_panic(panic.as_ref())),
     }
+}
+
+/// Runs a function's body and returns the object that it makes to C, as a new handle in `place`;
+/// `place` is NULL if the function fails.
+pub(crate) fn create<T: Object>(
+    place: Option<&mut MaybeUninit<*mut T::Handle>>,
+    make: impl FnOnce() -> Result<T>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = out_handle(place)?;
+        place.write(handle::insert(make()?)?);
+        Ok(())
+    })
 }
 
 /// Like [`call`], for a function that returns a value and no error object.

@@ -13,10 +13,10 @@ use std::ops::Range;
 use frondb::{Cursor, CursorOptions, Entries, Error, Result, Snapshot, TransactionCursor, Tree};
 use frondb_core::sync::Mutex;
 
-use crate::call::{call, call_or, free};
+use crate::call::{call, call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, optional_bytes, out, out_flag, out_handle};
+use crate::slice::{frondb_slice, optional_bytes, out, out_flag};
 use crate::snapshot::frondb_snapshot;
 use crate::tree::frondb_tree;
 
@@ -331,8 +331,8 @@ pub extern "C" fn frondb_tree_cursor(
     snapshot: *mut frondb_snapshot,
     cursor: Option<&mut MaybeUninit<*mut frondb_cursor>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (place, tree) = (out_handle(cursor)?, handle::shared::<Tree>(tree)?);
+    create(cursor, || {
+        let tree = handle::shared::<Tree>(tree)?;
         let mut options = CursorOptions::new();
         options = match (lo.bytes()?, optional_bytes(hi)?) {
             (lo, None) => options.range(lo..),
@@ -342,8 +342,7 @@ pub extern "C" fn frondb_tree_cursor(
             options = options.at(&snapshot);
         }
         let cursor = CursorObject::plain(tree.cursor_with(options)?);
-        place.write(handle::insert(cursor)?);
-        Ok(())
+        Ok(cursor)
     })
 }
 
@@ -594,14 +593,12 @@ pub extern "C" fn frondb_cursor_snapshot(
     cursor: *mut frondb_cursor,
     snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(snapshot)?;
+    create(snapshot, || {
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
         let Inner::Plain(plain) = cursor.inner.get_mut() else {
             return Err(Error::invalid("a cursor of a transaction has no snapshot"));
         };
-        place.write(handle::insert(plain.snapshot().clone())?);
-        Ok(())
+        Ok(plain.snapshot().clone())
     })
 }
 

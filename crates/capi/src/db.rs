@@ -6,7 +6,7 @@ use std::time::Duration;
 use frondb::{Batch, Db, Error, Options, Result, SyncMode, TransactionOptions, Tree};
 
 use crate::batch::{durability, frondb_batch, frondb_durability};
-use crate::call::{call, call_or, free};
+use crate::call::{call, call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
@@ -15,7 +15,7 @@ use crate::options::{
     FRONDB_SYNC_ALWAYS, FRONDB_SYNC_EVERY_MILLIS, FRONDB_SYNC_NEVER, OptionsObject, frondb_options,
     frondb_sync_mode, sync_mode,
 };
-use crate::slice::{Array, Text, cleared, out, out_flag, out_handle};
+use crate::slice::{Array, Text, cleared, out, out_flag};
 use crate::snapshot::frondb_snapshot;
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
@@ -43,14 +43,12 @@ pub extern "C" fn frondb_db_open(
     options: *mut frondb_options,
     db: Option<&mut MaybeUninit<*mut frondb_db>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(db)?;
+    create(db, || {
         let options = match handle::optional::<OptionsObject>(options)? {
             Some(options) => options.0.clone(),
             None => Options::new(),
         };
-        place.write(handle::insert(Db::open(path.path()?, options)?)?);
-        Ok(())
+        Db::open(path.path()?, options)
     })
 }
 
@@ -91,12 +89,10 @@ pub extern "C" fn frondb_db_create_tree(
     options: *mut frondb_tree_options,
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(tree)?;
+    create(tree, || {
         let options = tree_options(options)?;
         let tree = handle::shared::<Db>(db)?.create_tree(name.str("name of the tree")?, options)?;
-        place.write(handle::insert(tree)?);
-        Ok(())
+        Ok(tree)
     })
 }
 
@@ -111,11 +107,9 @@ pub extern "C" fn frondb_db_open_tree(
     name: Text,
     tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(tree)?;
+    create(tree, || {
         let tree = handle::shared::<Db>(db)?.open_tree(name.str("name of the tree")?)?;
-        place.write(handle::insert(tree)?);
-        Ok(())
+        Ok(tree)
     })
 }
 
@@ -208,15 +202,13 @@ pub extern "C" fn frondb_db_begin(
     options: *mut frondb_txn_options,
     txn: Option<&mut MaybeUninit<*mut frondb_txn>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(txn)?;
+    create(txn, || {
         let options = match handle::optional::<TransactionOptions>(options)? {
             Some(options) => options.clone(),
             None => TransactionOptions::new(),
         };
         let txn = handle::shared::<Db>(db)?.begin(options)?;
-        place.write(handle::insert(TransactionObject::new(txn))?);
-        Ok(())
+        Ok(TransactionObject::new(txn))
     })
 }
 
@@ -235,11 +227,9 @@ pub extern "C" fn frondb_db_snapshot(
     db: *mut frondb_db,
     snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(snapshot)?;
+    create(snapshot, || {
         let snapshot = handle::shared::<Db>(db)?.snapshot()?;
-        place.write(handle::insert(snapshot)?);
-        Ok(())
+        Ok(snapshot)
     })
 }
 
@@ -263,15 +253,13 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
     timeout_millis: u64,
     snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(snapshot)?;
+    create(snapshot, || {
         let trees = trees.0.items(count)?.iter().map(|tree| handle::shared::<Tree>(*tree));
         let trees = trees.collect::<Result<Vec<_>>>()?;
         let trees: Vec<&Tree> = trees.iter().map(|tree| &**tree).collect();
         let timeout = Duration::from_millis(timeout_millis);
         let snapshot = handle::shared::<Db>(db)?.snapshot_behind_writers(&trees, timeout)?;
-        place.write(handle::insert(snapshot)?);
-        Ok(())
+        Ok(snapshot)
     })
 }
 
@@ -289,11 +277,9 @@ pub extern "C" fn frondb_db_with_commit_sync(
     waits_for: frondb_durability,
     other: Option<&mut MaybeUninit<*mut frondb_db>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(other)?;
+    create(other, || {
         let other = handle::shared::<Db>(db)?.with_commit_sync(durability(waits_for)?);
-        place.write(handle::insert(other)?);
-        Ok(())
+        Ok(other)
     })
 }
 

@@ -5,11 +5,11 @@ use std::mem::MaybeUninit;
 
 use frondb::{Db, Error, FileKind};
 
-use crate::call::{call, call_or, free, number};
+use crate::call::{call, call_or, create, free, number};
 use crate::db::frondb_db;
 use crate::error::{c_string, frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{out, out_handle};
+use crate::slice::out;
 
 /// A list of files. Free it with frondb_files_free().
 pub struct frondb_files {
@@ -57,12 +57,10 @@ pub extern "C" fn frondb_db_files(
     db: *mut frondb_db,
     files: Option<&mut MaybeUninit<*mut frondb_files>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(files)?;
+    create(files, || {
         let files = handle::shared::<Db>(db)?.files()?;
         let named = files.into_iter().map(|file| (c_string(&file.path), file));
-        place.write(handle::insert(Files(named.collect()))?);
-        Ok(())
+        Ok(Files(named.collect()))
     })
 }
 

@@ -162,6 +162,37 @@ struct Entry<T> {
     object: Option<Box<T>>,
 }
 
+impl<T> Entry<T> {
+    /// The object of a checked entry.
+    #[inline]
+    fn lent(&self) -> &T {
+        match &self.object {
+            Some(object) => object,
+            None => unreachable!("an entry is checked before it is lent"),
+        }
+    }
+
+    /// The object of a checked entry, to be changed.
+    #[inline]
+    fn lent_mut(&mut self) -> &mut T {
+        match &mut self.object {
+            Some(object) => object,
+            None => unreachable!("an entry is checked before it is lent"),
+        }
+    }
+}
+
+impl<T: Object> Entry<T> {
+    /// `Invalid` if the entry has no object, or another one than the handle's.
+    #[inline]
+    fn check(&self, generation: u32) -> Result<()> {
+        if self.generation != generation || self.object.is_none() {
+            return Err(stale::<T>());
+        }
+        Ok(())
+    }
+}
+
 /// Chunk of a slot, and the slot's index in it: chunk 0 has the first 64 slots, chunk n the next
 /// 64 << (n - 1).
 fn place(slot: u32) -> (usize, usize) {
@@ -264,10 +295,7 @@ impl<T: Object> Deref for Shared<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        match &self.0.object {
-            Some(object) => object,
-            None => unreachable!("a slot is looked at before it is lent"),
-        }
+        self.0.lent()
     }
 }
 
@@ -280,9 +308,7 @@ impl<T: Object> Deref for Shared<T> {
 pub(crate) fn shared<T: Object>(handle: *mut T::Handle) -> Result<Shared<T>> {
     let (generation, _, slot) = parse::<T>(handle)?;
     let entry = slot.0.try_read().ok_or_else(busy::<T>)?;
-    if entry.generation != generation || entry.object.is_none() {
-        return Err(stale::<T>());
-    }
+    entry.check(generation)?;
     Ok(Shared(entry))
 }
 
@@ -299,20 +325,14 @@ impl<T: Object> Deref for Exclusive<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        match &self.0.object {
-            Some(object) => object,
-            None => unreachable!("a slot is looked at before it is lent"),
-        }
+        self.0.lent()
     }
 }
 
 impl<T: Object> DerefMut for Exclusive<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        match &mut self.0.object {
-            Some(object) => object,
-            None => unreachable!("a slot is looked at before it is lent"),
-        }
+        self.0.lent_mut()
     }
 }
 
@@ -325,9 +345,7 @@ impl<T: Object> DerefMut for Exclusive<T> {
 pub(crate) fn exclusive<T: Object>(handle: *mut T::Handle) -> Result<Exclusive<T>> {
     let (generation, _, slot) = parse::<T>(handle)?;
     let entry = slot.0.try_write().ok_or_else(busy::<T>)?;
-    if entry.generation != generation || entry.object.is_none() {
-        return Err(stale::<T>());
-    }
+    entry.check(generation)?;
     Ok(Exclusive(entry))
 }
 

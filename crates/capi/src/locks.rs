@@ -7,11 +7,11 @@ use std::mem::MaybeUninit;
 use frondb::{Db, Error, LockMode, Locked, WaitHook, WaitInfo, WaitNotice};
 use frondb_core::sync::Arc;
 
-use crate::call::{call, call_or, free, number};
+use crate::call::{call, call_or, create, free, number};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{UserData, frondb_slice, out, out_handle};
+use crate::slice::{UserData, frondb_slice, out};
 use crate::transaction::{FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_SHARED, frondb_lock};
 
 /// A list of locks, or of waits for locks. Free it with frondb_locks_free().
@@ -77,8 +77,7 @@ pub extern "C" fn frondb_db_locks(
     db: *mut frondb_db,
     locks: Option<&mut MaybeUninit<*mut frondb_locks>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(locks)?;
+    create(locks, || {
         let held = handle::shared::<Db>(db)?.locks();
         let items = held.into_iter().map(|held| Item {
             transaction: held.transaction,
@@ -88,8 +87,7 @@ pub extern "C" fn frondb_db_locks(
             blockers: Vec::new(),
             waited_nanos: 0,
         });
-        place.write(handle::insert(Locks(items.collect()))?);
-        Ok(())
+        Ok(Locks(items.collect()))
     })
 }
 
@@ -101,11 +99,7 @@ pub extern "C" fn frondb_db_lock_waits(
     db: *mut frondb_db,
     waits: Option<&mut MaybeUninit<*mut frondb_locks>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(waits)?;
-        place.write(handle::insert(of_waits(handle::shared::<Db>(db)?.lock_waits()))?);
-        Ok(())
-    })
+    create(waits, || Ok(of_waits(handle::shared::<Db>(db)?.lock_waits())))
 }
 
 /// The waits as a list for C.

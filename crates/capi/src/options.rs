@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use frondb::{Error, Options, Result, SyncMode};
 
-use crate::call::{call, free};
+use crate::call::{call, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{Text, out_handle};
+use crate::slice::Text;
 use crate::update::{self, frondb_update_fn};
 
 /// How a database is opened. frondb_options_new() makes one with the defaults, which need no
@@ -42,11 +42,7 @@ fn set(
 pub extern "C" fn frondb_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_options>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(options)?;
-        place.write(handle::insert(OptionsObject(Options::new()))?);
-        Ok(())
-    })
+    create(options, || Ok(OptionsObject(Options::new())))
 }
 
 /// Frees options; NULL is ignored. Databases opened with them are not affected.

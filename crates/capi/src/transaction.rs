@@ -12,7 +12,7 @@ use frondb_core::sync::{Mutex, ProcessCounter};
 
 use crate::batch::{durability, frondb_durability};
 use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
-use crate::call::{call, free, free_if};
+use crate::call::{call, create, free, free_if};
 use crate::cursor::{CursorObject, frondb_cursor};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
@@ -141,11 +141,7 @@ fn bad_lock(lock: frondb_lock) -> Error {
 pub extern "C" fn frondb_txn_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_txn_options>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(options)?;
-        place.write(handle::insert(TransactionOptions::new())?);
-        Ok(())
-    })
+    create(options, || Ok(TransactionOptions::new()))
 }
 
 /// Frees options; NULL is ignored.

@@ -4,11 +4,11 @@ use std::mem::MaybeUninit;
 
 use frondb::{Db, Error, Isolation, TransactionInfo};
 
-use crate::call::{call, call_or, free, number};
+use crate::call::{call, call_or, create, free, number};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, out, out_handle};
+use crate::slice::{frondb_slice, out};
 use crate::transaction::{
     FRONDB_READ_COMMITTED, FRONDB_READ_UNCOMMITTED, FRONDB_REPEATABLE_READ, FRONDB_SERIALIZABLE,
     frondb_isolation,
@@ -60,11 +60,9 @@ pub extern "C" fn frondb_db_transactions(
     db: *mut frondb_db,
     transactions: Option<&mut MaybeUninit<*mut frondb_transactions>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(transactions)?;
+    create(transactions, || {
         let list = handle::shared::<Db>(db)?.transactions();
-        place.write(handle::insert(Transactions(list))?);
-        Ok(())
+        Ok(Transactions(list))
     })
 }
 

@@ -4,10 +4,10 @@ use std::mem::MaybeUninit;
 
 use frondb::{Codec, Error, FilterPolicy, Result, TreeOptions};
 
-use crate::call::{call, free};
+use crate::call::{call, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{Text, out_handle};
+use crate::slice::Text;
 
 /// How a tree is made; stored with the tree. frondb_db_create_tree() checks the values. May be
 /// used for several trees.
@@ -32,11 +32,7 @@ fn make(
     place: Option<&mut MaybeUninit<*mut frondb_tree_options>>,
     options: impl FnOnce() -> Result<TreeOptions>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(place)?;
-        place.write(handle::insert(TreeOptionsObject(options()?))?);
-        Ok(())
-    })
+    create(place, || Ok(TreeOptionsObject(options()?)))
 }
 
 fn set(

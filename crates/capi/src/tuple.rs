@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 use frondb::tuple::{Part, Scalar, encode_part};
 use frondb::{Error, Result};
 
-use crate::call::{call, call_or, free};
+use crate::call::{call, call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::{frondb_slice, out_handle};
+use crate::slice::frondb_slice;
 
 /// A compound key under construction: parts of several types, ascending or descending, encoded so
 /// that keys sort as their parts do. Null sorts before all other values (after them if
@@ -29,11 +29,7 @@ pub struct TupleObject(Vec<u8>);
 pub extern "C" fn frondb_tuple_new(
     tuple: Option<&mut MaybeUninit<*mut frondb_tuple>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(tuple)?;
-        place.write(handle::insert(TupleObject(Vec::new()))?);
-        Ok(())
-    })
+    create(tuple, || Ok(TupleObject(Vec::new())))
 }
 
 /// Frees a tuple; NULL is ignored.

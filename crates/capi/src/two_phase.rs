@@ -8,12 +8,12 @@ use frondb::{CommitHook, CommitInfo, Db};
 use frondb_core::sync::Arc;
 
 use crate::batch::{durability, frondb_durability};
-use crate::call::call;
+use crate::call::{call, create};
 use crate::db::frondb_db;
 use crate::error::frondb_error;
 use crate::handle;
 use crate::list::{self, frondb_list};
-use crate::slice::{UserData, cleared, frondb_slice, out_handle};
+use crate::slice::{UserData, cleared, frondb_slice};
 use crate::transaction::{CommittingObject, TransactionObject, frondb_committing, frondb_txn};
 
 /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
@@ -44,12 +44,10 @@ pub extern "C" fn frondb_txn_prepare_in_order(
     xid: frondb_slice,
     preparing: Option<&mut MaybeUninit<*mut frondb_committing>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let place = out_handle(preparing)?;
+    create(preparing, || {
         let txn = handle::shared::<TransactionObject>(txn)?;
         let preparing = CommittingObject(txn.txn().prepare_in_order(xid.bytes()?)?);
-        place.write(handle::insert(preparing)?);
-        Ok(())
+        Ok(preparing)
     })
 }
 

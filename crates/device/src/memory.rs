@@ -229,11 +229,7 @@ impl Device for MemoryDevice {
         observe(&self.shared);
         let mut state = self.state();
         state.check()?;
-        let id = match state.tree.live.get(&path) {
-            Some(Entry::File(id)) => *id,
-            Some(Entry::Dir) => return Err(failed("remove", &path, Errno::ISDIR)),
-            None => return Err(failed("remove", &path, Errno::NOENT)),
-        };
+        let id = state.file("remove", &path)?;
         state.point()?;
         state.tree.change(Operation::Remove(path));
         state.unlink(id);
@@ -245,11 +241,7 @@ impl Device for MemoryDevice {
         observe(&self.shared);
         let mut state = self.state();
         state.check()?;
-        let id = match state.tree.live.get(&from) {
-            Some(Entry::File(id)) => *id,
-            Some(Entry::Dir) => return Err(failed("rename", &from, Errno::ISDIR)),
-            None => return Err(failed("rename", &from, Errno::NOENT)),
-        };
+        let id = state.file("rename", &from)?;
         if !state.tree.is_dir(name::parent(&to)) {
             return Err(failed("rename", &from, Errno::NOENT));
         }

@@ -10,7 +10,7 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result};
 
 use super::inode::{Change, Inode};
-use super::tree::{InodeId, Tree};
+use super::tree::{Entry, InodeId, Tree};
 
 /// Called before each point with its number; see
 /// [`MemoryDevice::set_observer`](super::MemoryDevice::set_observer).
@@ -101,6 +101,15 @@ impl State {
     pub(super) fn forget_unreachable(&mut self) {
         let durable = self.tree.reachable_inodes();
         self.inodes.retain(|id, inode| inode.linked || inode.handles > 0 || durable.contains(id));
+    }
+
+    /// The file at `path`. The error says that `action` failed.
+    pub(super) fn file(&self, action: &str, path: &str) -> Result<InodeId> {
+        match self.tree.live.get(path) {
+            Some(Entry::File(id)) => Ok(*id),
+            Some(Entry::Dir) => Err(failed(action, path, Errno::ISDIR)),
+            None => Err(failed(action, path, Errno::NOENT)),
+        }
     }
 }
 
