@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use std::ffi::{CString, c_char, c_void};
 
-use frondb::{Db, Tree, VerifyReport};
+use frondb::{Db, Result, Tree, VerifyReport};
 
 use crate::call::{call, number};
 use crate::db::frondb_db;
@@ -23,11 +23,23 @@ pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;
 
+/// Runs a verification and returns its report to C.
+fn verified(
+    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    faults: Option<&mut MaybeUninit<*mut frondb_list>>,
+    verify: impl FnOnce() -> Result<VerifyReport>,
+) -> *mut frondb_error {
+    call(|| {
+        let (counts, faults) = (cleared(counts), cleared(faults));
+        give(verify()?, counts, faults)
+    })
+}
+
 fn give(
     report: VerifyReport,
     counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
-) -> frondb::Result<()> {
+) -> Result<()> {
     let found = vec![
         ("runs", report.runs),
         ("entries", report.entries),
@@ -61,18 +73,16 @@ pub extern "C" fn frondb_db_verify(
     counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (counts, faults) = (cleared(counts), cleared(faults));
+    verified(counts, faults, || {
         let db = handle::shared::<Db>(db)?;
         let mut shown = (String::new(), CString::default());
-        let report = db.verify(&mut |tree, done, to_do| {
+        db.verify(&mut |tree, done, to_do| {
             let Some(progress) = progress else { return true };
             if shown.0 != tree {
                 shown = (tree.to_owned(), c_string(tree));
             }
             progress(user_data, shown.1.as_ptr(), done, to_do) == 0
-        })?;
-        give(report, counts, faults)
+        })
     })
 }
 
@@ -89,13 +99,11 @@ pub extern "C" fn frondb_tree_verify(
     counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
-    call(|| {
-        let (counts, faults) = (cleared(counts), cleared(faults));
+    verified(counts, faults, || {
         let tree = handle::shared::<Tree>(tree)?;
         let name = c_string(&tree.name());
-        let report = tree.verify(&mut |done, to_do| {
+        tree.verify(&mut |done, to_do| {
             progress.is_none_or(|progress| progress(user_data, name.as_ptr(), done, to_do) == 0)
-        })?;
-        give(report, counts, faults)
+        })
     })
 }

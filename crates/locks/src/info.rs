@@ -94,16 +94,8 @@ pub struct LockCounts {
 /// Counters of a lock manager, and what it holds now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockStats {
-    /// Requests that had to wait.
-    pub waits: u64,
-    /// Transactions chosen as the victim of a deadlock.
-    pub deadlocks: u64,
-    /// Waits that timed out.
-    pub timeouts: u64,
-    /// Number of times that a transaction's row locks became ranges because of the memory limit.
-    pub escalations: u64,
-    /// Total time of waits that have ended.
-    pub waited: Duration,
+    /// The counters.
+    pub counts: LockCounts,
     /// Requests waiting now.
     pub waiting: u64,
     /// Keys locked now as rows; a key that several transactions share counts once.

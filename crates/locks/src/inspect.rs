@@ -87,13 +87,8 @@ impl LockManager {
     /// The counters, and what is held now: visits every table.
     #[must_use]
     pub fn stats(&self) -> LockStats {
-        let LockCounts { waits, deadlocks, timeouts, escalations, waited } = self.counts();
         let mut stats = LockStats {
-            waits,
-            deadlocks,
-            timeouts,
-            escalations,
-            waited,
+            counts: self.counts(),
             waiting: self.graph.lock().waiting() as u64,
             ..LockStats::default()
         };

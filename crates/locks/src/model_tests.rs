@@ -552,7 +552,7 @@ fn random_histories_agree_with_the_model() {
             world.step();
         }
         let stats = world.manager.stats();
-        assert!(seed > 0 || (stats.waits > 10 && stats.deadlocks > 0), "{stats:?}");
+        assert!(seed > 0 || (stats.counts.waits > 10 && stats.counts.deadlocks > 0), "{stats:?}");
         world.end();
     }
 }

@@ -154,7 +154,7 @@ fn escalation_neither_steals_nor_loses_locks() {
             }
         }
         check(&manager, &granted, seed);
-        assert!(manager.stats().escalations > 0, "seed {seed}");
+        assert!(manager.stats().counts.escalations > 0, "seed {seed}");
         drop(lockers);
         assert!(manager.locks().is_empty());
     }

@@ -206,7 +206,7 @@ fn a_million_rows_become_few_ranges_around_another_lock() {
         assert!(granted(big.lock_row(&table, &key(n), Exclusive, NoWait)), "row {n}");
     }
     let stats = manager.stats();
-    assert!(stats.escalations > 0);
+    assert!(stats.counts.escalations > 0);
     assert!(stats.bytes < 2 << 20, "{stats:?}");
     assert!(budget.used_by(Part::Locks) < 2 << 20, "{budget:?}");
     for n in (0..1_000_000).step_by(1013) {
@@ -233,7 +233,7 @@ fn locks_that_cannot_be_joined_stay() {
     }
     let stats = manager.stats();
     assert_eq!(stats.rows, 10_000);
-    assert!(stats.escalations < 40, "each attempt waits for twice as many: {stats:?}");
+    assert!(stats.counts.escalations < 40, "each attempt waits for twice as many: {stats:?}");
 }
 
 /// A transaction with many rows locks these and no others, although it is over its share: two
@@ -267,7 +267,7 @@ fn many_rows_are_packed_and_lock_no_key_between() {
         }
     }
     let stats = manager.stats();
-    assert_eq!((stats.rows, stats.escalations), (20_040, 0));
+    assert_eq!((stats.rows, stats.counts.escalations), (20_040, 0));
     // The rows that a locker has not packed yet take a share; unpacked they would take 3.7 MB.
     assert!(stats.bytes < 512 << 10, "{stats:?}");
     assert!(budget.used_by(Part::Locks) < 512 << 10, "{budget:?}");
@@ -310,7 +310,7 @@ fn rows_of_one_mode_are_joined_first() {
         let mode = if n < 5000 { Shared } else { Exclusive };
         assert!(granted(one.lock_row(&table, &n.to_be_bytes(), mode, NoWait)));
     }
-    assert!(manager.stats().escalations > 1);
+    assert!(manager.stats().counts.escalations > 1);
     assert!(granted(two.lock_row(&table, &2500_u32.to_be_bytes(), Shared, NoWait)));
     assert!(!granted(two.lock_row(&table, &7500_u32.to_be_bytes(), Shared, NoWait)));
     assert!(!granted(two.lock_row(&table, &2501_u32.to_be_bytes(), Exclusive, NoWait)));
@@ -334,7 +334,7 @@ fn all_kinds_of_locks_are_joined() {
         assert!(granted(done), "lock {n}");
     }
     let stats = manager.stats();
-    assert!(stats.escalations > 0 && stats.bytes < 64 << 10, "{stats:?}");
+    assert!(stats.counts.escalations > 0 && stats.bytes < 64 << 10, "{stats:?}");
     for n in 0..3000_u32 {
         let inside = (n * 10 + if n % 4 == 3 { 5 } else { 0 }).to_be_bytes();
         assert!(!granted(two.lock_row(&table, &inside, Exclusive, NoWait)), "lock {n}");

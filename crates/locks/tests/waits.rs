@@ -103,7 +103,7 @@ fn a_waiter_goes_on_when_the_row_is_free() {
     drop(holder);
     let waiter = granted(waiter);
     assert_eq!(setup.manager.locks()[0].transaction, 2);
-    assert_eq!(setup.manager.stats().waits, 1);
+    assert_eq!(setup.manager.stats().counts.waits, 1);
     drop(waiter);
     setup.nothing_is_left();
 }
@@ -157,7 +157,7 @@ fn two_upgrades_are_a_deadlock_at_once() {
     assert!(setup.is_waiting(1), "the victim holds the row until it rolls back");
     drop(two);
     drop(granted(first));
-    assert_eq!(setup.manager.stats().deadlocks, 1);
+    assert_eq!(setup.manager.stats().counts.deadlocks, 1);
     setup.nothing_is_left();
 }
 
@@ -187,7 +187,7 @@ fn the_victim_of_three_has_done_least() {
             let next = (victim - 1 + 3 - before) % 3;
             drop(granted(outcomes[next].take().unwrap()));
         }
-        assert_eq!(setup.manager.stats().deadlocks, 1);
+        assert_eq!(setup.manager.stats().counts.deadlocks, 1);
         let last = setup.manager.last_deadlock().unwrap();
         assert_eq!((last.victim, last.transactions), (victim as u64, 3));
         let waits = last.waits.iter().map(|wait| {
@@ -242,7 +242,7 @@ fn one_wait_may_close_several_circles() {
     let big = setup.waits(big, 1, b"x", Exclusive);
     drop((failed(two, ErrorKind::Deadlock), failed(three, ErrorKind::Deadlock)));
     drop(granted(big));
-    assert_eq!(setup.manager.stats().deadlocks, 2);
+    assert_eq!(setup.manager.stats().counts.deadlocks, 2);
     setup.nothing_is_left();
 }
 
@@ -257,7 +257,7 @@ fn a_wait_may_be_too_long() {
     assert!(error.message().contains("transactions 1 hold or requested"), "{error}");
     let zero = late.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
     assert_eq!(zero.unwrap_err().kind(), ErrorKind::LockTimeout);
-    assert_eq!((setup.manager.stats().timeouts, setup.manager.waits().len()), (2, 0));
+    assert_eq!((setup.manager.stats().counts.timeouts, setup.manager.waits().len()), (2, 0));
     drop((holder, late));
     setup.nothing_is_left();
 }
@@ -360,7 +360,7 @@ fn escalation_takes_nothing_that_another_waits_for() {
             big.lock_row(table, &key, Shared, NoWait).unwrap();
         }
     }
-    assert!(setup.manager.stats().escalations > 0);
+    assert!(setup.manager.stats().counts.escalations > 0);
     assert_eq!(setup.manager.waits()[0].blockers, [1]);
     drop(scan);
     let writer = granted(writer);
@@ -400,7 +400,7 @@ fn a_storm_of_deadlocks_ends() {
     let ended = threads.into_iter().map(|thread| thread.join().unwrap());
     let ended = ended.fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
     assert_eq!(ended[0] + ended[1], 3200, "seed {seed}");
-    assert_eq!(setup.manager.stats().deadlocks, ended[1], "each victim is notified once");
+    assert_eq!(setup.manager.stats().counts.deadlocks, ended[1], "each victim is notified once");
     assert!(ended[0] > 0 && ended[1] > 0, "{ended:?}");
     setup.nothing_is_left();
 }
@@ -511,7 +511,7 @@ fn a_wait_with_timeout_zero_fails_at_once() {
     let refused = first.lock_row(&setup.tables[0], b"b", Exclusive, Upto(Duration::ZERO));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::LockTimeout);
     let stats = setup.manager.stats();
-    assert_eq!((stats.deadlocks, stats.timeouts), (0, 1));
+    assert_eq!((stats.counts.deadlocks, stats.counts.timeouts), (0, 1));
     first.release_all();
     waits.join().unwrap().1.unwrap();
 }

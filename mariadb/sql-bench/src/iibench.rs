@@ -85,14 +85,9 @@ pub(crate) fn load(
     m.server_cpu_us_per_row = Some((process.cpu_time()? - cpu).as_secs_f64() * 1e6 / count);
     m.cpu_us_per_row = Some((process::cpu_time()? - client_cpu).as_secs_f64() * 1e6 / count);
     m.raw_bytes = Some(loaded.rows * row::RAW_BYTES);
-    m.written_bytes = Some(written.written_bytes - io.written_bytes);
-    m.cancelled_bytes = Some(written.cancelled_bytes - io.cancelled_bytes);
-    m.write_ops = device_after.zip(device_before).map(|(b, a)| b.write_ops - a.write_ops);
-    m.device_written_bytes =
-        device_after.zip(device_before).map(|(b, a)| b.written_bytes - a.written_bytes);
-    m.batch_ms_p50 = loaded.batches.quantile_ms(0.5);
-    m.batch_ms_p99 = loaded.batches.quantile_ms(0.99);
-    m.batch_ms_max = loaded.batches.max_ms();
+    m.set_writes(&io, &written);
+    m.set_device_writes(device_before, device_after);
+    m.set_batch_latencies(&loaded.batches);
     m.min_interval_ratio = slowest_to_median(loaded.windows.rows());
     Ok(loaded.rows)
 }

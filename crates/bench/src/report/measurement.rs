@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
-use crate::measure::Sample;
+use crate::measure::disk::DeviceCounters;
+use crate::measure::process::IoCounters;
+use crate::measure::{Histogram, Sample};
 
 /// The figures of one engine for one workload. A figure that the workload does not have is null.
 ///
@@ -129,6 +131,31 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// Fills in the writes between two readings of a process's counters.
+    pub fn set_writes(&mut self, before: &IoCounters, after: &IoCounters) {
+        self.written_bytes = Some(after.written_bytes - before.written_bytes);
+        self.cancelled_bytes = Some(after.cancelled_bytes - before.cancelled_bytes);
+    }
+
+    /// Fills in the writes of the device between two readings of its counters, if it has any.
+    pub fn set_device_writes(
+        &mut self,
+        before: Option<DeviceCounters>,
+        after: Option<DeviceCounters>,
+    ) {
+        let both = before.zip(after);
+        self.write_ops = both.map(|(before, after)| after.write_ops - before.write_ops);
+        self.device_written_bytes =
+            both.map(|(before, after)| after.written_bytes - before.written_bytes);
+    }
+
+    /// Fills in the latencies of the batches.
+    pub fn set_batch_latencies(&mut self, batches: &Histogram) {
+        self.batch_ms_p50 = batches.quantile_ms(0.5);
+        self.batch_ms_p99 = batches.quantile_ms(0.99);
+        self.batch_ms_max = batches.max_ms();
+    }
+
     /// Bytes written to disk for each byte of keys and values.
     #[must_use]
     pub fn written_per_raw(&self) -> Option<f64> {

@@ -59,9 +59,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         let m = &mut bench.measurement;
         m.commits_per_s = Some(commits as f64 / elapsed.as_secs_f64().max(1e-9));
         m.syncs_per_commit = syncs.map(|syncs| syncs as f64 / commits.max(1) as f64);
-        m.batch_ms_p50 = latency.quantile_ms(0.5);
-        m.batch_ms_p99 = latency.quantile_ms(0.99);
-        m.batch_ms_max = latency.max_ms();
+        m.set_batch_latencies(&latency);
     }
     let rows = writer.next.load(Ordering::Relaxed);
     let m = &mut bench.measurement;

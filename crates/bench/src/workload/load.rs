@@ -60,14 +60,9 @@ impl Bench<'_> {
         m.settle_s = Some(settling.as_secs_f64());
         m.cpu_us_per_row = Some(cpu.as_secs_f64() * 1e6 / loaded.rows.max(1) as f64);
         m.raw_bytes = Some(loaded.raw_bytes);
-        m.written_bytes = Some(io.written_bytes - io_before.written_bytes);
-        m.cancelled_bytes = Some(io.cancelled_bytes - io_before.cancelled_bytes);
-        m.write_ops = device_after.zip(device_before).map(|(b, a)| b.write_ops - a.write_ops);
-        m.device_written_bytes =
-            device_after.zip(device_before).map(|(b, a)| b.written_bytes - a.written_bytes);
-        m.batch_ms_p50 = loaded.batches.quantile_ms(0.5);
-        m.batch_ms_p99 = loaded.batches.quantile_ms(0.99);
-        m.batch_ms_max = loaded.batches.max_ms();
+        m.set_writes(&io_before, &io);
+        m.set_device_writes(device_before, device_after);
+        m.set_batch_latencies(&loaded.batches);
         m.min_interval_ratio = slowest_to_median(loaded.windows.rows())
             .map(|ratio| if stalls > 0 { 0.0 } else { ratio });
         m.series = series;

@@ -74,9 +74,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     m.written_bytes = Some(process::io()?.written_bytes - io_before.written_bytes);
     m.paced_rows_per_s = Some(spec.paced_rows_per_s);
     m.writer_lag_ms_max = Some(written.lag_max.as_secs_f64() * 1e3);
-    m.batch_ms_p50 = written.batches.quantile_ms(0.5);
-    m.batch_ms_p99 = written.batches.quantile_ms(0.99);
-    m.batch_ms_max = written.batches.max_ms();
+    m.set_batch_latencies(&written.batches);
     m.min_interval_ratio = slowest_to_median(written.windows.rows());
     let [points, short, long] = [0, 1, 2].map(|kind| both(&reads, kind));
     (m.point_ops_s, m.point_ms_p99) = points;
