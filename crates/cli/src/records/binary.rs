@@ -206,7 +206,7 @@ mod tests {
         let mut bytes = dump(&[(b"key", b"value")]);
         bytes.push(0);
         assert!(load(&bytes).unwrap_err().message.contains("after its end"));
-        // Two dumps in one file: what is in the second must not be left out silently.
+        // Two dumps in one file: the second must not be ignored silently.
         let twice = dump(&[(b"key", b"value")]).repeat(2);
         assert!(load(&twice).is_err());
     }

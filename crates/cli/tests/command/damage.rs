@@ -1,5 +1,4 @@
-//! A damaged block is found by `verify`, named with file and offset, and everything else stays
-//! readable.
+//! `verify` finds a damaged block and names its file and offset; everything else stays readable.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +7,14 @@ use serde_json::Value;
 
 use crate::program::{frondb, frondb_with};
 
-/// Bytes that nothing compresses, so that they fill blocks.
+/// Incompressible bytes, so that they fill blocks.
 fn noise(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     frondb_core::prng::Prng::new(7).fill(&mut bytes);
     bytes
 }
 
-/// Files below a directory.
+/// The files below a directory.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -25,8 +24,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A copy of a closed database. Every opening goes on with its merges, so bytes are only where they
-/// were in a copy that nobody has opened.
+/// A copy of a closed database. Every open continues the merges, so only a copy that was never
+/// opened has its bytes where they were.
 fn copy(from: &Path) -> TempDir {
     let to = TempDir::new("cli-verify-copy");
     for file in files(from) {
@@ -54,8 +53,8 @@ fn verify_lists_damaged_blocks_with_their_places() {
     assert_eq!(sound["trees"], 2);
     assert!(sound["runs"].as_u64().unwrap() > 0, "something is on disk: {sound}");
 
-    // A bit in every 64 KiB of the data file finds blocks; some of it is free space, which nobody
-    // reads. One of those blocks is then damaged alone.
+    // Flip a bit in every 64 KiB of the data file to find blocks, because some of it is free space.
+    // Then damage one of these blocks alone.
     let everywhere = copy(dir);
     let data = everywhere.path().join("data-0000.fdb");
     let mut broken = std::fs::read(&data).unwrap();
@@ -86,7 +85,7 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let scan = frondb("scan", dir, &["large", "--count"]);
     match block["what"] == "data block" {
         true => drop(scan.fails(6, &offset)),
-        // Where runs end differs from time to time. A scan does not read filters.
+        // Runs do not always end at the same place. A scan does not read filters.
         false => assert_eq!(scan.ok().text(), "60000\n"),
     }
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
@@ -98,7 +97,7 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     let dir = temp.path();
     frondb("create", dir, &["large", "small"]).ok();
     frondb("put", dir, &["small", "k", "v"]).ok();
-    // A value over 64 KiB has extents of its own: the one large file is the data file.
+    // A value over 64 KiB has extents of its own, in the data file, which is the one large file.
     let value = noise(300_000);
     frondb_with("put", dir, &["large", "blob", "--file", "-"], &value).ok();
     let sound = &frondb("verify", dir, &["--json"]).ok().json()[0];
@@ -130,7 +129,7 @@ fn a_damaged_large_value_is_named_and_the_rest_is_readable() {
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
 }
 
-/// A copy with bytes changed from `offset` on, counted from the end of what is used if negative.
+/// A copy with bytes changed from `offset` on; if negative, from the end of the used part.
 fn broken(from: &Path, name: &str, offset: i64, with: &[u8]) -> TempDir {
     let to = copy(from);
     let path = to.path().join(name);
@@ -155,7 +154,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     let out = TempDir::new("cli-salvage-to");
     let to = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
 
-    // One byte of the manifest: refused, and put right.
+    // One byte of the manifest: the open is refused, and salvage repairs it.
     let one = broken(dir, "MANIFEST-000001", -30, &[0x55]);
     frondb("trees", one.path(), &[]).fails(6, "MANIFEST-000001");
     let saved = frondb("salvage", one.path(), &[&to("one"), "--json"]).ok().json().remove(0);
@@ -176,10 +175,10 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     assert!(!Path::new(&to("two")).exists());
     let none = frondb("salvage", two.path(), &[&to("two")]).fails(6, "--uncertain");
     assert!(none.text().contains("saved nothing, and created no database"), "{}", none.text());
-    // The hint is followed as it stands.
+    // Follow the hint literally.
     frondb("salvage", two.path(), &[&to("two"), "--uncertain"]).fails(6, "older");
     assert_eq!(scan(&to("two"), "small.uncertain"), "1");
-    // Nothing says what is in force: no command helps, nor does the hint name one.
+    // Without the manifest no command helps, and the hint names none.
     std::fs::remove_file(two.path().join("MANIFEST-000001")).unwrap();
     let nothing = frondb("salvage", two.path(), &[&to("nothing")]).fails(6, "backup");
     assert!(!nothing.err.contains("frondb salvage"), "{}", nothing.err);
@@ -187,7 +186,8 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
     frondb("salvage", one.path(), &[inside.to_str().unwrap()]).fails(2, "outside of the database");
     assert!(!inside.exists());
 
-    // Some blocks (not all bytes are part of one), and a data file that ends too early: what is saved and what is lost add up.
+    // Some blocks (not all bytes belong to one), and a truncated data file: saved and lost rows add
+    // up.
     let block = copy(dir);
     let data = block.path().join("data-0000.fdb");
     let mut bytes = std::fs::read(&data).unwrap();
@@ -215,17 +215,17 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
         let row = |end: &Value, none: u64| {
             end.as_str().map_or(none, |key| {
                 let digits: String = key.chars().take_while(char::is_ascii_digit).collect();
-                // A bound may be the beginning of a key: the keys from it on begin with its digits.
+                // A bound may be the beginning of a key: the next keys begin with its digits.
                 format!("{digits:0<6}").parse::<u64>().unwrap()
             })
         };
         let lost = large["lost"].as_array().unwrap();
-        // The end of a run has its index, so a file cut short loses more.
+        // A run has its index at its end, so a truncated file loses more.
         assert!(
             !lost.is_empty() && (rows > 1000 || name == "short"),
             "{name}: {rows} rows, {lost:?}"
         );
-        // An end of more than six digits is the one of a row that is lost itself.
+        // A bound of more than six digits is that of a row that is itself lost.
         let gone: u64 = lost
             .iter()
             .map(|range| {
@@ -234,7 +234,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
             })
             .sum();
         assert!(rows + gone >= 60_000, "{name}: {rows} saved, {gone} in ranges");
-        // Its row may lie in what is damaged.
+        // Its row may be in a damaged block.
         let small =
             saved["trees"].as_array().unwrap().iter().find(|t| t["tree"] == "small").unwrap();
         let lost = small["lost"].as_array().unwrap().len() as u64;

@@ -1,4 +1,4 @@
-//! What a dump is written to: files are replaced as a whole, all else is written into.
+//! Targets of a dump: regular files are replaced, anything else is written to.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -39,7 +39,7 @@ fn a_fifo_stays_one_and_its_reader_gets_the_dump() {
     assert_eq!(reader.join().unwrap(), DUMPED);
 }
 
-/// The end of the link is a pipe, which has no path.
+/// The target of the link is a pipe, which has no path.
 #[test]
 fn a_pipe_behind_a_link_of_the_system_is_written_into() {
     let temp = TempDir::new("cli-pipe");
@@ -52,7 +52,7 @@ fn a_pipe_behind_a_link_of_the_system_is_written_into() {
 fn a_device_is_written_into() {
     let temp = TempDir::new("cli-device");
     let dir = database(&temp);
-    // By links, so that a failure of this test replaces a link and not the machine's device.
+    // Through links, so that a failure of this test replaces a link and not the machine's device.
     let (null, full) = (temp.path().join("null"), temp.path().join("full"));
     symlink("/dev/null", &null).unwrap();
     symlink("/dev/full", &full).unwrap();
@@ -112,7 +112,7 @@ fn a_directory_is_refused() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
-/// What a command makes is its user's alone, whatever the umask is, or has the mode that is asked for.
+/// New files are private to the user whatever the umask, or have the requested mode.
 #[test]
 fn files_have_the_mode_that_is_asked_for() {
     let temp = TempDir::new("cli-modes");

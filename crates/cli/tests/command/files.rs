@@ -1,4 +1,4 @@
-//! Files go in and come out: tables, the binary form, and what happens to broken ones.
+//! Loading and dumping files: tables, the binary form, and what happens to invalid ones.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use frondb_testkit::TempDir;
 
 use crate::program::{frondb, frondb_with};
 
-/// Rows of a table, out of order, with every fifth key twice; the second one wins.
+/// Unordered rows of a table with every fifth key twice; the second one wins.
 fn table(rows: u32) -> String {
     let mut table = String::from("id,name\n");
     for i in 0..rows {
@@ -80,7 +80,7 @@ fn a_load_says_what_it_stored() {
     assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "1\tb\n");
 }
 
-/// Rows or none, at once or in batches: the tree is there.
+/// With rows or without, at once or in batches: the tree is created.
 #[test]
 fn a_table_without_rows_makes_a_tree() {
     let temp = TempDir::new("cli-no-rows");
@@ -142,11 +142,12 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
         frondb_with("load", &dir, &args, long.as_bytes()).fails(10, "40000");
     }
     frondb("load", &dir, &["v", name, "--no-header"]).fails(2, "for tables only");
-    // What has batches keeps them with its tree; no other load that failed left one.
+    // A failed load with batches leaves the tree with those committed; other failed loads leave
+    // none.
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\nx\n");
 }
 
-/// Bytes that are a fault in one way of writing them or another.
+/// Bytes that are special in one encoding or another.
 const ODD: [(&[u8], &[u8]); 6] = [
     (b"", b""),
     (b"C:\\temp", b"\\x41\\"),
@@ -156,7 +157,7 @@ const ODD: [(&[u8], &[u8]); 6] = [
     (b"\xff\xfe", b"\x80"),
 ];
 
-/// What was dumped is loaded to the same bytes, and what cannot be dumped so is refused.
+/// What was dumped loads as the same bytes, and what cannot be dumped in a form is refused.
 #[test]
 fn any_bytes_come_back_from_every_form() {
     let temp = TempDir::new("cli-odd");

@@ -1,5 +1,5 @@
-//! A database that a program with an update function made: the command line does not have the
-//! function, and does all that needs none.
+//! A database of a program with an update function: the command line does not have the function,
+//! and works wherever none is needed.
 
 use frondb::{Db, Options, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
@@ -39,7 +39,7 @@ fn a_tree_of_an_unknown_function_is_looked_after() {
         tree.put(b"b", b"2").unwrap();
         tree.update(b"b", b"3").unwrap();
         plain.put(b"k", b"v").unwrap();
-        // Not closed: a flush would have folded the update.
+        // Not closed: a flush would fold the update.
     }
     frondb("stats", dir, &[]).ok();
     frondb("verify", dir, &[]).ok();

@@ -1,4 +1,4 @@
-//! Single keys and ranges: what is put is got, scanned, counted and deleted, in every encoding.
+//! Single keys and ranges: put, get, scan, count and delete in every encoding.
 
 use frondb_testkit::TempDir;
 

@@ -1,4 +1,4 @@
-//! A load that is stopped from outside while it reads leaves no tree, whatever stops it.
+//! A load that is interrupted while it reads leaves no tree, whatever interrupts it.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,11 +8,11 @@ use frondb_testkit::TempDir;
 
 use crate::program::frondb;
 
-/// More than the pipe and the program's own buffer hold (64 and 256 KiB): when all of it is written, the
-/// program has opened the database and puts entries.
+/// More than the pipe and the program's own buffer hold (64 and 256 KiB): once all of it is
+/// written, the program has opened the database and is loading entries.
 const BYTES: usize = 2 << 20;
 
-/// A load that has taken rows and waits for more.
+/// A load that has read rows and waits for more.
 fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
         .args(["--memory", "16MiB", "load"])
@@ -35,7 +35,7 @@ fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     child
 }
 
-/// Not with SIGINT: a shell that runs the tests in the background has all their children ignore it.
+/// Not with SIGINT: a shell that runs the tests in the background makes their children ignore it.
 fn terminate(child: &mut Child) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -58,13 +58,13 @@ fn a_load_that_is_killed_leaves_no_tree() {
             assert!(!child.wait().unwrap().success());
             assert_eq!(frondb("trees", dir, &[]).ok().text(), "old\n", "{args:?}");
             frondb("verify", dir, &[]).ok();
-            // The name is free.
+            // The name is still free.
             frondb("create", dir, &["new"]).ok();
         }
     }
 }
 
-/// Batches that were committed stay, and with them the tree.
+/// Committed batches stay, and so does the tree.
 #[test]
 fn a_killed_load_keeps_its_batches() {
     let temp = TempDir::new("cli-killed-batches");

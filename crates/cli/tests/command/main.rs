@@ -1,6 +1,6 @@
 //! The program as a script sees it: arguments and standard input in; standard output, standard
-//! error and the exit code out. One behaviour a file; one binary, because linking takes longer
-//! than running.
+//! error and the exit code out. One file for each behaviour, but one binary, because linking takes
+//! longer than running.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod damage;

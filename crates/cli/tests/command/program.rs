@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// What one run left.
+/// The result of a run.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: Vec<u8>,
@@ -20,7 +20,7 @@ impl Ran {
         std::str::from_utf8(&self.out).unwrap()
     }
 
-    /// Standard output as JSON, one value a line.
+    /// Standard output as JSON, one value on each line.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -32,14 +32,14 @@ impl Ran {
         object["error"].take()
     }
 
-    /// Demands success.
+    /// Panics unless the run succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.err);
         self
     }
 
-    /// Demands an exit code, and a part of what is said.
+    /// Panics unless the run failed with this exit code and this part of a message.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, part: &str) -> Self {
         assert_eq!(self.code, code, "{}", self.err);
@@ -53,9 +53,9 @@ pub(crate) fn frondb(command: &str, dir: &Path, args: &[&str]) -> Ran {
     frondb_with(command, dir, args, b"")
 }
 
-/// The same with something on standard input.
+/// The same with this standard input.
 pub(crate) fn frondb_with(command: &str, dir: &Path, args: &[&str], input: &[u8]) -> Ran {
-    // The memory is small, so that little data reaches the disk.
+    // Little memory, so that little data is enough to reach the disk.
     let head = ["--memory", "16MiB", command].map(OsStr::new);
     let args = args.iter().map(OsStr::new);
     run(head.into_iter().chain([dir.as_os_str()]).chain(args), input)
@@ -70,7 +70,7 @@ pub(crate) fn run<'a>(args: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses its arguments does not read its input.
+    // Ignored: a program that rejects its arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     Ran { code: status.code().unwrap(), out: stdout, err: String::from_utf8(stderr).unwrap() }

@@ -1,4 +1,4 @@
-//! What cannot be done is refused with the right code and the reason, and nothing is left behind.
+//! What cannot be done is refused with the right exit code and a reason, and leaves nothing behind.
 
 use std::ffi::OsStr;
 
@@ -39,7 +39,7 @@ fn a_directory_that_is_no_database_is_left_as_it_is() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "Dear");
 }
 
-/// A command that fails has made nothing.
+/// A failed command has created nothing.
 #[test]
 fn a_failed_command_leaves_nothing_behind() {
     let temp = TempDir::new("cli-nothing");
@@ -74,7 +74,7 @@ fn wrong_arguments_are_json_where_that_is_asked_for() {
     frondb("trees", temp.path(), &["--frobnicate", "--", "--json"]).fails(2, "error: ");
 }
 
-/// A path is bytes; the program says it as well as it can.
+/// A path may be any bytes; the program prints it as well as it can.
 #[test]
 fn a_path_that_is_not_text_is_a_path() {
     use std::os::unix::ffi::OsStrExt;
@@ -86,7 +86,7 @@ fn a_path_that_is_not_text_is_a_path() {
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\n");
 }
 
-/// Names of what is in a directory.
+/// The names in a directory.
 fn names(dir: &std::path::Path) -> Vec<std::ffi::OsString> {
     let mut names: Vec<_> =
         std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();

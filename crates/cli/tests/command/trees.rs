@@ -1,4 +1,4 @@
-//! Trees are created, listed, renamed and dropped, and have figures.
+//! Trees are created, listed, renamed and dropped, and have statistics.
 
 use frondb_testkit::TempDir;
 
@@ -46,7 +46,7 @@ fn figures_are_there_by_name() {
     assert!(page.text().contains("16777216 (16.0 MiB)"), "{}", page.text());
 }
 
-/// What a coordinator that died has left is listed and decided by hand.
+/// Prepared transactions of a coordinator that died are listed, and decided by hand.
 #[test]
 fn prepared_transactions_are_decided() {
     use frondb::{Db, Options, TransactionOptions, TreeOptions};
