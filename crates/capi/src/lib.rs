@@ -5,10 +5,10 @@
 //! ```
 //! | module | what is in it |
 //! |---|---|
-//! | [`handle`] | tables of live objects: a handle is a number and never dereferenced |
-//! | [`slice`] | everything that reads or writes the caller's memory |
-//! | [`call`] | the wrapper of every function: no panic leaves it |
-//! | [`error`], [`error_fields`] | errors as objects, and what C reads from them |
+//! | `handle` | tables of live objects: a handle is a number and never dereferenced |
+//! | `slice` | everything that reads or writes the caller's memory |
+//! | `call` | the wrapper of every function: no panic leaves it |
+//! | `error`, `error_fields` | errors as objects, and what C reads from them |
 //! | the others | the functions, by subject |
 //!
 //! Invariants: a pointer that is NULL, freed, of another type or not a handle causes an error and
