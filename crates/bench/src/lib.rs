@@ -21,6 +21,7 @@ pub mod driver;
 pub mod engine;
 pub mod engines;
 pub mod error;
+pub mod kernel;
 pub mod measure;
 pub mod report;
 pub mod rows;

@@ -15,7 +15,6 @@
 
 mod fold;
 mod input;
-pub mod kernel_bench;
 mod lookup;
 mod loser_tree;
 mod merger;

@@ -8,11 +8,11 @@
 use std::path::Path;
 
 use frondb_block::Codec;
-use frondb_merge::kernel_bench::{KernelOptions, KernelReport, run as merge};
 
 use super::Spec;
 use crate::engine::{Codec as Compression, Engine, EngineKind, EngineOptions};
 use crate::error::{Error, Result};
+use crate::kernel::{KernelOptions, KernelReport, run as merge};
 use crate::measure::process;
 use crate::report::Measurement;
 

@@ -1,14 +1,14 @@
-//! Prints the speed of the merge kernel: `cargo run --release -p frondb-merge --example kernel --
-//! [entries] [codec]`. On Linux also by the time spent on the processor, which other programs on
-//! the machine disturb less.
+//! Prints the speed of the merge kernel: `cargo run --release -p frondb-bench --example kernel --
+//! [entries] [codec]`. On Linux also by processor time, which other programs on the machine
+//! disturb less.
 
 #![allow(clippy::print_stdout)]
 
+use frondb_bench::kernel::{Kernel, KernelOptions};
 use frondb_block::Codec;
 use frondb_core::Result;
-use frondb_merge::kernel_bench::{Kernel, KernelOptions};
 
-/// Seconds this thread has run, if the system tells.
+/// Seconds that this thread has run, if the system says.
 fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;

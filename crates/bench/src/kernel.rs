@@ -1,4 +1,4 @@
-//! The body of the bench workload `merge`: the kernel alone, in memory, on one core.
+//! The merge kernel without an engine, in memory and on one core: the body of the workload `merge`.
 //!
 //! ```text
 //!   8 runs of encoded blocks -> verify, decompress, decode -> merge, fold -> encode, compress,
@@ -15,10 +15,9 @@ use frondb_core::prng::Prng;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
+use frondb_merge::{FoldMerge, FoldOptions, VisibleMerge, VisibleOptions};
 
-use crate::{FoldMerge, FoldOptions, VisibleMerge, VisibleOptions};
-
-/// What to measure.
+/// The runs and blocks of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelOptions {
     /// Entries of all runs together.
@@ -51,7 +50,7 @@ impl KernelOptions {
     }
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KernelReport {
     /// Entries read.
@@ -84,13 +83,13 @@ pub struct Kernel {
 #[derive(Debug)]
 struct EncodedRun {
     bytes: Vec<u8>,
-    /// Where each frame begins, and the end of the last.
+    /// The offset of each frame, and the end of the last one.
     offsets: Vec<usize>,
     seq: SeqNo,
 }
 
 impl Kernel {
-    /// Makes the runs.
+    /// Encodes the runs.
     ///
     /// # Errors
     /// Internal if a codec fails.
@@ -110,11 +109,11 @@ impl Kernel {
         Ok(Self { options, runs })
     }
 
-    /// Merges the runs once. The base's blocks are put into `out`, which should be reused so that
-    /// its memory is there already.
+    /// Merges the runs once and writes the blocks of the base to `out`. Reuse `out`, so that its memory
+    /// is already allocated.
     ///
     /// # Errors
-    /// Of decoding or encoding; there should be none.
+    /// Those of decoding or encoding; there should be none.
     pub fn merge(&self, out: &mut Vec<u8>) -> Result<KernelReport> {
         out.clear();
         let sources =
@@ -161,7 +160,7 @@ impl Kernel {
     /// everything.
     ///
     /// # Errors
-    /// Of decoding; there should be none.
+    /// Those of decoding; there should be none.
     pub fn scan(&self, runs: usize) -> Result<KernelReport> {
         let runs = &self.runs[..runs.min(self.runs.len())];
         let sources =
@@ -186,14 +185,14 @@ impl Kernel {
     }
 }
 
-/// Makes the runs, merges them `rounds` times, and reports the median round.
+/// Encodes the runs, merges them `rounds` times, and returns the median round.
 ///
 /// # Errors
 /// As [`Kernel::merge`].
 pub fn run(options: KernelOptions, rounds: usize) -> Result<KernelReport> {
     let kernel = Kernel::new(options)?;
     let mut out = Vec::new();
-    // Not measured: takes the memory for the output.
+    // The first round is not measured: it allocates the memory of the output.
     let mut reports = vec![kernel.merge(&mut out)?];
     for round in 0..rounds {
         let report = kernel.merge(&mut out)?;
@@ -206,7 +205,7 @@ pub fn run(options: KernelOptions, rounds: usize) -> Result<KernelReport> {
     Ok(reports[reports.len() / 2])
 }
 
-/// Key of the third secondary of row `id`: the date grows by one every 1,000 rows.
+/// Key of row `id` in the third secondary tree: the date grows by one every 1,000 rows.
 fn row_key(id: u64, prng: &mut Prng) -> [u8; 24] {
     let mut key = [0; 24];
     key[..4].copy_from_slice(&(prng.below(50_000) as u32).to_be_bytes());
@@ -240,7 +239,7 @@ impl EncodedRun {
     }
 }
 
-/// Hands out an encoded run chunk by chunk.
+/// Decodes a run chunk by chunk.
 struct RunSource {
     run: Arc<EncodedRun>,
     frame: usize,
@@ -248,7 +247,7 @@ struct RunSource {
     at: usize,
 }
 
-/// Entries of a chunk: eight sources' chunks and codes stay in the second-level cache.
+/// Entries of a chunk: the chunks and codes of eight sources fit the second-level cache.
 const CHUNK_ENTRIES: usize = 512;
 
 impl RunSource {
