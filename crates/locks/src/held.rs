@@ -41,6 +41,7 @@ impl Held {
         }
     }
 
+    #[inline]
     pub(crate) fn add_row(&mut self, key: Key) {
         self.key_bytes += 2 * key.heap_bytes();
         self.rows.push(key);

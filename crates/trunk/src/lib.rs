@@ -31,7 +31,6 @@ mod verify;
 mod view;
 
 pub use format::NodeImage;
-pub use lookup::Reading;
 pub use node::{Body, CompactionHints, Key, Node, NodeTotals, Trunk};
 pub use options::{FilterPolicy, TrunkOptions};
 pub use prepare::{Prepared, prepare};

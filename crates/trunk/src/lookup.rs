@@ -8,13 +8,6 @@ use frondb_run::ReadMode;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
-/// Counters of a point lookup; the caller adds them up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Reading {
-    /// Runs that were searched; runs that a filter excluded do not count.
-    pub runs: u64,
-}
-
 impl Trunk {
     /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until the
     /// lookup is resolved.
