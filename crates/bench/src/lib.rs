@@ -1,8 +1,8 @@
 //! The benchmark: every workload, measurement and report, and no engine but FronDB's own.
 //!
 //! The engines to compare with are in `frondb-bench-peers`, which calls [`driver::main`] with a
-//! [`Registry`] of all of them; the binary of this crate has FronDB alone. `docs/benchmarks.md`
-//! says what is measured, how, and what the figures cannot tell.
+//! [`Registry`] of all of them; the binary of this crate has FronDB alone.
+//! `docs/benchmark-method.md` says what is measured, how, and what the figures cannot tell.
 //!
 //! ```text
 //!  driver   command line -> plan -> rounds x engines -> medians -> table, JSON, chart

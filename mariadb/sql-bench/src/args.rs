@@ -14,7 +14,7 @@ const CONTROL_BYTES: u64 = 8 << 20;
 /// Bytes of a row of `sql-memory`, so large that a table of several times the memory has few rows.
 const MEMORY_ROW_BYTES: u64 = 1 << 10;
 
-/// Measures storage engines of a MariaDB server under the workloads of docs/benchmarks.md
+/// Measures storage engines of a MariaDB server under the workloads of docs/benchmark-method.md
 #[derive(Parser)]
 #[command(version)]
 pub(crate) struct Args {

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor
-//! time, written bytes, memory. `docs/benchmarks.md` says what is measured and what the figures
-//! cannot tell.
+//! time, written bytes, memory. `docs/benchmark-method.md` says what is measured and what the
+//! figures cannot tell.
 
 mod args;
 mod contender;

@@ -1,4 +1,4 @@
-//! The settings of RocksDB; `docs/benchmarks.md` gives the reasons.
+//! The settings of RocksDB; `docs/benchmark-method.md` gives the reasons.
 //!
 //! | share of memory | for                                                                      |
 //! |-----------------|--------------------------------------------------------------------------|

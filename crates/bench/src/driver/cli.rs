@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use super::args::{BenchArgs, RunArgs};
 use super::{Registry, bench, child, note, run};
 
-/// Measures storage engines under the workloads of docs/benchmarks.md
+/// Measures storage engines under the workloads of docs/benchmark-method.md
 #[derive(Parser)]
 #[command(version)]
 struct Cli {

@@ -2,7 +2,7 @@
 //!
 //! # Which counter of written bytes is right
 //!
-//! Measured on Linux 6.18 with ext4 (`docs/benchmarks.md` has the experiment):
+//! Measured on Linux 6.18 with ext4 (`docs/benchmark-method.md` has the experiment):
 //!
 //! * `/proc/self/io: write_bytes` counts a direct write when it is submitted and a buffered one
 //!   when it makes a clean page dirty, so a page that is written eight times before the kernel
