@@ -7,7 +7,8 @@ use crate::class::Class;
 use crate::graph::Graph;
 use crate::key::{Extent, Hi, Key};
 use crate::own::{OwnRanges, Piece, Place};
-use crate::table::{LockTable, Request, RequestPart, RequestParts, TableState};
+use crate::queue::{Request, RequestPart, RequestParts};
+use crate::table::{LockTable, TableState};
 
 /// Rows that are released under one hold of a table's lock.
 const RELEASE_ROWS: usize = 256;

@@ -8,7 +8,7 @@ use frondb_core::TreeId;
 
 use crate::class::{Class, LockMode};
 use crate::key::{Area, Extent, Hi, Key};
-use crate::table::Request;
+use crate::queue::Request;
 
 /// Bytes of a key that a message shows.
 const SHOWN_BYTES: usize = 48;

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `oracle`, `snapshots` | SeqNos and the snapshots that read at them |
 //! | `class`, `key`, `ranges`, `own`, `packed` | what locks are and how they are stored |
-//! | `graph`, `table`, `held`, `locker` | waits, the locks of a tree, the locks of a transaction |
+//! | `graph`, `queue`, `table`, `held`, `locker` | waits; the locks of a tree and of a transaction |
 //! | `request`, `wait`, `escalate` | what a locker does: request, wait, bound its memory |
 //! | `manager`, `inspect`, `info`, `deadlock` | the entry point, and what the status shows |
 //!
@@ -38,6 +38,7 @@ mod model_tests;
 mod oracle;
 mod own;
 mod packed;
+mod queue;
 mod ranges;
 mod request;
 mod snapshots;

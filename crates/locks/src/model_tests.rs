@@ -15,7 +15,7 @@ use frondb_core::{ErrorKind, TreeId};
 
 use crate::graph::WaitState;
 use crate::key::{Key, hi_of, lo_of};
-use crate::table::Request;
+use crate::queue::Request;
 use crate::wait::{Pending, Requested};
 use crate::{LockManager, LockMode, LockOptions, LockTable, LockWait, Locked, Locker};
 

@@ -15,7 +15,8 @@ use frondb_core::sync::Arc;
 use crate::class::{Class, LockMode};
 use crate::key::{Key, hi_of, lo_of};
 use crate::locker::{Acquired, LockWait, Locker};
-use crate::table::{LockTable, Request, RowAttempt};
+use crate::queue::Request;
+use crate::table::{LockTable, RowAttempt};
 use crate::wait::Requested;
 
 impl Locker {

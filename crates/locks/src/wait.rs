@@ -22,7 +22,8 @@ use crate::info::{describe, ids};
 use crate::key::Extent;
 use crate::locker::{Acquired, LockWait, Locker};
 use crate::manager::Counters;
-use crate::table::{Request, RequestParts, TableState, Waiter};
+use crate::queue::{Request, RequestParts, Waiter};
+use crate::table::TableState;
 use crate::wait_hook::WaitNotice;
 
 /// The state of a request.
