@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_the_table_is_read_from() {
+    fn the_table_that_is_written_can_be_read() {
         let targets = [Target {
             name: "wal_segment".into(),
             entry: "frondb_wal::fuzz::segment".into(),

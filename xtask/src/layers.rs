@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_lock_file_of_the_fuzzers_lacks_is_found() {
+    fn dependencies_missing_from_the_lock_file_of_the_fuzzers_are_found() {
         let manifest = "[dependencies]\nzstd.workspace = true\nsmallvec.workspace = true\n\
                         tikv-jemallocator = { workspace = true, optional = true }\n\
                         [dev-dependencies]\nproptest.workspace = true\n";

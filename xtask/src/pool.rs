@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_did_not_run_are_missed() {
+    fn tests_that_did_not_run_are_noticed() {
         let passed = Counts { passed: 2, failed: 0 };
         assert_eq!(is_whole("test result: ok. 2 passed", passed, 2), Ok(()));
         assert!(is_whole("test result: ok. 2 passed", passed, 3).is_err());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_shown_of_what_failed_and_of_what_asks_for_it() {
+    fn output_of_failed_jobs_and_of_shown_jobs_is_printed() {
         let time = Duration::from_millis(1500);
         let quiet = report("[1/2]", "a", time, &ran(3, Ok(())), false);
         assert_eq!(quiet, "    [1/2]    1.5 s  a: well\n");

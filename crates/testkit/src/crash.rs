@@ -75,13 +75,12 @@ impl CrashTest {
         }
         // One point out of each of `points_max` parts of equal length: a sample without gaps.
         let mut prng = Prng::new(self.seed);
-        let stretch = |index: u64| {
+        let part = |index: u64| {
             let at = u128::from(index) * u128::from(count) / u128::from(self.points_max.max(1));
             u64::try_from(at).unwrap_or(u64::MAX)
         };
-        let mut points: Vec<u64> = (0..self.points_max)
-            .map(|index| prng.range(stretch(index)..stretch(index + 1)))
-            .collect();
+        let mut points: Vec<u64> =
+            (0..self.points_max).map(|index| prng.range(part(index)..part(index + 1))).collect();
         if let [first, .., last] = points.as_mut_slice() {
             (*first, *last) = (0, total);
         }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_empty_and_goes_away() {
+    fn a_directory_is_empty_and_is_removed() {
         let (a, b) = (TempDir::new("t"), TempDir::new("t"));
         assert_ne!(a.path(), b.path());
         std::fs::write(a.path().join("f"), b"x").unwrap();

@@ -86,7 +86,7 @@ fn die(server: &mut Server, place: &str, statements: &[String]) -> Client {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn a_crash_in_a_commit_leaves_all_of_it_or_nothing() {
+fn a_crash_in_a_commit_leaves_the_whole_transaction_or_none() {
     let mut server = start("commit-crash");
     for (id, (place, is_committed)) in PLACES.into_iter().enumerate() {
         let insert = format!("INSERT INTO t VALUES ({id}, {id})");
@@ -110,7 +110,7 @@ fn a_crash_in_a_commit_leaves_all_of_it_or_nothing() {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn a_crash_in_an_xa_transaction_keeps_what_was_prepared() {
+fn a_crash_in_an_xa_transaction_keeps_prepared_transactions() {
     let mut server = start("xa-crash");
     for (id, (place, _)) in PLACES.into_iter().enumerate() {
         let statements = [

@@ -218,6 +218,6 @@ fn an_index_built_beside_writers_has_every_row() {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn so_it_does_with_a_hidden_primary_key() {
+fn an_index_of_a_table_with_a_hidden_primary_key_has_every_row() {
     build_beside_writers("online-index-hidden", "id INT, KEY (id)");
 }

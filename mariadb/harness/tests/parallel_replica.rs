@@ -104,7 +104,7 @@ fn replicate(mode: &str, seed: u64) {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn a_parallel_replica_gets_on() {
+fn a_parallel_replica_catches_up() {
     let seed = std::env::var("FRONDB_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("FRONDB_SEED={seed}");

@@ -213,7 +213,7 @@ fn statements_that_change_rows_find_them_too() {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn so_do_partitions_and_virtual_columns() {
+fn partitions_and_virtual_columns_find_the_rows_that_innodb_finds() {
     let (mut server, mut client) = server("prefix-keys-partitions");
     let mut wrong = Vec::new();
     let mut merges = 0;

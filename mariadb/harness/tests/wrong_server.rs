@@ -96,7 +96,7 @@ fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn a_plugin_for_another_server_says_so_and_the_server_goes_on() {
+fn a_plugin_for_another_server_says_so_and_the_server_runs() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong");
     let right = Options::new().plugin_from_environment();
     let mut server = Server::start_fresh(&folder, right.clone()).unwrap();

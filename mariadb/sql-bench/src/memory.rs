@@ -186,7 +186,7 @@ mod tests {
     use frondb_bench::report::Met;
 
     #[test]
-    fn what_the_server_takes_itself_is_not_held_against_the_engine() {
+    fn memory_of_the_server_itself_does_not_count_for_the_engine() {
         let m = |busy: f64, closed: f64| Measurement {
             figures: vec![
                 Figure::plain(above_start("busy, peak"), busy, "MiB"),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_held_to_the_others() {
+    fn ratios_to_other_engines_meet_their_floors_and_goals() {
         let args = Args::parse_from(["x", "--disk", "cloud"]);
         let m = |engine: &str, rate, rows, written| Measurement {
             engine: engine.to_owned(),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_told_with_its_edges_and_the_best_one_to_cut() {
+    fn a_circle_is_described_with_its_edges_and_the_best_one_to_cut() {
         let graph = graph("a>b b>c c>a c>b a>x x>y");
         assert_eq!(
             graph.describe("k", &graph.circles()[0]),

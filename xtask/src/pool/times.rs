@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_left_out() {
+    fn lines_without_a_time_are_left_out() {
         assert_eq!(Times::parse("nan a\ninf b\nx c\n7\n\n  1 d"), Times::parse("1.0 d"));
     }
 }

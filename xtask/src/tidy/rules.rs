@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_without_a_test_is_found_and_so_is_a_test_of_no_rule() {
+    fn a_rule_without_a_test_and_a_test_without_a_rule_are_found() {
         let rules = numbered("1. **Views.** A\n2. **B.** C\n26. D\ntext 3. E\n");
         assert_eq!(rules, BTreeSet::from([1, 2, 26]));
         let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };

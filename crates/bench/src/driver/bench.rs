@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engines_with_different_answers_are_found_out() {
+    fn engines_with_different_answers_are_found() {
         let with = |engine: &str, rows, digest: Option<&str>| Measurement {
             engine: engine.to_owned(),
             rows: Some(rows),

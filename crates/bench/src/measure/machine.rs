@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_told_and_nothing_else() {
+    fn the_description_has_only_known_facts() {
         let cpuinfo = "processor\t: 0\nmodel name\t: A 1 @ 2GHz\nprocessor\t: 1\nmodel name\t: B\n";
         let meminfo = "MemFree: 1 kB\nMemTotal:       24000000 kB\n";
         let expected = "A 1 @ 2GHz, 2 processors, 25 GB, Linux 6.1";

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_fifth_is_of_what_was_written() {
+    fn the_last_fifth_is_that_of_the_written_rows() {
         let mut marks = Marks::new(1_000);
         (1..=10).for_each(|i| marks.record(i * 100, Duration::from_secs(i)));
         let rate = marks.last_fifth(1_000, Duration::from_secs(14));

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_memory_and_a_past() {
+    fn this_process_has_memory_and_counters() {
         assert!(resident_bytes().unwrap() > 0);
         assert!(resident_peak_bytes().unwrap() >= 4096);
         cpu_time().unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_is_held_to_its_limits() {
+    fn a_figure_is_compared_with_its_limits() {
         let more = |value| Figure::plain("a", value, "x").at_least(0.7, 0.9).met;
         let stages = [Met::Neither, Met::Floor, Met::Goal].map(Some);
         assert_eq!([more(0.69), more(0.7), more(0.9)], stages);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_is_not_met() {
+    fn the_table_marks_figures_that_miss_their_floor() {
         let list = [
             Figure::plain("reads", 0.4, "x").at_least(0.45, 0.6),
             Figure::plain("commits", 12_345.0, "1/s"),

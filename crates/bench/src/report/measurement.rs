@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn compression_is_of_what_was_written() {
+    fn compression_compares_written_bytes_with_the_disk() {
         let of = |workload: &str| Measurement {
             workload: workload.to_owned(),
             raw_bytes: Some(100),

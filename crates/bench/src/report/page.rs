@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_what_was_measured_and_nothing_else() {
+    fn the_page_shows_the_measured_figures_only() {
         let m = Measurement {
             rows_per_s: Some(123_456.0),
             raw_bytes: Some(300_000_000),

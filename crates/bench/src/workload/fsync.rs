@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn the_fit_finds_what_the_times_were_made_of() {
+    fn the_fit_finds_the_parameters_of_the_times() {
         let fit = Fit::of(&samples(|n| n / 500_000.0 + 0.000_2)).unwrap();
         assert!((fit.rows_per_s / 500_000.0 - 1.0).abs() < 1e-6, "{fit:?}");
         assert!((fit.commit_s / 0.000_2 - 1.0).abs() < 1e-6 && fit.error < 1e-6, "{fit:?}");
     }
 
     #[test]
-    fn large_commits_that_are_off_do_not_hide_what_small_ones_cost() {
+    fn large_commits_with_noise_do_not_hide_the_cost_of_small_ones() {
         // A commit of 10,000 rows takes 20 ms and then 6 ms more: thirty times the cost of a sync.
         let off = |n: f64| if n > 5_000.0 { 0.006 } else { 0.0 };
         let fit = Fit::of(&samples(|n| n / 500_000.0 + 0.000_2 + off(n))).unwrap();

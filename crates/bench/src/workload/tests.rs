@@ -151,7 +151,7 @@ fn fsync_commits_at_least_once_a_thread_in_no_time() {
 }
 
 #[test]
-fn txn_has_a_figure_for_each_thing_it_is_held_to() {
+fn txn_has_a_figure_for_each_limit() {
     let scratch = Scratch::new("txn");
     let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Txn, 0, &scratch) };
     let m = run(&FRONDB, &spec, Progress::silent()).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     use super::{without_index, without_order};
 
     #[test]
-    fn a_question_is_put_without_its_index_and_without_its_order() {
+    fn a_query_is_repeated_without_its_index_and_without_its_order() {
         let forced = "SELECT c1 FROM t FORCE INDEX (k1,k2) WHERE c1 IN (1) ORDER BY c1";
         let asked = without_index(forced).unwrap();
         assert_eq!(asked, "SELECT c1 FROM t USE INDEX () WHERE c1 IN (1) ORDER BY c1");

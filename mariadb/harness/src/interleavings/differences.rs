@@ -134,7 +134,7 @@ mod tests {
     use crate::interleavings::script::Step;
 
     #[test]
-    fn rows_are_held_against_what_was_found() {
+    fn rows_of_the_table_are_compared_with_the_differences() {
         let page = "| s | l | s | F | I | w |\n|---|---|---|---|---|---|\n\
                     | one | RC | 1 a: BEGIN | 1 | 2 | victims |\n\n### victims\n";
         let step = Step { actor: 0, text: "BEGIN".into() };
