@@ -50,7 +50,7 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     let mostly_deletes = deletes * 4 >= memtable.len() * 3;
     let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
     // Counts all over the tree, so it is an upper bound.
-    if memtable.delete_stretch() <= shortest {
+    if memtable.tombstone_run() <= shortest {
         // Of a new memtable, if there was a long one before.
         tree.stretch_looked.store(0, Ordering::Relaxed);
         return false;
@@ -145,7 +145,7 @@ pub(crate) struct Stretches {
 impl Stretches {
     /// Reads block indexes that are not in the cache, so it is not for use under a lock.
     pub(crate) fn find(root: &Node, memtable: &Memtable) -> Self {
-        if memtable.delete_stretch() <= TRUNCATION_RUN {
+        if memtable.tombstone_run() <= TRUNCATION_RUN {
             return Self::default();
         }
         let gatherer = || Gatherer { lo: Arc::clone(&root.lo), messages: 0, found: Vec::new() };

@@ -355,7 +355,7 @@ fn walk_backward(
 /// since the last look. Cheap to ask after every commit.
 fn stretch_to_look_at(tree: &TreeCore) -> Option<KeyRange> {
     let memtable = &tree.version().active.memtable;
-    if memtable.delete_stretch() < DELETES_MIN {
+    if memtable.tombstone_run() < DELETES_MIN {
         // Of a new memtable, if there was a long one before.
         tree.voids.looked.store(0, Ordering::Relaxed);
         return None;
@@ -365,7 +365,7 @@ fn stretch_to_look_at(tree: &TreeCore) -> Option<KeyRange> {
         return None;
     }
     tree.voids.looked.store(deletes, Ordering::Relaxed);
-    memtable.delete_stretch_bounds()
+    memtable.tombstone_run_bounds()
 }
 
 #[cfg(all(test, not(shuttle)))]

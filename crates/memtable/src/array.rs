@@ -18,13 +18,15 @@ use frondb_core::sync::Arc;
 use frondb_core::{Direction, SeqNo};
 
 use crate::arena::{Chunks, Probe, Slot};
-use crate::cursor::Bounds;
 use crate::filter::Filter;
 
 /// An array with fewer obsolete slots is small or hardly slower to read than without.
 const OBSOLETE_MIN: usize = 64;
 /// Slots from one sample to the next.
 const SAMPLE_SLOTS: usize = 32;
+
+/// Where a cursor begins and where it ends.
+pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 pub(crate) struct SortedArray {
     /// The slots, as bytes: mapped memory, because arrays are large and come and go.
@@ -106,7 +108,7 @@ impl ArrayBuilder {
         if self.obsolete < OBSOLETE_MIN.max(len / 2) { 0 } else { len - looked_at }
     }
 
-    /// Looks at the next of them, `slots` at most.
+    /// Probes at the next of them, `slots` at most.
     pub(crate) fn thin(&mut self, slots: usize, chunks: &Chunks) {
         let next = self.left_to_thin().min(slots);
         if next == 0 {

@@ -1,7 +1,7 @@
 //! [`MemCursor`]: the messages of a memtable between two keys, as chunks.
 
 use std::iter::once;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 
 use frondb_core::chunk::{Values, key_prefix};
 use frondb_core::mem::Array;
@@ -10,9 +10,9 @@ use frondb_core::{Chunk, Direction, Result, SeqNo, Source};
 use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
-use crate::array::{Edges, SortedArray, rank_ahead, rank_below};
+use crate::array::{Bounds, Edges, SortedArray, rank_ahead, rank_below};
 use crate::gather::{Rests, sort_stable, take_first, take_last};
-use crate::memtable::State;
+use crate::shared::Published;
 use crate::skim::Skim;
 
 /// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
@@ -52,13 +52,13 @@ pub struct MemCursor {
     want: usize,
     /// Messages wanted in a chunk at most.
     most: usize,
-    how: How,
+    how: GatherMode,
     with_values: bool,
 }
 
 /// How slots are gathered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum GatherMode {
     /// All of them: whoever merges them needs every message.
     All,
     /// All of them while keys have hardly more than one message; see `Memtable::visible_cursor`.
@@ -67,7 +67,7 @@ pub(crate) enum How {
     Skim,
 }
 
-impl How {
+impl GatherMode {
     /// The slots of an array that are gathered.
     fn of(self, array: &SortedArray, snapshot: SeqNo) -> &SortedArray {
         if self == Self::All { array } else { array.seen_by(snapshot) }
@@ -77,14 +77,12 @@ impl How {
 /// What was not gathered yet.
 #[derive(Clone)]
 struct Remaining {
-    state: Arc<State>,
+    state: Arc<Published>,
     tail: Vec<Slot>,
     tail_range: Range<usize>,
     /// Of each array that has something left: which one, and what.
     ranges: SmallVec<[(u32, Range<usize>); 16]>,
 }
-
-pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 impl MemCursor {
     pub(crate) fn empty() -> Self {
@@ -96,18 +94,18 @@ impl MemCursor {
             pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
             most: CHUNK_MESSAGES_MAX,
-            how: How::All,
+            how: GatherMode::All,
             with_values: true,
         }
     }
 
     pub(crate) fn new(
-        state: Arc<State>,
+        state: Arc<Published>,
         tail: Vec<Slot>,
         direction: Direction,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
-        how: How,
+        how: GatherMode,
     ) -> Self {
         let source = Some(Remaining::new(state, tail, bounds, snapshot, how));
         Self { source, direction, snapshot, how, ..Self::empty() }
@@ -151,8 +149,8 @@ impl MemCursor {
     #[must_use]
     pub fn for_counting(mut self) -> Self {
         self.with_values = false;
-        if self.how == How::Pieces {
-            self.how = How::Skim;
+        if self.how == GatherMode::Pieces {
+            self.how = GatherMode::Skim;
         }
         self
     }
@@ -165,11 +163,11 @@ impl MemCursor {
 
 impl Remaining {
     fn new(
-        state: Arc<State>,
+        state: Arc<Published>,
         tail: Vec<Slot>,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
-        how: How,
+        how: GatherMode,
     ) -> Self {
         let chunks = &state.chunks;
         let edges = Edges::of(bounds, chunks);
@@ -190,7 +188,7 @@ impl Remaining {
     }
 
     /// How much of it lies below a key.
-    fn len_below(&self, key: &[u8], how: How, snapshot: SeqNo) -> usize {
+    fn len_below(&self, key: &[u8], how: GatherMode, snapshot: SeqNo) -> usize {
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
         let below = |slots: &[Slot]| rank_below(slots, &state.chunks, &probe);
@@ -200,7 +198,7 @@ impl Remaining {
     }
 
     /// Leaves out what lies before `key`; returns whether that is more than a few messages.
-    fn skip(&mut self, key: &[u8], how: How, snapshot: SeqNo, direction: Direction) -> bool {
+    fn skip(&mut self, key: &[u8], how: GatherMode, snapshot: SeqNo, direction: Direction) -> bool {
         let before = self.len();
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
@@ -227,12 +225,12 @@ impl Remaining {
     /// Gathers about `want` slots into `out`; none if nothing is left. Says how to go on.
     fn gather(
         &mut self,
-        how: How,
+        how: GatherMode,
         direction: Direction,
         want: usize,
         snapshot: SeqNo,
         out: &mut Vec<Slot>,
-    ) -> How {
+    ) -> GatherMode {
         let Self { state, tail, tail_range, ranges } = self;
         let mut rests: Rests<'_> = SmallVec::new();
         rests.push(&tail[tail_range.clone()]);
@@ -241,7 +239,7 @@ impl Remaining {
         rests.extend(ranges.iter().map(|(i, range)| &slots(i)[range.clone()]));
         let chunks = &state.chunks;
         let passed = match (how, direction) {
-            (How::Skim, _) => {
+            (GatherMode::Skim, _) => {
                 // Of the tail it is not known.
                 let visible = ranges.iter().map(|(i, _)| arrays[*i as usize].is_visible(snapshot));
                 let visible = once(false).chain(visible).collect();
@@ -270,10 +268,10 @@ impl Remaining {
         }
         ranges.retain(|(_, range)| range.start < range.end);
         match how {
-            How::All => How::All,
-            How::Pieces if 2 * keys(out, &state.chunks) <= out.len() => How::Skim,
+            GatherMode::All => GatherMode::All,
+            GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Skim,
             // Each key is searched for in all arrays, so it must spare more than it costs.
-            How::Skim if passed < 2 * out.len() => How::Pieces,
+            GatherMode::Skim if passed < 2 * out.len() => GatherMode::Pieces,
             how => how,
         }
     }
@@ -310,7 +308,7 @@ impl Source for MemCursor {
                 self.gathered.reserve(want.min(source.len()));
                 self.how = source.gather(self.how, direction, want, snapshot, &mut self.gathered);
                 self.pending = 0..self.gathered.len();
-                source.state.looks.add_merged(self.gathered.len());
+                source.state.probes.add_merged(self.gathered.len());
                 if self.gathered.is_empty() && !source.has_more() {
                     self.source = None;
                     return Ok(false);
@@ -348,7 +346,7 @@ impl Source for MemCursor {
         let Some(source) = &mut self.source else { return Ok(()) };
         if source.skip(key, self.how, self.snapshot, self.direction) {
             self.want = self.want.min(CHUNK_MESSAGES_LEAP);
-            source.state.looks.add();
+            source.state.probes.add();
         }
         Ok(())
     }

@@ -4,34 +4,21 @@ use std::ops::Bound;
 
 use frondb_core::budget::Budget;
 use frondb_core::range_delete::RangeDeletes;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex, RwLock};
 use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
 use smallvec::SmallVec;
 
-use crate::arena::{Chunks, Slot};
-use crate::array::{SortedArray, rank_below, rank_visible};
-use crate::cursor::{Bounds, How, MemCursor};
-use crate::looks::Looks;
+use crate::arena::Slot;
+use crate::array::{Bounds, rank_below, rank_visible};
+use crate::cursor::{GatherMode, MemCursor};
 use crate::ranges::Ranges;
+use crate::shared::{Counters, Entry, Published, Shared};
 use crate::writer::Writer;
 
 /// Range deletes that are looked at for what they hide. A look is two searches in every array; an
 /// engine flushes a memtable with more of them for their number.
-const HIDDEN_LOOKS: u64 = 1000;
-
-/// A message on its way into the memtable.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
-    /// The key; may be empty. At most `limits::KEY_BYTES_MAX`.
-    pub key: &'a [u8],
-    /// Its own SeqNo, larger than that of everything inserted before this batch.
-    pub seq: SeqNo,
-    /// What the message does.
-    pub kind: MessageKind,
-    /// Value, operand, or reference to a value in extents of its own; empty for a delete.
-    pub value: &'a [u8],
-}
+const HIDDEN_PROBES_MAX: u64 = 1000;
 
 /// The newest messages of one tree, ordered, in memory.
 ///
@@ -40,7 +27,7 @@ pub struct Entry<'a> {
 /// ```text
 ///  Shared (one RwLock)
 ///  +-- tail     sorted slots, at most 256: what came in small commits
-///  +-- State    immutable, replaced as a whole
+///  +-- Published  immutable, replaced as a whole
 ///      +-- arrays   sorted, immutable, newest first; a batch or a full tail becomes one
 ///      +-- chunks   where keys and values lie; append-only, messages never move
 ///
@@ -76,37 +63,6 @@ pub struct Memtable {
     budget: Arc<Budget>,
 }
 
-/// What readers share with the writer.
-#[derive(Default)]
-pub(crate) struct Shared {
-    pub(crate) tail: Vec<Slot>,
-    pub(crate) state: Option<Arc<State>>,
-}
-
-/// Everything but the tail, at one moment.
-pub(crate) struct State {
-    /// Covers the slots of `arrays` and of the tail.
-    pub(crate) chunks: Chunks,
-    /// Newest first.
-    pub(crate) arrays: Vec<Arc<SortedArray>>,
-    pub(crate) looks: Arc<Looks>,
-}
-
-/// Kept by the writer, read by anyone.
-pub(crate) struct Counters {
-    pub(crate) messages: AtomicU64,
-    pub(crate) deletes: AtomicU64,
-    pub(crate) delete_stretch: AtomicU64,
-    pub(crate) data_bytes: AtomicU64,
-    pub(crate) bytes: AtomicU64,
-    pub(crate) range_deletes: AtomicU64,
-    pub(crate) hidden: AtomicU64,
-    pub(crate) looks: Arc<Looks>,
-    /// `u64::MAX` while there is nothing.
-    pub(crate) min_seq: AtomicU64,
-    pub(crate) max_seq: AtomicU64,
-}
-
 /// Numbers about one memtable.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct MemtableStats {
@@ -133,18 +89,7 @@ impl Memtable {
             writer: Mutex::new(None),
             shared: RwLock::new(Shared::default()),
             ranges: Ranges::default(),
-            counters: Counters {
-                messages: AtomicU64::new(0),
-                deletes: AtomicU64::new(0),
-                delete_stretch: AtomicU64::new(0),
-                data_bytes: AtomicU64::new(0),
-                bytes: AtomicU64::new(0),
-                range_deletes: AtomicU64::new(0),
-                hidden: AtomicU64::new(0),
-                looks: Arc::default(),
-                min_seq: AtomicU64::new(u64::MAX),
-                max_seq: AtomicU64::new(0),
-            },
+            counters: Counters::new(),
             budget,
         }
     }
@@ -157,8 +102,8 @@ impl Memtable {
     pub fn insert_batch(&self, batch: &[Entry<'_>]) {
         let Some(first) = batch.iter().map(|entry| entry.seq).min() else { return };
         let mut writer = self.writer.lock();
-        let looks = &self.counters.looks;
-        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first, looks));
+        let probes = &self.counters.probes;
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, first, probes));
         writer.insert(batch, &self.shared, &self.counters);
     }
 
@@ -169,10 +114,10 @@ impl Memtable {
     /// After [`seal`](Self::seal).
     pub fn add_range_delete(&self, range: RangeDelete) {
         let mut writer = self.writer.lock();
-        let looks = &self.counters.looks;
-        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq, looks));
+        let probes = &self.counters.probes;
+        let writer = writer.get_or_insert_with(|| Writer::new(&self.budget, range.seq, probes));
         writer.note_range_delete(&range, &self.counters);
-        if self.range_delete_count() <= HIDDEN_LOOKS {
+        if self.range_delete_count() <= HIDDEN_PROBES_MAX {
             let end =
                 range.hi.as_deref().map_or_else(|| self.len(), |hi| self.approximate_rank(hi));
             let hidden = end.saturating_sub(self.approximate_rank(&range.lo));
@@ -283,7 +228,7 @@ impl Memtable {
         to: Bound<&[u8]>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        self.cursor_of(How::All, direction, (from, to), snapshot)
+        self.cursor_of(GatherMode::All, direction, (from, to), snapshot)
     }
 
     /// The same, and leaves out, where that saves work, what no reader of the snapshot can see: messages
@@ -297,7 +242,7 @@ impl Memtable {
         to: Bound<&[u8]>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        self.cursor_of(How::Pieces, direction, (from, to), snapshot)
+        self.cursor_of(GatherMode::Pieces, direction, (from, to), snapshot)
     }
 
     /// A cursor over everything, ascending, in large chunks: what a flush reads.
@@ -328,15 +273,15 @@ impl Memtable {
     /// About how many deletes the longest stretch without a put between them has (rule 15).
     /// Exact when rows are deleted in ascending or descending order.
     #[must_use]
-    pub fn delete_stretch(&self) -> u64 {
-        self.counters.delete_stretch.load(Ordering::Relaxed)
+    pub fn tombstone_run(&self) -> u64 {
+        self.counters.tombstone_run.load(Ordering::Relaxed)
     }
 
     /// The first and the last key of the stretch of deletes that goes on, which need not be the longest;
     /// `None` if a put has ended it.
     #[must_use]
-    pub fn delete_stretch_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        self.writer.lock().as_ref()?.stretch_bounds()
+    pub fn tombstone_run_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.writer.lock().as_ref()?.tombstone_run_bounds()
     }
 
     /// Bytes of keys and values, range deletes included.
@@ -407,12 +352,12 @@ impl Memtable {
 
     fn cursor_of(
         &self,
-        how: How,
+        how: GatherMode,
         direction: Direction,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
     ) -> MemCursor {
-        self.counters.looks.add();
+        self.counters.probes.add();
         self.merge_for_readers();
         match self.view() {
             Some((state, tail)) => MemCursor::new(state, tail, direction, bounds, snapshot, how),
@@ -423,7 +368,7 @@ impl Memtable {
     /// Does a step of a merge that those who read would gain by: a millisecond at most, and nothing if somebody
     /// writes, who does it himself.
     fn merge_for_readers(&self) {
-        if !self.counters.looks.is_due() {
+        if !self.counters.probes.is_due() {
             return;
         }
         if let Some(mut writer) = self.writer.try_lock()
@@ -434,7 +379,7 @@ impl Memtable {
     }
 
     /// The state and a copy of the tail, of one moment.
-    fn view(&self) -> Option<(Arc<State>, Vec<Slot>)> {
+    fn view(&self) -> Option<(Arc<Published>, Vec<Slot>)> {
         let shared = self.shared.read();
         let state = Arc::clone(shared.state.as_ref()?);
         Some((state, shared.tail.clone()))

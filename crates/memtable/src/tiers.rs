@@ -44,7 +44,7 @@ const LEVEL_SLOTS_MIN: usize = 256;
 
 /// Slots that may be merged for one look at the arrays to meet one less: what an array costs a cursor of
 /// some hundred keys, measured (docs/decisions/0002-memtable.md).
-const SLOTS_PER_LOOK: usize = 48;
+const SLOTS_PER_PROBE: usize = 48;
 /// Slots merged for readers while a commit waits: a millisecond, when the tail is full.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
@@ -112,8 +112,8 @@ impl Tiers {
     }
 
     /// Whether so many looks are worth the next step of a merge, under way or to be begun.
-    pub(crate) fn pays(&self, looks: usize) -> bool {
-        let worth = looks.saturating_mul(SLOTS_PER_LOOK);
+    pub(crate) fn pays(&self, probes: usize) -> bool {
+        let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         match self.merges.is_empty() {
             true => self.worth_merging(worth).is_some(),
             false => worth >= STEP_SLOTS,
@@ -122,8 +122,8 @@ impl Tiers {
 
     /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due or where they
     /// would have spared the readers since the last call, who looked `looks` times, more than they cost.
-    pub(crate) fn advance(&mut self, inserted: usize, looks: usize, chunks: &Chunks) {
-        let worth = looks.saturating_mul(SLOTS_PER_LOOK);
+    pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
+        let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         if let Some((inputs, level)) = self.worth_merging(worth) {
             self.begin(inputs, level);
         }

@@ -10,11 +10,11 @@ use frondb_core::{MessageKind, RangeDelete, SeqNo};
 use crate::arena::{Arena, Chunks, Slot};
 use crate::array::{SeqSpan, rank_below};
 use crate::gather::sort_stable;
-use crate::looks::Looks;
-use crate::memtable::{Counters, Entry, Shared, State};
 use crate::order::KeyOrder;
-use crate::stretch::Stretch;
+use crate::probes::ProbeCount;
+use crate::shared::{Counters, Entry, Published, Shared};
 use crate::tiers::Tiers;
+use crate::tombstone_run::TombstoneRun;
 
 /// Most slots of the tail: inserting one moves half of 4 KiB on average.
 const TAIL_SLOTS_MAX: usize = 256;
@@ -30,19 +30,19 @@ pub(crate) struct Writer {
     tier_bytes: usize,
     /// Slots of the batch at hand.
     slots: Vec<Slot>,
-    stretch: Stretch,
+    tombstone_run: TombstoneRun,
     /// Slots of the tail, room for slots there, and their SeqNos.
     tail_len: usize,
     tail_capacity: usize,
     tail_seqs: SeqSpan,
     range_delete_bytes: usize,
-    looks: Arc<Looks>,
+    probes: Arc<ProbeCount>,
     reservation: Reservation,
     sealed: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(budget: &Arc<Budget>, first: SeqNo, looks: &Arc<Looks>) -> Box<Self> {
+    pub(crate) fn new(budget: &Arc<Budget>, first: SeqNo, probes: &Arc<ProbeCount>) -> Box<Self> {
         let arena = Arena::new(first);
         Box::new(Self {
             chunks: arena.chunks(),
@@ -50,12 +50,12 @@ impl Writer {
             tiers: Tiers::new(),
             tier_bytes: 0,
             slots: Vec::new(),
-            stretch: Stretch::default(),
+            tombstone_run: TombstoneRun::default(),
             tail_len: 0,
             tail_capacity: 0,
             tail_seqs: SeqSpan::EMPTY,
             range_delete_bytes: 0,
-            looks: Arc::clone(looks),
+            probes: Arc::clone(probes),
             reservation: budget.reserve(BudgetPart::Memtable, 0),
             sealed: false,
         })
@@ -79,9 +79,9 @@ impl Writer {
             self.chunks = self.arena.chunks();
         }
         self.sort_slots();
-        if deletes > 0 || self.stretch.is_open() {
-            self.follow_stretch();
-            c.delete_stretch.store(self.stretch.longest(), Relaxed);
+        if deletes > 0 || self.tombstone_run.is_open() {
+            self.follow_tombstone_run();
+            c.tombstone_run.store(self.tombstone_run.longest(), Relaxed);
         }
         // Before the messages, so that whoever sees one sees a memtable that is not empty.
         add(&c.messages, batch.len() as u64);
@@ -100,12 +100,12 @@ impl Writer {
 
     /// Merges arrays for those who look at them, if that is worth it by now.
     pub(crate) fn merge_for_readers(&mut self, shared: &RwLock<Shared>, c: &Counters) {
-        let looks = c.looks.count();
-        if self.sealed || !self.tiers.pays(looks) {
-            c.looks.put_off();
+        let probes = c.probes.count();
+        if self.sealed || !self.tiers.pays(probes) {
+            c.probes.put_off();
             return;
         }
-        self.tiers.advance(0, c.looks.take(), &self.chunks);
+        self.tiers.advance(0, c.probes.take(), &self.chunks);
         self.tier_bytes = self.tiers.bytes();
         let state = self.state();
         let retired = shared.write().state.replace(state);
@@ -124,8 +124,8 @@ impl Writer {
         note_seqs(c, SeqSpan { min: range.seq, max: range.seq });
     }
 
-    pub(crate) fn stretch_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        self.stretch.bounds()
+    pub(crate) fn tombstone_run_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        self.tombstone_run.bounds()
     }
 
     pub(crate) fn seal(&mut self, c: &Counters) {
@@ -144,13 +144,13 @@ impl Writer {
         });
     }
 
-    fn follow_stretch(&mut self) {
+    fn follow_tombstone_run(&mut self) {
         for &slot in &self.slots {
             let message = self.chunks.get(slot);
             if message.kind == MessageKind::Delete {
-                self.stretch.delete(message.key);
+                self.tombstone_run.delete(message.key);
             } else {
-                self.stretch.put(message.key);
+                self.tombstone_run.put(message.key);
             }
         }
     }
@@ -204,7 +204,7 @@ impl Writer {
         }
         let inserted = slots.len();
         self.tiers.push(slots, self.tail_seqs, &self.chunks);
-        self.tiers.advance(inserted, c.looks.take(), &self.chunks);
+        self.tiers.advance(inserted, c.probes.take(), &self.chunks);
         self.tier_bytes = self.tiers.bytes();
         self.tail_len = 0;
         self.tail_seqs = SeqSpan::EMPTY;
@@ -228,9 +228,9 @@ impl Writer {
         }
     }
 
-    fn state(&self) -> Arc<State> {
+    fn state(&self) -> Arc<Published> {
         let (chunks, arrays) = (self.chunks.clone(), self.tiers.arrays().to_vec());
-        Arc::new(State { chunks, arrays, looks: Arc::clone(&self.looks) })
+        Arc::new(Published { chunks, arrays, probes: Arc::clone(&self.probes) })
     }
 
     /// Brings the reservation and the counter up to date.

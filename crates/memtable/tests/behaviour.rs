@@ -160,7 +160,7 @@ fn a_long_stretch_of_deletes_is_counted() {
         fill(&table, MessageKind::Put, 1_000_000 + i * 1000, 1_001_000 + i * 1000, 1000);
         fill(&table, MessageKind::Delete, i * 1000, (i + 1) * 1000, 500);
     }
-    assert_eq!(table.delete_stretch(), 70_000);
+    assert_eq!(table.tombstone_run(), 70_000);
     assert_eq!(table.deletes(), 70_000);
 }
 

@@ -9,14 +9,14 @@
 //! too low when deletes do not go one way.
 
 #[derive(Default)]
-pub(crate) struct Stretch {
+pub(crate) struct TombstoneRun {
     lo: Vec<u8>,
     hi: Vec<u8>,
     len: u64,
     longest: u64,
 }
 
-impl Stretch {
+impl TombstoneRun {
     /// Deletes in the longest stretch so far.
     pub(crate) fn longest(&self) -> u64 {
         self.longest
@@ -65,17 +65,17 @@ mod tests {
 
     #[test]
     fn a_put_inside_ends_the_stretch_and_one_outside_does_not() {
-        let mut stretch = Stretch::default();
+        let mut run = TombstoneRun::default();
         for key in [b"d", b"c", b"f"] {
-            stretch.delete(key);
+            run.delete(key);
         }
-        stretch.put(b"z");
-        stretch.put(b"a");
-        stretch.delete(b"e");
-        assert_eq!(stretch.longest(), 4);
-        stretch.put(b"d");
-        assert!(!stretch.is_open());
-        stretch.delete(b"e");
-        assert_eq!(stretch.longest(), 4);
+        run.put(b"z");
+        run.put(b"a");
+        run.delete(b"e");
+        assert_eq!(run.longest(), 4);
+        run.put(b"d");
+        assert!(!run.is_open());
+        run.delete(b"e");
+        assert_eq!(run.longest(), 4);
     }
 }
