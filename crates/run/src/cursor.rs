@@ -21,11 +21,12 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, Result, Source};
 
+use crate::env::RunEnv;
 use crate::flights::Flight;
 use crate::index::BlockIndex;
 use crate::little::{CHUNK_ENTRIES_LITTLE, is_little, merge_window_bytes};
 use crate::read::Span;
-use crate::reader::{Run, RunEnv};
+use crate::reader::Run;
 
 /// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;

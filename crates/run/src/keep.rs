@@ -15,39 +15,17 @@ use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Error, Result, RunId};
 use frondb_filter::FilterReader;
 
+use crate::env::{Cached, RunEnv};
 use crate::index::BlockIndex;
-use crate::reader::{Cached, RunEnv};
-
-/// Blocks that may be kept on behalf of reads that lie back.
-const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
 
 /// More than a block or an index takes in memory, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;
 
 /// The place of what is about to be written.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
-
-/// How many blocks were kept, against how often somebody read.
-#[derive(Debug, Default)]
-pub(crate) struct Demand {
-    /// In reads: each pays for one block.
-    spent: AtomicU64,
-}
-
-impl Demand {
-    /// Whether one of the `reads` so far pays for a block; it is then spent.
-    fn take(&self, reads: u64) -> bool {
-        let spend = |spent: u64| {
-            let spent = spent.max(reads.saturating_sub(CREDIT_BLOCKS_MAX));
-            (spent < reads).then_some(spent + 1)
-        };
-        self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
-    }
-}
 
 /// Keeps parts of one run. Those of a run that is never finished are evicted in time: run ids are not reused.
 pub(crate) struct Keeper {
@@ -116,28 +94,5 @@ impl Keeper {
     fn insert(&self, block: u32, value: Cached, bytes: usize, priority: Priority) {
         let key = CacheKey::block(self.run, block);
         self.env.cache.insert_in_room(key, value, bytes as u64, priority);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_read_pays_for_one_block() {
-        let demand = Demand::default();
-        assert!(!demand.take(0), "nobody reads");
-        let kept = |reads| (0..1_000_000).take_while(|_| demand.take(reads)).count() as u64;
-        assert_eq!(kept(10), 10);
-        assert_eq!(kept(10), 0);
-        assert_eq!(kept(15), 5);
-    }
-
-    #[test]
-    fn reads_of_long_ago_pay_for_few() {
-        let demand = Demand::default();
-        let kept = |reads| (0..1_000_000).take_while(|_| demand.take(reads)).count() as u64;
-        assert_eq!(kept(1 << 40), CREDIT_BLOCKS_MAX);
-        assert_eq!(kept((1 << 40) + 7), 7);
     }
 }

@@ -15,6 +15,8 @@
 
 mod count;
 mod cursor;
+mod demand;
+mod env;
 mod flights;
 pub mod format;
 mod index;
@@ -30,11 +32,12 @@ mod verify;
 mod writer;
 
 pub use cursor::{ReadMode, RunCursor};
+pub use env::{Cached, RunEnv, RunStats};
 pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use little::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};
 pub use output::Output;
-pub use reader::{Cached, KeyAfter, Run, RunEnv, RunStats, Visit};
+pub use reader::{KeyAfter, Run, Visit};
 pub use spool::{Spool, SpoolSource, SpoolWriter};
 pub use verify::DamagedPart;
 pub use writer::{RunOptions, RunWriter};

@@ -22,37 +22,40 @@ use frondb_core::Result;
 use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 
-use crate::reader::Cached;
-
 /// What is being read at once takes at most the memory divided by this, or is one.
 const MEMORY_DIVISOR: u64 = 16;
 
 /// See the module's head. One for all runs of an engine.
-#[derive(Default)]
-pub(crate) struct Loads {
-    state: Mutex<State>,
+pub(crate) struct Loads<V> {
+    state: Mutex<LoadState<V>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct State {
-    under_way: HashMap<CacheKey, Arc<Load>>,
+struct LoadState<V> {
+    under_way: HashMap<CacheKey, Arc<Load<V>>>,
     /// Bytes that they take while they are read.
     bytes: u64,
 }
 
 /// A load under way: set when it is over, to nothing if it failed.
-type Load = OnceLock<Option<Cached>>;
+type Load<V> = OnceLock<Option<V>>;
 
 /// Ends a load however it ends.
-struct Ending<'a> {
-    loads: &'a Loads,
+struct Ending<'a, V> {
+    loads: &'a Loads<V>,
     key: CacheKey,
     bytes: u64,
-    load: Arc<Load>,
+    load: Arc<Load<V>>,
 }
 
-impl Loads {
+impl<V> Default for Loads<V> {
+    fn default() -> Self {
+        let state = LoadState { under_way: HashMap::new(), bytes: 0 };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+}
+
+impl<V: Clone> Loads<V> {
     /// What `cached` has by now, or another thread is reading, or `read` returns. Reading takes `bytes`
     /// of memory, charged to `part`.
     pub(crate) fn load(
@@ -60,9 +63,9 @@ impl Loads {
         key: CacheKey,
         (part, bytes): (Part, u64),
         budget: &Arc<Budget>,
-        cached: impl Fn() -> Option<Cached>,
-        read: impl FnOnce() -> Result<Cached>,
-    ) -> Result<Cached> {
+        cached: impl Fn() -> Option<V>,
+        read: impl FnOnce() -> Result<V>,
+    ) -> Result<V> {
         let ending = match self.begin(key, bytes, budget, &cached) {
             Begun::Found(value) => return Ok(value),
             Begun::Read(ending) => ending,
@@ -79,8 +82,8 @@ impl Loads {
         key: CacheKey,
         bytes: u64,
         budget: &Budget,
-        cached: &dyn Fn() -> Option<Cached>,
-    ) -> Begun<'_> {
+        cached: &dyn Fn() -> Option<V>,
+    ) -> Begun<'_, V> {
         let mut state = self.state.lock();
         loop {
             if let Some(load) = state.under_way.get(&key).cloned() {
@@ -107,12 +110,12 @@ impl Loads {
     }
 }
 
-enum Begun<'a> {
-    Found(Cached),
-    Read(Ending<'a>),
+enum Begun<'a, V> {
+    Found(V),
+    Read(Ending<'a, V>),
 }
 
-impl Drop for Ending<'_> {
+impl<V> Drop for Ending<'_, V> {
     fn drop(&mut self) {
         let _ = self.load.set(None);
         let mut state = self.loads.state.lock();

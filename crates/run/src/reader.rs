@@ -1,26 +1,22 @@
 //! A run as readers hold it: point lookups, and the shared parts its cursors use.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use frondb_block::{Block, BlockKind, Place, decode_frame};
-use frondb_cache::{Cache, CacheKey, Priority};
-use frondb_core::budget::{Budget, Part};
+use frondb_cache::{CacheKey, Priority};
+use frondb_core::budget::Part;
 use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
-use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, RunId, SeqNo};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
-use frondb_space::Space;
 
-use crate::flights::{Flight, Flights};
+use crate::env::{Cached, RunEnv, filter_hash};
+use crate::flights::Flight;
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
-use crate::keep::Demand;
-use crate::loads::Loads;
 use crate::read::{Span, locate, read_span};
-use crate::writer::filter_hash;
 
 /// What reading a block index takes, about, as a multiple of what it takes on disk.
 const INDEX_FACTOR: u64 = 6;
@@ -30,17 +26,6 @@ const FILTER_DIVISOR: u64 = 32;
 
 /// The place of a block that was found sound.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
-
-/// What the cache holds of runs.
-#[derive(Clone)]
-pub enum Cached {
-    /// A decoded data block.
-    Block(Block),
-    /// A run's block index.
-    Index(Arc<BlockIndex>),
-    /// A run's filter.
-    Filter(Arc<FilterReader>),
-}
 
 /// What [`Run::key_after`] found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,66 +38,6 @@ pub struct KeyAfter {
 
 /// Takes a message and returns whether older ones are still wanted.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
-
-/// What reading did, counted since the engine was opened.
-#[derive(Debug, Default)]
-pub struct RunStats {
-    /// Reads sent to the device for lookups and scans.
-    pub reads: AtomicU64,
-    /// Bytes of those reads.
-    pub read_bytes: AtomicU64,
-    /// Lookups that a filter answered with "not here".
-    pub filter_negatives: AtomicU64,
-    /// Lookups that a filter passed.
-    pub filter_positives: AtomicU64,
-    /// Reads sent to the device for merges.
-    pub merge_reads: AtomicU64,
-    /// Bytes of those reads.
-    pub merge_read_bytes: AtomicU64,
-}
-
-/// The handles a run needs; one for all runs of an engine.
-pub struct RunEnv {
-    /// Where the bytes are.
-    pub space: Arc<Space>,
-    /// Decoded blocks, indexes and filters.
-    pub cache: Arc<Cache<Cached>>,
-    /// The one memory budget.
-    pub budget: Arc<Budget>,
-    /// Whether blocks are worth keeping as they are written.
-    pub(crate) demand: Demand,
-    /// Filters and indexes that are being read.
-    loads: Loads,
-    /// Blocks that readers are reading and decoding.
-    flights: Flights,
-    /// Bytes that the windows of readers' walks have.
-    pub(crate) window_bytes: AtomicU64,
-    /// With little memory, bytes of the blocks that readers' walks hold.
-    pub(crate) held_bytes: AtomicU64,
-    /// Block indexes that a salvage rebuilt, by run.
-    pub(crate) rebuilt: Mutex<BTreeMap<RunId, Arc<BlockIndex>>>,
-    /// Counters.
-    pub stats: RunStats,
-}
-
-impl RunEnv {
-    /// The handles, with all counters at 0.
-    #[must_use]
-    pub fn new(space: Arc<Space>, cache: Arc<Cache<Cached>>, budget: Arc<Budget>) -> Arc<Self> {
-        Arc::new(Self {
-            space,
-            cache,
-            budget,
-            demand: Demand::default(),
-            loads: Loads::default(),
-            flights: Flights::default(),
-            window_bytes: AtomicU64::new(0),
-            held_bytes: AtomicU64::new(0),
-            rebuilt: Mutex::default(),
-            stats: RunStats::default(),
-        })
-    }
-}
 
 /// An immutable run. Thread-safe; dropped by its last holder.
 ///

@@ -25,9 +25,9 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo, Source};
 use frondb_space::{Class, Extent, Space};
 
+use crate::env::RunEnv;
 use crate::output::Output;
 use crate::read::{Span, locate, read_span};
-use crate::reader::RunEnv;
 
 /// Key and value bytes after which a frame is closed. A merge has one of each spool before it: they
 /// must stay in the processor's cache.

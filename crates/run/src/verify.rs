@@ -4,10 +4,10 @@
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
 
+use crate::env::filter_hash;
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::reader::Run;
-use crate::writer::filter_hash;
 
 /// What a walk over blocks counted, to be compared with the metadata.
 #[derive(Default)]

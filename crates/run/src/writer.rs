@@ -4,16 +4,15 @@ use frondb_block::{
     BlockBuilder, BlockKind, BlockOptions, Codec, FRAME_HEADER_BYTES, encode_frame, seal_frame,
 };
 use frondb_core::budget::{Budget, Part, Reservation};
-use frondb_core::checksum::xxh3;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::{FilterBuilder, FilterKind};
 
+use crate::env::{RunEnv, filter_hash};
 use crate::format::RunMeta;
 use crate::index::IndexBuilder;
 use crate::keep::Keeper;
 use crate::output::Output;
-use crate::reader::RunEnv;
 
 /// How a run is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,15 +39,6 @@ const FILTER_WORK_DIVISOR: u64 = 128;
 /// What a large run takes while its filter is made: the hashes, the filter and the work.
 fn making_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
     filter.memory_bytes() as u64 * 3 / 2 + budget.total() / FILTER_WORK_DIVISOR
-}
-
-/// The hash by which filters know a key.
-#[inline]
-pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
-    match prefix {
-        Some(n) if key.len() > usize::from(n) => xxh3(&key[..usize::from(n)]),
-        _ => xxh3(key),
-    }
 }
 
 /// See the module's head. The caller adds messages in order: keys ascend, SeqNos descend within a
