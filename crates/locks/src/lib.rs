@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `oracle`, `snapshots` | SeqNos and the snapshots that read at them |
 //! | `class`, `key`, `ranges`, `own`, `packed` | what locks are and how they are stored |
-//! | `graph`, `queue`, `table`, `held`, `locker` | waits; the locks of a tree and of a transaction |
+//! | `graph`, `queue`, `table`, `held`, `locker` | waits, locks of a tree and of a transaction |
 //! | `request`, `wait`, `escalate` | what a locker does: request, wait, bound its memory |
 //! | `manager`, `inspect`, `info`, `deadlock` | the entry point, and what the status shows |
 //!
