@@ -12,6 +12,7 @@
 //! | [`layers`] | checks every Cargo.toml against layers.toml and docs/dependencies.md |
 //! | [`modules`] | finds circles of modules inside a crate |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
+//! | [`subjects`] | checks the first lines of commit messages |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
@@ -40,6 +41,7 @@ mod sanitize;
 mod shuttle;
 mod soak;
 mod step;
+mod subjects;
 mod suite;
 mod summary;
 mod tidy;
@@ -55,6 +57,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   layers     check Cargo.toml files against layers.toml and docs/dependencies.md
   modules    [CRATE ...]  print circles of modules with their imports, check modules.toml
   tidy       check house rules on source and documents
+  subjects   check the subjects of commits that main does not have
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         "layers" => report("layers", layers::check()),
         "modules" => report("modules", modules::print(&rest)),
         "tidy" => report("tidy", tidy::check()),
+        "subjects" => report("subjects", subjects::check()),
         "bench" => bench::run(&rest),
         "fuzz" => fuzz::run(&rest),
         "fuzz-targets" => fuzz::write_targets(),

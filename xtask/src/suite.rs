@@ -10,7 +10,7 @@
 use crate::pool::{self, Job};
 use crate::step::Cmd;
 use crate::summary::Summary;
-use crate::{Result, install, layers, mariadb, modules, programs, report, shuttle, tidy};
+use crate::{Result, install, layers, mariadb, modules, programs, report, shuttle, subjects, tidy};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result {
     summary.step("layers", || report("layers", layers::check()));
     summary.step("modules", || report("modules", modules::check()));
     summary.step("tidy", || report("tidy", tidy::check()));
+    summary.step("subjects", || report("subjects", subjects::check()));
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     let mut jobs = Vec::new();

@@ -1,0 +1,61 @@
+//! The first lines of commit messages, as CONTRIBUTING.md asks for them: at most 72 characters, a
+//! capital letter first, no full stop, no mark of unfinished work.
+//!
+//! Only commits that `main` does not have yet are checked, because only they can still be changed.
+//! Where git, the checkout's history or a branch `main` is missing (an archive, a shallow clone),
+//! there is nothing to check.
+
+use crate::Result;
+use crate::step::Cmd;
+
+/// Most characters of a subject: git's own tools cut or wrap longer ones.
+const CHARS_MAX: usize = 72;
+
+/// First words of commits that are meant to be squashed or reworded.
+const UNFINISHED: [&str; 4] = ["fixup!", "squash!", "amend!", "wip"];
+
+/// Subjects of commits that are not in `main` and break a rule, with the rule.
+pub(crate) fn check() -> Result<Vec<String>> {
+    if !Cmd::new("git", "rev-parse --verify --quiet main").succeeds() {
+        return Ok(Vec::new());
+    }
+    let log = Cmd::new("git", "log --format=%s main..HEAD").output()?;
+    Ok(log.lines().filter_map(fault).collect())
+}
+
+fn fault(subject: &str) -> Option<String> {
+    let first = subject.split_whitespace().next().unwrap_or_default();
+    let what = if subject.chars().count() > CHARS_MAX {
+        format!("longer than {CHARS_MAX} characters")
+    } else if UNFINISHED.contains(&&*first.to_lowercase()) {
+        "not finished".to_owned()
+    } else if !subject.starts_with(|c: char| c.is_uppercase()) {
+        "without a capital letter at its beginning".to_owned()
+    } else if subject.ends_with('.') {
+        "closed by a full stop".to_owned()
+    } else {
+        return None;
+    };
+    Some(format!("commit `{subject}`: the subject is {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_that_break_a_rule_are_found() {
+        assert_eq!(fault("Keep a torn superblock from hiding the older one"), None);
+        assert_eq!(fault(&format!("K{}", "x".repeat(CHARS_MAX - 1))), None);
+        for (subject, rule) in [
+            (&*format!("K{}", "x".repeat(CHARS_MAX)), "longer than"),
+            ("fix manifest bug", "capital letter"),
+            ("Fix the manifest.", "full stop"),
+            ("WIP", "not finished"),
+            ("fixup! Fix the manifest", "not finished"),
+            ("", "capital letter"),
+        ] {
+            assert!(fault(subject).is_some_and(|found| found.contains(rule)), "{subject}");
+        }
+    }
+}
