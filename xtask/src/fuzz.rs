@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::step::Cmd;
 use crate::workspace::{read, read_toml, root};
-use crate::{Result, install, tidy, variables};
+use crate::{Result, fuzz_entries, install, variables};
 
 const CARGO_FUZZ: &str = "0.13.2";
 const SECONDS_DEFAULT: &str = "60";
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &[String]) -> Result {
 /// Writes fuzz/targets.toml, fuzz/Cargo.toml and fuzz/fuzz_targets/ from the crates' entries, and
 /// keeps the input lengths that the table has.
 pub(crate) fn write_targets() -> Result {
-    let (entries, _) = tidy::fuzz_entries()?;
+    let (entries, _) = fuzz_entries::collect()?;
     let known = targets()?;
     let wanted: Vec<Target> = entries
         .into_iter()

@@ -13,6 +13,7 @@
 //! | [`modules`] | finds circles of modules inside a crate |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`subjects`] | checks the first lines of commit messages |
+//! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
@@ -29,6 +30,7 @@ mod audit;
 mod bench;
 mod command;
 mod fuzz;
+mod fuzz_entries;
 mod install;
 mod install_c;
 mod layers;

@@ -13,7 +13,7 @@
 //! | module | |
 //! |---|---|
 //! | [`catalog`] | types and collations, drawn evenly |
-//! | [`table`], [`values`] | random tables and literals for them |
+//! | [`table`], [`values`] | random tables and literals for them, texts from [`pieces`] |
 //! | [`kind`] | kinds of statements and their weights |
 //! | [`source`] | the next [`statement`]; [`define`], [`change`], [`read`], [`session`] write it |
 //! | [`audit`] | reads whole tables |
@@ -29,6 +29,7 @@ mod define;
 pub mod duet;
 mod kind;
 mod pair;
+mod pieces;
 mod read;
 mod session;
 mod shrink;

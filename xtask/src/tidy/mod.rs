@@ -21,7 +21,6 @@ mod source;
 use crate::workspace::{SourceFile, root, rust_files_below};
 use crate::{Result, mariadb, pages};
 
-pub(crate) use decoders::collect as fuzz_entries;
 pub(crate) use source::code_of_line;
 
 /// All deviations from the rules, one sentence each, with file and line.

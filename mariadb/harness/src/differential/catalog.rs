@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use frondb_core::prng::Prng;
 
-use super::values::{PIECES, hex};
+use super::pieces::{PIECES, hex};
 use crate::client::Client;
 use crate::error::{Error, Result};
 

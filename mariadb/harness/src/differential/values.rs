@@ -2,55 +2,10 @@
 //! and contain everything that makes an order hard: case, accents, trailing spaces, control
 //! characters, letters that expand or contract, signs, limits.
 
-use std::fmt::Write as _;
-
 use frondb_core::prng::Prng;
 
 use super::catalog::{Family, Type};
-
-/// The pieces of texts.
-pub(super) const PIECES: [&str; 40] = [
-    "a",
-    "A",
-    "b",
-    "B",
-    "ab",
-    "c",
-    "ch",
-    "Ch",
-    "d",
-    "dz",
-    "e",
-    "\u{e9}",
-    "E",
-    "\u{df}",
-    "ss",
-    "\u{e6}",
-    "ae",
-    "\u{f1}",
-    "n",
-    "o",
-    "\u{f6}",
-    "z",
-    "Z",
-    "\u{17e}",
-    " ",
-    "  ",
-    "\t",
-    "\u{1}",
-    "0",
-    "9",
-    "-",
-    "_",
-    "%",
-    "\u{3b1}",
-    "\u{416}",
-    "\u{5d0}",
-    "\u{e01}",
-    "\u{4e2d}",
-    "\u{3042}",
-    "\u{1f600}",
-];
+use super::pieces::{PIECES, hex};
 
 /// A literal, or NULL if the column allows it.
 pub(super) fn literal(random: &mut Prng, ty: &Type, nullable: bool) -> String {
@@ -145,14 +100,6 @@ fn bytes(random: &mut Prng, longest: u64) -> String {
         *byte = [0, 1, 0x20, 0x61, 0x7F, 0x80, 0xFF][random.index(7)];
     }
     if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut all, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(all, "{byte:02X}");
-        all
-    })
 }
 
 /// A type that fits all of them: a column of another type refuses some.
