@@ -8,19 +8,15 @@
 
 use std::time::Duration;
 
-use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
 use crate::checkpoint::log_is_long;
-use crate::commit::largest;
 use crate::engine::Shared;
 use crate::flush::frees_space;
 use crate::pacing::Debt;
-use crate::stretch;
-use crate::tree::TreeCore;
+use frondb_tree::{TreeCore, tombstones};
 
 /// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
 /// space comes back.
@@ -62,19 +58,9 @@ impl Load {
 }
 
 impl Shared {
-    /// Memory of memtables that are not flushed yet.
-    fn memtable_bytes(&self) -> u64 {
-        let all = self.env.budget.used_by(Part::Memtable);
-        all.saturating_sub(self.env.pinned_bytes.load(Ordering::Relaxed))
-    }
-
-    fn active_bytes(&self) -> u64 {
-        self.memtable_bytes().saturating_sub(self.env.frozen_bytes.load(Ordering::Relaxed))
-    }
-
     fn debt(&self) -> Debt {
         Debt {
-            memtable_bytes: self.memtable_bytes(),
+            memtable_bytes: self.env.account.unflushed_bytes(),
             write_buffer_bytes: self.env.memory().write_buffer_bytes(),
             log_bytes: self.env.log_bytes(),
             merge_bytes: self.work.due().debt_bytes,
@@ -121,7 +107,7 @@ impl Shared {
     /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
     /// one at a time, for flushes of a few deletes each would fill the disk with what describes them.
     pub(crate) fn freeze_deletes(&self) {
-        let trees = self.env.all_trees();
+        let trees = self.env.trees.all();
         if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
             return;
         }
@@ -144,7 +130,7 @@ impl Shared {
     }
 
     fn is_below(&self, limit: u64) -> bool {
-        self.memtable_bytes() < limit && self.env.log_bytes() < limit
+        self.env.account.unflushed_bytes() < limit && self.env.log_bytes() < limit
     }
 
     /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
@@ -197,8 +183,8 @@ impl Shared {
         for tree in touched {
             let active = Arc::clone(&tree.version().active);
             let memtable = &active.memtable;
-            let early = tree.sequential.load(Ordering::Relaxed) && memtable.bytes() >= part;
-            let stretch = stretch::is_due(tree);
+            let early = tree.is_sequential() && memtable.bytes() >= part;
+            let stretch = tombstones::is_due(tree);
             let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
             let large = active.value_bytes() > VALUE_BYTES_MAX;
             if early || stretch || many || large {
@@ -208,10 +194,8 @@ impl Shared {
                 self.freeze(tree);
             }
         }
-        while self.active_bytes() >= buffer {
-            let tree =
-                largest(&self.env).and_then(|(id, _)| self.env.trees.read().get(&id).cloned());
-            match tree {
+        while self.env.account.active_bytes() >= buffer {
+            match self.env.trees.largest() {
                 Some(tree) if self.freeze(&tree) => {}
                 _ => break,
             }
@@ -244,7 +228,7 @@ impl Shared {
     }
 
     pub(crate) fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
-        let froze = self.committer.exclusive(|| tree.freeze(&self.env));
+        let froze = self.committer.exclusive(|| tree.freeze());
         if froze {
             self.work.add_flush(tree);
         }
@@ -253,7 +237,7 @@ impl Shared {
 
     /// Freezes every memtable of more than `above` bytes.
     pub(crate) fn freeze_all(&self, above: u64) {
-        for tree in self.env.all_trees() {
+        for tree in self.env.trees.all() {
             if tree.version().active.memtable.bytes() > above {
                 self.freeze(&tree);
             }
@@ -267,7 +251,7 @@ impl Shared {
 
     pub(crate) fn wait_flushed(&self) -> Result<()> {
         let mut tries = 0;
-        let mut left = self.env.all_trees();
+        let mut left = self.env.trees.all();
         loop {
             self.env.check_health()?;
             if self.is_manual() {
@@ -296,7 +280,9 @@ impl Shared {
 
     /// Runs background work on this thread until nothing is due.
     pub(crate) fn run_pending(&self) {
-        while let Some(task) = self.work.try_next() {
+        loop {
+            self.plan_hints();
+            let Some(task) = self.work.try_next() else { return };
             self.perform(task);
             if self.env.check_health().is_err() {
                 return;

@@ -27,8 +27,8 @@ use frondb_trunk::plan::TOMBSTONE_RUN;
 use crate::env::Env;
 use crate::plans::{InstallEnd, Installed, commit_edit};
 use crate::stats::Counters;
-use crate::tree::{AttachedRuns, MemSlot, TreeCore};
 use frondb_records::Edit;
+use frondb_tree::{AttachedRuns, MemSource, TreeCore};
 
 /// What a transaction has written to one tree, on disk: a part of its commit.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Attachment {
         part: u32,
         base: SeqNo,
         lsns: (Lsn, Lsn),
-    ) -> Arc<MemSlot> {
+    ) -> Arc<MemSource> {
         let seq = |local: SeqNo| SeqNo(base.get() + local.get());
         let memtable = Memtable::new(Arc::clone(&env.budget));
         let mut deletes: Vec<&RangeDelete> = self.range_deletes.iter().collect();
@@ -64,7 +64,7 @@ impl Attachment {
         for delete in deletes {
             memtable.add_range_delete(RangeDelete { seq: seq(delete.seq), ..delete.clone() });
         }
-        let slot = MemSlot::attached_runs(
+        let slot = MemSource::attached_runs(
             memtable,
             AttachedRuns {
                 txn,
@@ -105,7 +105,7 @@ pub(crate) fn flush(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Installed>
     installed.map(Some)
 }
 
-fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSlot>) -> Result<Installed> {
+fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installed> {
     let Some(attached) = slot.attached() else { return Ok(Installed::nothing()) };
     // Rule 6: run data was synced before the runs became pending.
     env.wal.sync_to(slot.last_lsn())?;
@@ -121,7 +121,7 @@ fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSlot>) -> Result<Installed>
         return Ok(Installed::nothing());
     }
     let trunk = tree.version().trunk.clone();
-    let leaf_target = tree.context(&trunk, env).leaf_target();
+    let leaf_target = tree.plan_context(&trunk, env.plan_limits()).leaf_target();
     let mut next_id = || env.next_node_id();
     let mut builder = VersionBuilder::new(trunk, &mut next_id);
     let arrived = Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };

@@ -16,8 +16,8 @@ use crate::options::{Durability, EngineOptions};
 use crate::pending;
 use crate::private::{PrivateMessage, PrivatePart};
 use crate::transaction::TransactionOptions;
-use crate::tree::Tree;
 use frondb_records::TreeOptions;
+use frondb_tree::Tree;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -72,17 +72,17 @@ fn later_messages_go_above_the_runs() {
     let engine = open(&MemoryDevice::new());
     let tree = create(&engine, "t");
     engine.block_flushes(&tree, true);
-    let before = tree.0.version();
+    let before = tree.core().version();
     commit(&engine, &[part(&tree, 9, b"run")], Durability::NoSync);
     put(&engine, &tree, b"later", Durability::NoSync);
     assert!(before.active.is_empty());
     put(&engine, &tree, &key(3), Durability::NoSync);
     let frozen: Vec<bool> =
-        tree.0.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+        tree.core().version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
     assert_eq!(frozen, [true]);
     commit(&engine, &[part(&tree, 3, b"newer")], Durability::NoSync);
     let frozen: Vec<bool> =
-        tree.0.version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
+        tree.core().version().frozen.iter().map(|slot| slot.attached().is_some()).collect();
     assert_eq!(frozen, [true, false, true]);
     let value = |i| engine.get(&tree, &key(i), None).unwrap().unwrap();
     assert_eq!([value(2), value(3), value(4)], [&b"newer"[..], b"batch", b"run"]);
@@ -105,7 +105,7 @@ fn the_record_stays_while_the_runs_wait() {
         engine.block_flushes(&a, true);
         commit(&engine, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
         put(&engine, &b, b"later", Durability::Sync);
-        engine.shared.freeze(&b.0);
+        engine.shared.freeze(b.core());
         engine.shared.run_pending();
         keep(&engine.shared.env);
         assert_eq!(engine.stats().attaches, 1, "only one of them is part of its tree");

@@ -21,8 +21,8 @@ use crate::flush::{FlushJob, abandon};
 use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
 use crate::relocate::move_one;
 use crate::stats::Counters;
-use crate::tree::TreeCore;
 use crate::work::{Next, Task};
+use frondb_tree::TreeCore;
 
 /// After this long without a commit, idle work is done.
 const IDLE_AFTER: Duration = Duration::from_millis(1000);
@@ -65,6 +65,7 @@ pub(crate) fn worker(shared: &Arc<Shared>) {
     loop {
         match shared.work.next(&mut || shared.patience()) {
             Next::Stopped => return,
+            Next::Hints => shared.plan_hints(),
             Next::Nothing => shared.quiet(),
             Next::Task(task) => shared.perform_or_poison(task),
         }
@@ -102,6 +103,20 @@ impl Shared {
         }
     }
 
+    /// Plans anew what readers found expensive.
+    pub(crate) fn plan_hints(&self) {
+        for (tree, node) in self.work.take_hints() {
+            replan(&self.env, &self.work, &tree, &[node]);
+        }
+    }
+
+    /// The same where no worker would.
+    pub(crate) fn plan_hints_if_manual(&self) {
+        if self.is_manual() {
+            self.plan_hints();
+        }
+    }
+
     /// Nothing was due for a while.
     fn quiet(&self) {
         self.try_space();
@@ -120,7 +135,7 @@ impl Shared {
         if !self.work.set_idle(true) {
             return;
         }
-        for tree in self.env.all_trees() {
+        for tree in self.env.trees.all() {
             if hides_much(&tree) {
                 // Space comes back although nothing more is written.
                 self.freeze(&tree);
@@ -133,7 +148,7 @@ impl Shared {
     /// Finds what gives back deleted large values, as idle work does.
     pub(crate) fn plan_values(&self) {
         let has_values = |tree: &Arc<TreeCore>| !tree.install.lock().values.is_empty();
-        for tree in self.env.all_trees().into_iter().filter(has_values) {
+        for tree in self.env.trees.all().into_iter().filter(has_values) {
             if hides_much(&tree) {
                 self.freeze(&tree);
             }
@@ -194,7 +209,7 @@ impl Shared {
     /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
     pub(crate) fn tidy(&self) {
         self.tidied.store(true, Ordering::Release);
-        self.env.cursors.let_all_go(self.env.now());
+        self.env.reads().cursors.let_all_go(self.env.now());
         let result = self.tidy_space();
         if let Err(error) = result.and_then(|()| self.env.wal.trim_spares()) {
             self.fail(&error);
@@ -382,7 +397,7 @@ impl Shared {
         self.tidied.store(false, Ordering::Release);
         match installed.settle(&self.env) {
             Ok(touched) => {
-                self.env.cursors.let_go(tree, self.env.now());
+                self.env.reads().cursors.let_go(tree, self.env.now());
                 replan(&self.env, &self.work, tree, &touched);
             }
             Err(error) => {

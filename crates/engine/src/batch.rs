@@ -10,8 +10,8 @@
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::{Error, MessageKind, Result, TreeId};
 
-use crate::tree::Tree;
 use frondb_records::{encode_op, encode_range_delete};
+use frondb_tree::Tree;
 
 /// What a message takes in a memtable beyond its encoding, bytes.
 const SLOT_BYTES: usize = 24;

@@ -41,8 +41,7 @@ use crate::commit::Commit;
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::pending;
-use crate::plans::orphans_of;
-use crate::tree::{Tree, TreeCore};
+use frondb_tree::{Tree, TreeCore, extents_of};
 
 /// Ids of loads in this process.
 static LOADS: ProcessCounter = ProcessCounter::new(1);
@@ -209,8 +208,8 @@ impl BulkWriter {
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let env = &self.shared.engine.shared().env;
         env.check_open()?;
-        if tree.0.coming_with.load(Ordering::Acquire) != self.shared.id {
-            env.check_tree(tree)?;
+        if tree.core().coming_with() != self.shared.id {
+            tree.check(env.id)?;
         }
         self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
@@ -231,16 +230,17 @@ impl BulkWriter {
     }
 
     fn place_of(&mut self, tree: &Tree) -> usize {
-        let is = |at: usize| self.trees.get(at).is_some_and(|known| Arc::ptr_eq(&known.0, &tree.0));
+        let is =
+            |at: usize| self.trees.get(at).is_some_and(|known| Arc::ptr_eq(&known.0, tree.core()));
         let next = self.last + 1;
         self.last = if is(self.last) {
             self.last
         } else if is(next) {
             next
         } else {
-            let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.0, &tree.0));
+            let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.0, tree.core()));
             known.unwrap_or_else(|| {
-                self.trees.push((Arc::clone(&tree.0), SortBuffer::new(), Vec::new()));
+                self.trees.push((Arc::clone(tree.core()), SortBuffer::new(), Vec::new()));
                 self.trees.len() - 1
             })
         };
@@ -562,7 +562,7 @@ fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Res
 
 /// Gives the extents of large values back whose references were dropped.
 fn give_up(space: &Space, values: &mut Vec<Vec<Extent>>, references: &[Box<[u8]>]) -> Result<()> {
-    let gone = orphans_of(references)?;
+    let gone = extents_of(references)?;
     if !gone.is_empty() {
         values.retain(|value| !gone.iter().any(|gone| gone.first() == value.first()));
         gone.iter().flatten().for_each(|extent| space.release(*extent));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use frondb_core::limits::TREE_NAME_BYTES_MAX;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
 use frondb_space::Hold;
 use frondb_trunk::{Key, Node, Trunk};
@@ -16,10 +16,9 @@ use frondb_trunk::{Key, Node, Trunk};
 use crate::commit::Committer;
 use crate::env::Env;
 use crate::prepared;
-use crate::tree::{Install, MemSlot, TreeCore, Version};
-use crate::voids::Voids;
 use frondb_records::TreeOptions;
 use frondb_records::{Edit, encode_edit};
+use frondb_tree::{InstallState, TreeCore, TreeParts};
 
 /// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
 /// reads and writes.
@@ -31,8 +30,8 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// The catalog of trees that recovery found.
     pub(crate) fn of(env: &Env) -> Self {
-        let trees = env.trees.read();
-        let names = trees.values().map(|tree| (tree.name.read().clone(), tree.id)).collect();
+        let trees = env.trees.all();
+        let names = trees.iter().map(|tree| (tree.name.read().clone(), tree.id)).collect();
         Self { names: Mutex::new(names) }
     }
 
@@ -55,7 +54,7 @@ impl Catalog {
         {
             let _gate = env.gate.read();
             record(env, &[edit])?;
-            env.trees.write().insert(id, Arc::clone(&tree));
+            env.trees.insert(Arc::clone(&tree));
             tree.begin_count();
         }
         names.insert(name.into(), id);
@@ -77,7 +76,7 @@ impl Catalog {
             return Err(exists(name));
         }
         let new = NewTree::make(env, name, options)?;
-        new.tree.coming_with.store(load, Ordering::Release);
+        new.tree.comes_with(load);
         Ok(new)
     }
 
@@ -104,7 +103,7 @@ impl Catalog {
     pub(crate) fn open(&self, env: &Env, name: &str) -> Result<Arc<TreeCore>> {
         env.check_open()?;
         let id = self.names.lock().get(name).copied();
-        let tree = id.and_then(|id| env.trees.read().get(&id).cloned());
+        let tree = id.and_then(|id| env.trees.get(id));
         tree.ok_or_else(|| not_found(name))
     }
 
@@ -125,7 +124,7 @@ impl Catalog {
         if names.contains_key(to) {
             return Err(exists(to));
         }
-        let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(from))?;
+        let tree = env.trees.get(id).ok_or_else(|| not_found(from))?;
         {
             let _gate = env.gate.read();
             record(env, &[Edit::RenameTree { tree: id, name: to.into() }])?;
@@ -146,7 +145,7 @@ impl Catalog {
         let mut names = self.names.lock();
         env.check()?;
         let id = *names.get(name).ok_or_else(|| not_found(name))?;
-        let tree = env.trees.read().get(&id).cloned().ok_or_else(|| not_found(name))?;
+        let tree = env.trees.get(id).ok_or_else(|| not_found(name))?;
         // No commit is between its check of the tree and its insert; no flush or merge appends an
         // edit of a tree that is no more.
         let (version, values) = committer.exclusive(|| {
@@ -156,20 +155,20 @@ impl Catalog {
             let mut install = tree.install.lock();
             record(env, &[Edit::DropTree { tree: id }])?;
             env.pending.lock().drop_tree(id);
-            tree.dropped.store(true, Ordering::Release);
+            tree.set_dropped();
             // Cursors that are open on it go on, also those whose version was taken away.
-            env.cursors.keep(&tree, env.now());
-            env.trees.write().remove(&id);
+            env.reads().cursors.keep(&tree, env.now());
+            env.trees.remove(id);
             let values = std::mem::take(&mut install.values);
             // Readers that have a version keep it; the tree itself lets go.
             let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
-            let old = tree.end(env, Trunk { tree: id, root: empty });
+            let old = tree.end(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
         names.remove(name);
-        for slot in version.slots() {
+        for slot in version.sources() {
             // Cursors may hold it for long, and no flush will come for it: writers must not wait.
-            slot.count_in(&env.pinned_bytes);
+            tree.pin_source(slot);
             version.hold.add(slot.take_values().into_iter().flatten());
             slot.runs().iter().for_each(|run| run.kill());
         }
@@ -200,11 +199,11 @@ impl NewTree {
 /// A tree whose transaction did not commit is no more; nobody could write to it. REQUIRES: the gate held
 /// for reading.
 pub(crate) fn unmake(env: &Env, tree: &TreeCore) {
-    tree.dropped.store(true, Ordering::Release);
-    env.trees.write().remove(&tree.id);
+    tree.set_dropped();
+    env.trees.remove(tree.id);
     let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
     let _install = tree.install.lock();
-    tree.end(env, Trunk { tree: tree.id, root: empty });
+    tree.end(Trunk { tree: tree.id, root: empty });
 }
 
 /// A tree without a trunk yet, or with the one that recovery built.
@@ -216,7 +215,7 @@ pub(crate) fn tree_core(
     id: TreeId,
     name: String,
     options: TreeOptions,
-    restored: Option<(Trunk, Install)>,
+    restored: Option<(Trunk, InstallState)>,
 ) -> Result<Arc<TreeCore>> {
     let fns = &env.options.update_fns;
     let mut missing = None;
@@ -236,37 +235,21 @@ pub(crate) fn tree_core(
     };
     let (trunk, install) = restored.unwrap_or_else(|| {
         let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
-        (Trunk { tree: id, root }, Install { flushed: SeqNo::MIN, ..Install::default() })
+        (Trunk { tree: id, root }, InstallState { flushed: SeqNo::MIN, ..InstallState::default() })
     });
-    let mean_value_bytes = install.values.mean_bytes();
-    let version = Version {
-        active: MemSlot::new(&env.budget),
-        frozen: Vec::new(),
-        trunk,
-        hold: Hold::new(&env.runs.space),
-    };
-    Ok(Arc::new(TreeCore {
+    Ok(TreeCore::new(TreeParts {
         id,
         engine: env.id,
-        name: RwLock::new(name),
+        name,
         options,
         update,
         missing,
-        version: RwLock::new(Arc::new(version)),
-        install: Mutex::new(install),
-        dropped: false.into(),
-        coming_with: 0.into(),
-        sums: Arc::clone(&env.sums),
-        counted: false.into(),
-        flush_raw_bytes: 0.into(),
-        mean_value_bytes: mean_value_bytes.into(),
-        sequential: false.into(),
-        stretch_looked: 0.into(),
-        voids: Voids::default(),
-        deletes_skipped: 0.into(),
+        trunk,
+        install,
+        hold: Hold::new(&env.runs.space),
         locks: env.locks.table(id),
-        newest_commit: 0.into(),
-        prepared_end: 0.into(),
+        account: Arc::clone(&env.account),
+        totals: Arc::clone(&env.totals),
     }))
 }
 

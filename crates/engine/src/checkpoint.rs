@@ -15,8 +15,8 @@ use crate::env::Env;
 use crate::pending::PendingState;
 use crate::prepared;
 use crate::stats::Counters;
-use crate::tree::{TreeCore, Version};
 use frondb_records::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
+use frondb_tree::{TreeCore, Version};
 
 /// So few trees are flushed whole rather than logged again: the log is short then.
 pub(crate) const FEW_TREES: usize = 64;
@@ -109,14 +109,14 @@ fn unpin_log(
     limit: Lsn,
     relog_below: u64,
 ) -> Result<Option<Arc<TreeCore>>> {
-    for tree in env.all_trees() {
+    for tree in env.trees.all() {
         let version = tree.version();
         let pins = version.active.first_lsn().is_some_and(|lsn| lsn < limit);
         if !pins {
             continue;
         }
         if version.active.memtable.bytes() >= relog_below {
-            let froze = committer.exclusive(|| tree.freeze(env));
+            let froze = committer.exclusive(|| tree.freeze());
             if froze {
                 return Ok(Some(tree));
             }
@@ -227,7 +227,7 @@ struct TreeState {
 impl State {
     /// REQUIRES: the gate held for writing.
     fn capture(env: &Env) -> Self {
-        let trees = env.all_trees();
+        let trees = env.trees.all();
         let trees = trees.into_iter().map(|tree| {
             let install = tree.install.lock();
             let state = TreeState {

@@ -24,11 +24,11 @@ use crate::env::Env;
 use crate::hook::CommitInfo;
 use crate::options::Durability;
 use crate::pending;
-use crate::tree::TreeCore;
-use crate::voids::Voids;
 use frondb_records::{
     Op, decode_op, encode_batch_head, encode_commit_head, encode_section_head, range_delete,
 };
+use frondb_tree::TreeCore;
+use frondb_tree::tombstones::EmptyRanges;
 
 /// What a commit uses again and again; under the commit lock.
 #[derive(Default)]
@@ -140,22 +140,22 @@ pub(crate) fn enter(
     let last = SeqNo(first.get() + commit.numbers().saturating_sub(1));
     let trees = sections.iter().map(|section| section.tree);
     for tree in trees.chain(attachments.iter().map(|part| &part.tree)) {
-        tree.newest_commit.store(last.get(), Ordering::Release);
+        tree.note_commit(last);
     }
     let mut seq = first;
     for (attachment, part) in attachments.iter().zip(0..) {
         let base = SeqNo(seq.get() - 1);
         // A later commit to it is behind this one in the log.
-        attachment.tree.coming_with.store(0, Ordering::Release);
-        attachment.tree.voids.end_all();
-        attachment.tree.attach(env, attachment.source(env, txn, part, base, lsns));
+        attachment.tree.has_come();
+        attachment.tree.empty_ranges.end_all();
+        attachment.tree.attach(attachment.source(env, txn, part, base, lsns));
         seq = SeqNo(seq.get() + attachment.numbers);
     }
     for section in sections {
         let slot = Arc::clone(&section.tree.version().active);
         slot.logged(lsns.0, lsns.1);
-        let voids = &section.tree.voids;
-        let watch = voids.is_watched().then_some(voids);
+        let empty_ranges = &section.tree.empty_ranges;
+        let watch = empty_ranges.is_watched().then_some(empty_ranges);
         insert(&slot.memtable, (section.bytes, section.count), &mut seq, watch)?;
     }
     for (id, extents) in values.drain(..) {
@@ -189,7 +189,7 @@ pub(crate) struct Messages<'a> {
 pub(crate) fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     let filled = sections.iter().filter(|section| section.count > 0);
     let messages = filled.map(|section| Messages {
-        tree: &section.handle.0,
+        tree: section.handle.core(),
         bytes: &section.bytes,
         count: u64::from(section.count),
     });
@@ -274,12 +274,12 @@ pub(crate) fn insert(
     memtable: &frondb_memtable::Memtable,
     (bytes, count): (&[u8], u64),
     seq: &mut SeqNo,
-    watch: Option<&Voids>,
+    watch: Option<&EmptyRanges>,
 ) -> Result<()> {
     let insert_batch = |entries: &[Entry<'_>]| {
-        if let Some(voids) = watch {
+        if let Some(empty_ranges) = watch {
             let puts = entries.iter().filter(|entry| entry.kind != MessageKind::Delete);
-            voids.note_puts(puts.map(|entry| entry.key));
+            empty_ranges.note_puts(puts.map(|entry| entry.key));
         }
         memtable.insert_batch(entries);
     };
@@ -304,11 +304,4 @@ pub(crate) fn insert(
     }
     insert_batch(&entries);
     Ok(())
-}
-
-/// The tree whose memtable is frozen when the buffer is full: the one with the largest.
-pub(crate) fn largest(env: &Env) -> Option<(TreeId, u64)> {
-    let trees = env.trees.read();
-    let sizes = trees.values().map(|tree| (tree.id, tree.version().active.memtable.bytes()));
-    sizes.max_by_key(|(_, bytes)| *bytes).filter(|(_, bytes)| *bytes > 0)
 }

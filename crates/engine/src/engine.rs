@@ -18,24 +18,25 @@ use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
 use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
 use crate::commit::{Commit, Committed, Committer, make_durable};
-use crate::cursor::{Cursor, CursorOptions};
 use crate::env::Env;
-use crate::estimate::{Range, RangeEstimate, RangeMessages, estimate, range_messages};
 use crate::hook::{CommitHook, guarded};
 use crate::options::{Durability, EngineOptions};
 use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::plans::plan_all;
 use crate::prepared;
-use crate::read::{self, Snapshot};
 use crate::recovery::{self, Damage, Recovery};
-use crate::sample::{FirstEntries, count_first};
-use crate::split::split_keys;
 use crate::stats::{Counters, EngineStats, TreeStats};
-use crate::tree::Tree;
 use crate::two_phase;
 use crate::work::Work;
 use frondb_records::TreeOptions;
+use frondb_tree::estimate::split_keys;
+use frondb_tree::estimate::{FirstEntries, count_first};
+use frondb_tree::estimate::{RangeEstimate, RangeMessages, estimate, range_messages};
+use frondb_tree::{
+    Cursor, CursorOptions, DamagedRange, HintSink, Snapshot, Tree, VerifyReport, damaged_ranges,
+    get, verify_tree,
+};
 
 /// Name of the lock file in the database directory.
 pub(crate) const LOCK_FILE: &str = "LOCK";
@@ -45,7 +46,7 @@ pub const LOG_DIR: &str = "wal";
 /// What users and workers share.
 pub(crate) struct Shared {
     pub(crate) env: Env,
-    pub(crate) work: Work,
+    pub(crate) work: Arc<Work>,
     pub(crate) pacing: Pacing,
     pub(crate) period: Period,
     pub(crate) committer: Committer,
@@ -166,8 +167,10 @@ impl Engine {
         };
         let threads = options.background_threads;
         let period = Period::new(options.checkpoint_period);
-        let (env, recovery, log_lock) = recovery::open(device, log_device, options, clock, damage)?;
-        let work = Work::default();
+        let work = Arc::new(Work::default());
+        let hints = Arc::clone(&work) as Arc<dyn HintSink>;
+        let (env, recovery, log_lock) =
+            recovery::open(device, log_device, options, clock, hints, damage)?;
         work.set_merges_max(env.memory().merges_max());
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
@@ -187,7 +190,7 @@ impl Engine {
             locks: Mutex::new(vec![log_lock, lock]),
             closed: Mutex::new(Ok(())),
         };
-        for tree in engine.shared.env.all_trees() {
+        for tree in engine.shared.env.trees.all() {
             plan_all(&engine.shared.env, &engine.shared.work, &tree);
             if !tree.version().frozen.is_empty() {
                 engine.shared.work.add_flush(&tree);
@@ -236,12 +239,12 @@ impl Engine {
     /// Makes an empty tree; durable when it returns.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.begin_call()?;
-        self.shared.catalog.create(&self.shared.env, name, options).map(Tree)
+        self.shared.catalog.create(&self.shared.env, name, options).map(Tree::new)
     }
 
     /// The tree of this name.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
-        self.shared.catalog.open(&self.shared.env, name).map(Tree)
+        self.shared.catalog.open(&self.shared.env, name).map(Tree::new)
     }
 
     /// Names of all trees, sorted.
@@ -386,13 +389,13 @@ impl Engine {
     /// The value of `key`, now or at a snapshot.
     pub fn get(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<Option<Vec<u8>>> {
         let seq = self.check_read(tree, at)?;
-        self.shared.env.while_open(|env| read::get(env, &tree.0, key, seq))
+        self.shared.env.while_open(|| get::get(self.shared.env.reads(), tree.core(), key, seq))
     }
 
     /// Whether `key` has a value.
     pub fn exists(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<bool> {
         let seq = self.check_read(tree, at)?;
-        self.shared.env.while_open(|env| read::exists(env, &tree.0, key, seq))
+        self.shared.env.while_open(|| get::exists(self.shared.env.reads(), tree.core(), key, seq))
     }
 
     /// The values of several keys as of one moment, in the order of the keys.
@@ -403,13 +406,15 @@ impl Engine {
         at: Option<&Snapshot>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let seq = self.check_read(tree, at)?;
-        self.shared.env.while_open(|env| read::multi_get(env, &tree.0, keys, seq))
+        self.shared
+            .env
+            .while_open(|| get::multi_get(self.shared.env.reads(), tree.core(), keys, seq))
     }
 
     /// A cursor over a tree, not positioned.
     pub fn cursor(&self, tree: &Tree, options: CursorOptions) -> Result<Cursor> {
         self.check_read(tree, options.snapshot.as_ref())?;
-        Ok(Cursor::new(Arc::clone(&self.shared), Arc::clone(&tree.0), options))
+        Ok(Cursor::new(Arc::clone(self.shared.env.reads()), Arc::clone(tree.core()), options))
     }
 
     /// A snapshot of everything committed so far.
@@ -421,10 +426,10 @@ impl Engine {
     /// About how much `[lo, hi)` holds, in O(height).
     pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|env| {
+        self.shared.env.while_open(|| {
             // In this order, as for every read.
-            let version = tree.0.version();
-            estimate(&version, env.oracle.visible(), lo, hi)
+            let version = tree.core().version();
+            estimate(&version, self.shared.env.oracle.visible(), lo, hi)
         })
     }
 
@@ -438,11 +443,11 @@ impl Engine {
     ) -> Result<FirstEntries> {
         self.check_read(tree, None)?;
         if hi.is_some_and(|hi| hi <= lo) {
-            return Ok(FirstEntries { is_all: true, ..FirstEntries::default() });
+            return Ok(FirstEntries::none());
         }
-        self.shared.env.while_open(|env| {
-            let version = tree.0.version();
-            count_first(&version, env.oracle.visible(), lo, hi, max_keys)
+        self.shared.env.while_open(|| {
+            let version = tree.core().version();
+            count_first(&version, self.shared.env.oracle.visible(), lo, hi, max_keys)
         })
     }
 
@@ -452,22 +457,22 @@ impl Engine {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(RangeMessages::default());
         }
-        self.shared.env.while_open(|_| range_messages(&tree.0.version(), &Range::new(lo, hi)))
+        self.shared.env.while_open(|| range_messages(&tree.core().version(), lo, hi))
     }
 
     /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in
     /// O(parts * height).
     pub fn split_keys(&self, tree: &Tree, parts: usize) -> Result<Vec<Vec<u8>>> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|_| split_keys(&tree.0.version(), parts))
+        self.shared.env.while_open(|| split_keys(&tree.core().version(), parts))
     }
 
     fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {
         let env = &self.shared.env;
         env.check_open()?;
-        env.check_tree(tree)?;
+        tree.check(env.id)?;
         match at {
-            Some(snapshot) if snapshot.engine != env.id => {
+            Some(snapshot) if snapshot.engine_id() != env.id => {
                 Err(Error::invalid("the snapshot belongs to another open database"))
             }
             at => Ok(at.map(Snapshot::seq)),
@@ -520,7 +525,7 @@ impl Engine {
     /// Figures of one tree.
     pub fn tree_stats(&self, tree: &Tree) -> Result<TreeStats> {
         self.check_read(tree, None)?;
-        Ok(crate::maintenance::tree_stats(&tree.0))
+        Ok(crate::maintenance::tree_stats(tree.core()))
     }
 
     /// Reads everything of a tree and checks it; see `verify`.
@@ -528,14 +533,28 @@ impl Engine {
         &self,
         tree: &Tree,
         progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<crate::verify::VerifyReport> {
+    ) -> Result<VerifyReport> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|env| crate::verify::verify_tree(env, &tree.0, progress))
+        self.shared.env.while_open(|| verify_tree(self.shared.env.reads(), tree.core(), progress))
+    }
+
+    /// Reads all of a tree and gives the ranges that are damaged, by their first keys; they may overlap.
+    /// `progress` is given bytes done and to do.
+    ///
+    /// # Errors
+    /// `Closed`; `NotFound` if the tree was dropped.
+    pub fn damaged_ranges(
+        &self,
+        tree: &Tree,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Vec<DamagedRange>> {
+        damaged_ranges(self.shared.env.reads(), tree, progress)
     }
 
     /// Whether no flush or merge that writers owe is due or under way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
+        self.shared.plan_hints_if_manual();
         self.shared.work.due().is_settled()
     }
 
@@ -591,6 +610,7 @@ impl Engine {
         } else {
             self.shared.work.set_idle(false);
         }
+        self.shared.plan_hints();
         match self.shared.work.try_next() {
             None => false,
             Some(task) => {
@@ -625,7 +645,7 @@ impl Engine {
         let healthy = shared.env.check_health();
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.
-            let few = shared.env.trees.read().len() <= FEW_TREES;
+            let few = shared.env.trees.len() <= FEW_TREES;
             shared.freeze_all(if few { 0 } else { crate::checkpoint::RELOG_BYTES_MAX });
             shared.wait_flushed()
         });
@@ -685,7 +705,7 @@ impl std::fmt::Debug for Engine {
 
 impl Shared {
     pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot { held: self.env.snapshots.take(), engine: self.env.id }
+        self.env.reads().snapshot()
     }
 
     /// Logs and inserts what a transaction wrote.
@@ -726,7 +746,7 @@ impl Shared {
         self.period.committed(now);
         self.touched();
         self.flush_attached(&committed.attached);
-        committed.trees.iter().for_each(|tree| self.look_for_voids(tree));
+        committed.trees.iter().for_each(|tree| self.probe_empty_ranges(tree));
         self.freeze_if_full(&committed.trees);
     }
 

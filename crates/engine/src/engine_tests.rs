@@ -21,8 +21,8 @@ use super::*;
 use crate::checkpoint::relog;
 use crate::flush::FlushJob;
 use crate::plans::{Begun, MergeJob, Running, dead_runs, replan};
-use crate::tree::Install;
 use crate::work::{RANK_FLUSH, Task};
+use frondb_tree::InstallState;
 
 /// What makes durable how far the log is needed.
 type Keep = fn(&Env);
@@ -177,7 +177,7 @@ fn ids_go_on_where_they_ended() {
         let id = goes.id();
         for round in 0..3 {
             put(&engine, &goes, &format!("in a run {round}"), Durability::Sync);
-            assert!(engine.shared.freeze(&goes.0));
+            assert!(engine.shared.freeze(goes.core()));
             engine.shared.run_pending();
         }
         put(&engine, &goes, "in the log", Durability::Sync);
@@ -244,7 +244,7 @@ fn the_flushed_seqno_outlives_reopening() {
     let (pin, tree) = (create(&engine, "pins the log"), create(&engine, "t"));
     put(&engine, &pin, "first", Durability::Sync);
     put(&engine, &tree, "k", Durability::Sync);
-    assert!(engine.shared.freeze(&tree.0));
+    assert!(engine.shared.freeze(tree.core()));
     engine.shared.run_pending();
     drop((pin, tree));
     for _ in 0..3 {
@@ -260,7 +260,7 @@ fn the_flushed_seqno_outlives_reopening() {
 fn named(device: &MemoryDevice) -> Vec<Extent> {
     let engine = open(device).unwrap();
     let mut named = Vec::new();
-    for tree in engine.shared.env.all_trees() {
+    for tree in engine.shared.env.trees.all() {
         named.extend(tree.install.lock().values.values().flatten().copied());
         tree.version().trunk.for_each(&mut |node| {
             node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
@@ -338,10 +338,10 @@ fn a_run_is_dead_with_its_last_view() {
     let tree = create(&engine, "t");
     put(&engine, &tree, "k", Durability::NoSync);
     engine.flush().unwrap();
-    let version = tree.0.version();
+    let version = tree.core().version();
     let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
     let id = run.meta().id;
-    let mut install = Install { views: HashMap::from([(id, 3)]), ..Install::default() };
+    let mut install = InstallState { views: HashMap::from([(id, 3)]), ..InstallState::default() };
     let mut dead = |delta: i64, made: &[Made]| {
         let trunk = version.trunk.clone();
         let views = (delta != 0).then_some((id, delta)).into_iter().collect();
@@ -371,11 +371,11 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     engine.write(&batch, Durability::NoSync).unwrap();
     engine.flush().unwrap();
     let used = || engine.shared.env.runs.space.stats().used_bytes;
-    let read = tree.0.version();
+    let read = tree.core().version();
     put(&engine, &tree, "k", Durability::NoSync);
     engine.flush().unwrap();
     while engine.run_one(true) {}
-    assert!(tree.0.install.lock().values.is_empty(), "a merge has dropped the reference");
+    assert!(tree.core().install.lock().values.is_empty(), "a merge has dropped the reference");
     assert!(used() > large.len() as u64, "whoever is at it may still read it");
     drop(read);
     assert!(used() < large.len() as u64, "nobody is");
@@ -390,7 +390,7 @@ fn planned(node: NodeId, rank: u8) -> Planned {
 #[test]
 fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&engine, "t").0, Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
     let (steps, mut of_scans) = (4000, 0);
     for _ in 0..steps {
         for (node, rank) in [(NodeId(1), 2), (NodeId(2), 4)] {
@@ -408,7 +408,7 @@ fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
 #[test]
 fn a_long_job_makes_way_for_what_is_more_urgent() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&engine, "t").0, Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
     let rewrite = 3;
     assert!(!work.stepped(rewrite), "nothing waits");
     work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
@@ -424,7 +424,7 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
 #[test]
 fn the_chores_are_due_with_the_end_of_a_flush() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&engine, "t").0, Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
     work.add_flush(&tree);
     let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
     assert_eq!((work.due().running, work.due().chores), (1, false));
@@ -440,12 +440,12 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     let engine = open(&device).unwrap();
     let (tree, env) = (create(&engine, "t"), &engine.shared.env);
     put(&engine, &tree, "flushed", Durability::Sync);
-    assert!(engine.shared.freeze(&tree.0));
-    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    assert!(engine.shared.freeze(tree.core()));
+    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let not_settled = flush.install(env).unwrap();
     put(&engine, &tree, "logged again", Durability::Sync);
-    engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+    engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
     assert_eq!(env.counters.relogs.load(Ordering::Relaxed), 1);
     env.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
@@ -497,7 +497,7 @@ fn what_is_logged_again_is_there_whole_and_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         engine.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+            engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
             env.wal.sync().unwrap();
             if trims {
                 trim_log(env).unwrap();
@@ -531,7 +531,7 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
         engine.write(&batch, Durability::Sync).unwrap();
     }
     let env = &engine.shared.env;
-    engine.shared.committer.exclusive(|| relog(env, &tree.0)).unwrap();
+    engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
     env.wal.sync().unwrap();
     trim_log(env).unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
@@ -655,7 +655,7 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     let [one, two] = ["one", "two"].map(|name| create(&engine, name));
     delete_row(&engine, &one, 1);
     (0..9).for_each(|row| delete_row(&engine, &two, row));
-    let frozen = |tree: &Tree| tree.0.version().frozen.len();
+    let frozen = |tree: &Tree| tree.core().version().frozen.len();
     engine.shared.freeze_deletes();
     engine.shared.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
@@ -671,17 +671,17 @@ fn what_waits_when_the_disk_is_full_is_taken_back() {
     put_rows(&engine, &tree, 0..300);
     engine.flush().unwrap();
     (0..250).for_each(|row| delete_row(&engine, &tree, row));
-    assert!(engine.shared.freeze(&tree.0));
-    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    assert!(engine.shared.freeze(tree.core()));
+    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let touched = flush.install(env).unwrap().settle(env).unwrap();
-    replan(env, work, &tree.0, &touched);
+    replan(env, work, tree.core(), &touched);
     let merge = next_plan(work).expect("a merge is due");
-    let Begun::Job(merge) = MergeJob::begin(env, &tree.0, merge).unwrap().unwrap() else {
+    let Begun::Job(merge) = MergeJob::begin(env, tree.core(), merge).unwrap().unwrap() else {
         panic!("a merge has something to do");
     };
     work.park(Running::Merge(merge));
-    let claimed = || tree.0.install.lock().claimed.len();
+    let claimed = || tree.core().install.lock().claimed.len();
     assert_eq!(claimed(), 1);
 
     engine.shared.fail(&Error::new(ErrorKind::NoSpace, "no space"));
@@ -737,7 +737,7 @@ fn no_job_is_parked_behind_a_full_disk() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (create(&engine, "t"), &engine.shared.work);
     put(&engine, &tree, "key", Durability::Sync);
-    assert!(engine.shared.freeze(&tree.0));
+    assert!(engine.shared.freeze(tree.core()));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
     let job = FlushJob::begin(&engine.shared.env, &core).unwrap().unwrap();
     assert!(work.hold(|| {}).is_empty());
@@ -746,7 +746,7 @@ fn no_job_is_parked_behind_a_full_disk() {
     work.release(|| {});
     assert!(work.park(job).is_none());
     engine.flush().unwrap();
-    assert_eq!(tree.0.version().frozen.len(), 0);
+    assert_eq!(tree.core().version().frozen.len(), 0);
 }
 
 /// Rule 24: what the process takes beside what its parts charge is charged ahead.
@@ -784,8 +784,8 @@ fn a_memtable_and_its_flush_charge_their_memory() {
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&engine, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
-    assert!(engine.shared.freeze(&tree.0));
-    let mut flush = FlushJob::begin(env, &tree.0).unwrap().unwrap();
+    assert!(engine.shared.freeze(tree.core()));
+    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}
     let _ = flush.install(env).unwrap().settle(env).unwrap();

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::mem::IdleMemory;
-use frondb_core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use frondb_core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
-use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, SeqNo, TreeId};
+use frondb_core::{Error, Lsn, NodeId, Result, SeqNo};
 use frondb_device::SharedDevice;
 use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
+use frondb_tree::{
+    Health, HintSink, MemtableAccount, PlanLimits, ReadContext, ReadCounters, TreeCore, TreeTotals,
+    Trees,
+};
 use frondb_trunk::job::JobEnv;
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
@@ -20,13 +24,10 @@ use crate::hook::Hook;
 use crate::memory::Beside;
 use crate::options::EngineOptions;
 use crate::pending::PendingState;
-use crate::pins::Cursors;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
-use crate::sums::TreeSums;
 use crate::throttle::Throttle;
 use crate::transaction::{PreparedHold, Roster, Spares};
-use crate::tree::{Tree, TreeCore};
 
 /// What the parts of one open engine share. Every field is safe to use from any thread.
 pub struct Env {
@@ -56,8 +57,6 @@ pub struct Env {
     pub(crate) rotation: Mutex<()>,
     /// SeqNos.
     pub(crate) oracle: Arc<SeqOracle>,
-    /// Cursors, and what they pin.
-    pub(crate) cursors: Cursors,
     /// Live snapshots.
     pub(crate) snapshots: Arc<Snapshots>,
     /// Last run id given out.
@@ -87,41 +86,32 @@ pub struct Env {
     pub(crate) prepared_locks: Mutex<BTreeMap<u64, PreparedHold>>,
     /// Who is told of commits.
     pub(crate) hook: Hook,
+    /// What reads take.
+    reads: Arc<ReadContext>,
     /// Trees by id.
-    pub(crate) trees: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
-    /// Sums over those.
-    pub(crate) sums: Arc<TreeSums>,
+    pub(crate) trees: Trees,
+    /// Totals over those.
+    pub(crate) totals: Arc<TreeTotals>,
+    /// Memory of memtables.
+    pub(crate) account: Arc<MemtableAccount>,
+    /// Whether calls are taken.
+    pub(crate) health: Arc<Health>,
     /// Messages of all records below are in their memtables.
     pub(crate) applied: AtomicU64,
     /// Where recovery would begin to read the log, as the manifest says durably.
     pub(crate) log_from: AtomicU64,
     /// How far the manifest knows the log to be durable, since it was last asked to note that.
     pub(crate) log_known: AtomicU64,
-    /// Memory of memtables that are frozen and not flushed yet.
-    pub(crate) frozen_bytes: Arc<AtomicU64>,
-    /// Memory of memtables that are flushed and that some reader still holds: nothing that a
-    /// writer could wait for.
-    pub(crate) pinned_bytes: Arc<AtomicU64>,
     /// When the last commit was, by the clock.
     pub(crate) last_commit: AtomicU64,
     /// How much background work may write.
     pub(crate) throttle: Throttle,
     /// Counters.
     pub(crate) counters: Counters,
-    health: Health,
     /// What the process takes beside what the parts charge. Held while the memory is changed.
     pub(crate) beside: Mutex<Beside>,
     /// How much the block allocator may keep idle.
     pub(crate) idle: Mutex<IdleMemory>,
-}
-
-#[derive(Default)]
-struct Health {
-    closed: AtomicBool,
-    poisoned: AtomicBool,
-    poison: Mutex<Option<Error>>,
-    full: Mutex<Option<Error>>,
-    is_full: AtomicBool,
 }
 
 /// The parts an [`Env`] is made of.
@@ -138,6 +128,7 @@ pub(crate) struct EnvParts {
     pub(crate) log_known: Lsn,
     pub(crate) manifest: Manifest,
     pub(crate) pending: PendingState,
+    pub(crate) hints: Arc<dyn HintSink>,
 }
 
 /// Ids of engines in this process.
@@ -150,6 +141,21 @@ impl Env {
         let memory = parts.options.memory();
         let lock_options =
             LockOptions { bytes_max: memory.lock_bytes(), clock: Arc::clone(&parts.clock) };
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock));
+        let health = Arc::new(Health::new(parts.options.read_only));
+        let reads = Arc::new(ReadContext {
+            engine: id,
+            runs: Arc::clone(&parts.runs),
+            budget: Arc::clone(&parts.budget),
+            oracle: Arc::clone(&oracle),
+            snapshots: Arc::clone(&snapshots),
+            cursors: frondb_tree::Cursors::default(),
+            clock: Arc::clone(&parts.clock),
+            health: Arc::clone(&health),
+            counters: ReadCounters::default(),
+            hints: parts.hints,
+        });
+        let account = MemtableAccount::new(Arc::clone(&parts.budget));
         Self {
             id,
             locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
@@ -162,8 +168,7 @@ impl Env {
             spares: Spares::default(),
             roster: Roster::default(),
             write_set_bytes: AtomicU64::new(0),
-            cursors: Cursors::default(),
-            snapshots: Snapshots::new(Arc::clone(&oracle), Arc::clone(&parts.clock)),
+            snapshots,
             oracle,
             device: parts.device,
             log_device: parts.log_device,
@@ -187,13 +192,13 @@ impl Env {
             prepared: PreparedSet::default(),
             prepared_locks: Mutex::default(),
             hook: Hook::default(),
-            trees: RwLock::new(BTreeMap::new()),
-            sums: Arc::default(),
-            frozen_bytes: Arc::default(),
-            pinned_bytes: Arc::default(),
+            reads,
+            trees: Trees::default(),
+            totals: Arc::default(),
+            account,
+            health,
             last_commit: AtomicU64::new(0),
             counters: Counters::default(),
-            health: Health::default(),
             beside: Mutex::new(parts.beside),
             idle: Mutex::new(IdleMemory::allow(memory.idle_bytes())),
         }
@@ -216,7 +221,7 @@ impl Env {
     pub(crate) fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
             reserved: frees_space && self.full().is_some(),
-            reads: self.counters.found(),
+            reads: self.reads.counters.found(),
             tree: tree.id,
             options: tree.options.trunk,
             run_env: Arc::clone(&self.runs),
@@ -225,9 +230,18 @@ impl Env {
         }
     }
 
-    /// All trees.
-    pub(crate) fn all_trees(&self) -> Vec<Arc<TreeCore>> {
-        self.trees.read().values().cloned().collect()
+    /// What reads take.
+    pub(crate) fn reads(&self) -> &Arc<ReadContext> {
+        &self.reads
+    }
+
+    /// What the planner needs to know beside a tree.
+    pub(crate) fn plan_limits(&self) -> PlanLimits {
+        PlanLimits {
+            write_buffer_bytes: self.memory().write_buffer_bytes(),
+            oldest_snapshot: self.snapshots.oldest(),
+            inputs_max: frondb_run::merge_inputs_max(self.budget.total()),
+        }
     }
 
     /// Bytes of log that recovery would read.
@@ -243,13 +257,13 @@ impl Env {
         // Likewise: one that commits is noted in its trees before it is prepared no more.
         start = start.min(self.prepared.needed_from().get());
         let durable = self.wal.durable_lsn();
-        for tree in self.trees.read().values() {
-            for slot in tree.version().slots() {
-                if let Some(lsn) = slot.needed_from(durable) {
+        self.trees.for_each(|tree| {
+            for source in tree.version().sources() {
+                if let Some(lsn) = source.needed_from(durable) {
                     start = start.min(lsn.get());
                 }
             }
-        }
+        });
         Lsn(start)
     }
 
@@ -259,111 +273,49 @@ impl Env {
 
     // --- Health ---
 
-    /// Fails if the engine was closed or is poisoned.
     pub(crate) fn check(&self) -> Result<()> {
-        self.check_open()?;
-        self.check_health()
+        self.health.check()
     }
 
-    /// Fails if the engine was closed. A poisoned engine can still be read.
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.health.closed.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::Closed, "the database was closed"));
-        }
-        Ok(())
+        self.health.check_open()
     }
 
-    /// Fails if the database was opened without the right to write.
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.options.read_only {
-            return Err(Error::invalid("the database was opened read-only"));
-        }
-        Ok(())
+        self.health.check_writable()
     }
 
-    /// What `read` returns, unless the engine was closed meanwhile: another process may own the
-    /// files then. The flag is set before the directory's lock goes, so looking afterwards is
-    /// enough.
-    pub(crate) fn while_open<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
-        let result = read(self);
-        self.check_open().and(result)
+    pub(crate) fn while_open<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.health.while_open(read)
     }
 
-    /// Fails if the engine is poisoned.
     pub(crate) fn check_health(&self) -> Result<()> {
-        if self.health.poisoned.load(Ordering::Acquire) {
-            let poison = self.health.poison.lock().clone();
-            return Err(poison.unwrap_or_else(|| Error::internal("poisoned without a cause")));
-        }
-        Ok(())
-    }
-
-    /// Fails if the tree belongs to another engine or was dropped.
-    pub(crate) fn check_tree(&self, tree: &Tree) -> Result<()> {
-        if tree.0.engine != self.id {
-            return Err(Error::invalid(format!(
-                "tree {:?} belongs to another open database",
-                tree.name()
-            )));
-        }
-        if tree.0.is_coming() {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("tree {:?} exists when its bulk load is finished", tree.name()),
-            ));
-        }
-        if tree.0.is_dropped() {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("tree {:?} was dropped", tree.name()),
-            ));
-        }
-        Ok(())
+        self.health.check_unpoisoned()
     }
 
     pub(crate) fn set_closed(&self) -> bool {
-        !self.health.closed.swap(true, Ordering::AcqRel)
+        self.health.set_closed()
     }
 
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.health.closed.load(Ordering::Acquire)
+        self.health.is_closed()
     }
 
-    /// Nothing is written any more: what is durable is not known.
     pub(crate) fn poison(&self, error: &Error) {
-        let mut poison = self.health.poison.lock();
-        if poison.is_none() {
-            tracing::error!(%error, "the engine is poisoned; close and reopen it");
-            *poison = Some(error.clone().with_kind(ErrorKind::Poisoned));
-            self.health.poisoned.store(true, Ordering::Release);
-        }
+        self.health.poison(error);
     }
 
-    /// Poisons the engine if a part that it is made of is poisoned: a sync of it has failed.
     pub(crate) fn poison_if_unknown(&self, error: &Error) {
-        if error.kind() == ErrorKind::Poisoned {
-            self.poison(error);
-        }
+        self.health.poison_if_unknown(error);
     }
 
-    /// Notes that background work fails for want of space (`None`: no longer).
     pub(crate) fn set_full(&self, error: Option<Error>) {
-        let mut full = self.health.full.lock();
-        if let (Some(error), None) = (&error, &*full) {
-            tracing::warn!(%error, "the disk is full; writes fail until space is freed");
-        }
-        self.health.is_full.store(error.is_some(), Ordering::Release);
-        *full = error;
+        self.health.set_full(error);
     }
 
-    /// The error of background work that fails for want of space.
     pub(crate) fn full(&self) -> Option<Error> {
-        if self.health.is_full.load(Ordering::Acquire) {
-            self.health.full.lock().clone()
-        } else {
-            None
-        }
+        self.health.full()
     }
 }
 

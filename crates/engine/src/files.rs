@@ -54,7 +54,8 @@ impl Engine {
     /// # Errors
     /// Those of the device; `Closed`.
     pub fn files(&self) -> Result<Vec<FileInfo>> {
-        self.shared().env.while_open(|env| {
+        let env = &self.shared().env;
+        env.while_open(|| {
             let mut files = Vec::new();
             for device in [&env.device, &env.log_device] {
                 add(device, &mut files)?;

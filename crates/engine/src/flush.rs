@@ -15,17 +15,16 @@
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Lsn, Result, SeqNo};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Place, VersionBuilder};
 use frondb_trunk::job::{Job, JobInput, JobResult};
 
 use crate::env::Env;
-use crate::plans::{InstallEnd, Installed, commit_edit, discard, orphans_of};
-use crate::stretch::{self, Stretches};
-use crate::tree::{MemSlot, TreeCore, Version};
+use crate::plans::{InstallEnd, Installed, commit_edit, discard};
 use frondb_records::Edit;
+use frondb_tree::tombstones::TombstoneRuns;
+use frondb_tree::{MemSource, TreeCore, Version, extents_of, tombstones};
 
 /// A memtable of less memory than this may be flushed with others of its kind, of other trees.
 pub(crate) const SMALL_BYTES: u64 = 16 << 10;
@@ -45,7 +44,7 @@ pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
 /// A memtable being flushed.
 pub(crate) struct FlushJob {
     pub(crate) tree: Arc<TreeCore>,
-    slot: Arc<MemSlot>,
+    slot: Arc<MemSource>,
     job: Job,
     deletes: RangeDeletes,
     keep_hidden: Option<SeqNo>,
@@ -58,7 +57,7 @@ pub(crate) struct FlushJob {
 
 /// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
 /// deletes. Those that are older have to go first, whatever they hold.
-pub(crate) fn frees_space(frozen: &[Arc<MemSlot>]) -> bool {
+pub(crate) fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
     frozen.iter().any(|slot| slot.frees_space())
 }
 
@@ -83,7 +82,7 @@ impl FlushJob {
         begun.map(Some)
     }
 
-    fn job(env: &Env, tree: &Arc<TreeCore>, at: &Version, slot: Arc<MemSlot>) -> Result<Self> {
+    fn job(env: &Env, tree: &Arc<TreeCore>, at: &Version, slot: Arc<MemSource>) -> Result<Self> {
         let trunk = &at.trunk;
         // After the freeze: a snapshot taken from now on sees all that is in the memtable.
         let snapshots = env.snapshots.list();
@@ -91,7 +90,7 @@ impl FlushJob {
         let deletes = memtable.range_deletes().clone();
         let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
         let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
-        let context = tree.context(trunk, env);
+        let context = tree.plan_context(trunk, env.plan_limits());
         let leaf_target = context.leaf_target();
         let targets = flush_targets(trunk, trunk.root.max_key(), leaf_target);
         let raw_bytes = memtable.data_bytes();
@@ -171,7 +170,7 @@ impl FlushJob {
 /// A memtable whose runs are written.
 pub(crate) struct Written {
     pub(crate) tree: Arc<TreeCore>,
-    slot: Arc<MemSlot>,
+    slot: Arc<MemSource>,
     result: JobResult,
     deletes: RangeDeletes,
     keep_hidden: Option<SeqNo>,
@@ -207,7 +206,7 @@ impl Written {
             .map(|made| made.run.meta().raw_bytes)
             .sum();
 
-        let stretches = Stretches::find(&tree.version().trunk.root, &slot.memtable);
+        let stretches = TombstoneRuns::find(&tree.version().trunk.root, &slot.memtable);
         let gate = env.gate.read();
         let mut install = tree.install.lock();
         if tree.is_dropped() {
@@ -220,13 +219,13 @@ impl Written {
         let mut builder = VersionBuilder::new(trunk, &mut next_id);
         builder.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = builder.finish();
-        stretch::ask_after_flush(&change.trunk.root, &stretches, &result.made);
+        tombstones::request_after_flush(&change.trunk.root, &stretches, &result.made);
 
         let flushed = slot.max_seq();
         // Without a sync of its own the manifest learns how far the log was durable.
         let log = Edit::Log { start: Lsn(0), durable: env.wal.durable_lsn() };
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
-        let dropped = orphans_of(&result.dropped_refs)?;
+        let dropped = extents_of(&result.dropped_refs)?;
         let mut orphans = Vec::new();
         for value in slot.take_values() {
             let Some(first) = value.first().copied() else { continue };
@@ -244,11 +243,7 @@ impl Written {
         let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
         drop(install);
         drop(gate);
-        if appended < raw_bytes {
-            // What was appended made no slices.
-            tree.note_flush(raw_bytes - appended);
-        }
-        tree.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
+        tree.note_flush(raw_bytes, appended);
         env.counters.add_flush(&result.stats);
         installed
     }

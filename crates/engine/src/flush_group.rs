@@ -18,8 +18,8 @@ use crate::background::EDIT_BYTES;
 use crate::engine::Shared;
 use crate::flush::{FlushJob, Written, abandon, make_durable};
 use crate::plans::Installed;
-use crate::tree::TreeCore;
 use crate::work::RANK_FLUSH;
+use frondb_tree::TreeCore;
 
 /// Trees after which a group looks for more urgent work: a step's output of small runs (rule 3).
 const LOOK_TREES: usize = 64;

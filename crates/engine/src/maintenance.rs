@@ -5,7 +5,7 @@ use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Env;
 use crate::stats::{EngineStats, TreeStats};
-use crate::tree::{TreeCore, Version};
+use frondb_tree::{TreeCore, Version};
 
 /// Figures of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
@@ -37,7 +37,7 @@ struct Above {
 
 fn above(version: &Version) -> Above {
     let mut sum = Above::default();
-    for run in version.slots().flat_map(|slot| slot.runs()) {
+    for run in version.sources().flat_map(|slot| slot.runs()) {
         let meta = run.meta();
         sum.entries += meta.entries;
         sum.deletes += meta.deletes;
@@ -49,8 +49,19 @@ fn above(version: &Version) -> Above {
 
 /// Figures of the parts, in a time that does not grow with the trees.
 pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
-    stats.trees = env.trees.read().len() as u64;
-    env.sums.fill(stats);
+    stats.trees = env.trees.len() as u64;
+    let totals = env.totals.read();
+    stats.nodes = totals.nodes;
+    stats.leaves = totals.leaves;
+    stats.views = totals.views;
+    stats.entries = totals.entries;
+    stats.raw_bytes = totals.raw_bytes;
+    stats.run_bytes = totals.run_bytes;
+    stats.frozen_memtables = totals.frozen_memtables;
+    let reads = &env.reads().counters;
+    stats.gets = reads.gets();
+    stats.seeks = reads.seeks();
+    stats.tombstones_skipped = reads.tombstones_skipped();
     stats.prepared = env.prepared.len() as u64;
     stats.memory_total = env.budget.total();
     stats.memory_used = env.budget.used();
@@ -88,3 +99,7 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.data_free_bytes = space.free_bytes;
     stats.disk_full = u64::from(env.full().is_some());
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "totals_tests.rs"]
+mod tests;

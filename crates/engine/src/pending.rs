@@ -178,7 +178,7 @@ pub(crate) fn add_with(
     let _gate = env.gate.read();
     record(env, &edits)?;
     for NewTree { tree, .. } in new {
-        env.trees.write().insert(tree.id, Arc::clone(tree));
+        env.trees.insert(Arc::clone(tree));
         tree.begin_count();
     }
     let mut pending = env.pending.lock();

@@ -125,7 +125,7 @@ impl Shared {
         let log_end = || self.env.wal.end_lsn();
         let Some(end) = self.period.begin(self.env.now(), log_end) else { return Ok(()) };
         if pinned_below(&self.env, end) {
-            let few = self.env.trees.read().len() <= FEW_TREES;
+            let few = self.env.trees.len() <= FEW_TREES;
             let limits = (end, if few { 0 } else { RELOG_BYTES_MAX });
             move_log(&self.env, &self.committer, limits, &mut |tree| self.work.add_flush(tree))?;
         }

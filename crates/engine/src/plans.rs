@@ -9,7 +9,6 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, Result, RunId, SeqNo};
 use frondb_manifest::Ticket;
 use frondb_run::Run;
-use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 use frondb_trunk::install::{Change, Made, VersionBuilder};
 use frondb_trunk::job::{Job, JobStats};
@@ -19,10 +18,9 @@ use frondb_trunk::{Prepared, prepare};
 
 use crate::env::Env;
 use crate::flush::FlushJob;
-use crate::stretch;
-use crate::tree::{Install, MemSlot, TreeCore, Version};
 use crate::work::{RANK_FLUSH, Work};
 use frondb_records::{Edit, encode_edit};
+use frondb_tree::{InstallState, MemSource, TreeCore, Version, extents_of, tombstones};
 
 /// A job under way.
 pub(crate) enum Running {
@@ -160,7 +158,7 @@ impl Installed {
 #[derive(Default)]
 pub(crate) struct InstallEnd<'a> {
     /// The memtable that is in the trunk now.
-    pub(crate) flushed: Option<&'a Arc<MemSlot>>,
+    pub(crate) flushed: Option<&'a Arc<MemSource>>,
     /// Edits beside those of the change itself.
     pub(crate) edits: Vec<Edit>,
     /// Large values that nothing refers to from now on.
@@ -185,7 +183,7 @@ impl MergeJob {
                 return Ok(None);
             }
             // The node may have changed since it was planned.
-            let context = tree.context(&version.trunk, env);
+            let context = tree.plan_context(&version.trunk, env.plan_limits());
             let summary = Summary::of(&node, node.id == root);
             let Some(planned) = plan_node(&summary, &context) else { return Ok(None) };
             install.claimed.insert(node.id);
@@ -224,7 +222,7 @@ impl MergeJob {
         planned: Planned,
     ) -> Result<Self> {
         let snapshots = env.snapshots.list();
-        let leaf_target = tree.context(&version.trunk, env).leaf_target();
+        let leaf_target = tree.plan_context(&version.trunk, env.plan_limits()).leaf_target();
         let job_env = env.job_env(tree, planned.frees_space);
         let reserved = job_env.reserved;
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
@@ -296,10 +294,10 @@ impl MergeJob {
             && let Some(node) = change.trunk.find(planned.node)
             && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
         {
-            stretch::ask_after_node_flush(node, &result.made);
+            tombstones::request_after_node_flush(node, &result.made);
         }
         let (mut edits, mut orphans) = (Vec::new(), Vec::new());
-        for extents in orphans_of(&result.dropped_refs)? {
+        for extents in extents_of(&result.dropped_refs)? {
             let Some(first) = extents.first().copied() else { continue };
             if install.values.remove(&first).is_some() {
                 edits.push(Edit::DropValue { tree: tree.id, first });
@@ -375,12 +373,12 @@ fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Re
 pub(crate) fn commit_edit(
     env: &Env,
     tree: &TreeCore,
-    install: &mut Install,
+    install: &mut InstallState,
     change: Change,
     made: &[Made],
     end: InstallEnd<'_>,
 ) -> Result<Installed> {
-    tree.mean_value_bytes.store(install.values.mean_bytes(), Ordering::Relaxed);
+    tree.note_values(install);
     let id = tree.id;
     let old = tree.version();
     let dead = dead_runs(install, &change, &old, made);
@@ -405,9 +403,6 @@ pub(crate) fn commit_edit(
     };
     let touched = change.touched();
     let old = tree.publish(change.trunk, end.flushed, !end.orphans.is_empty());
-    if let Some(slot) = end.flushed {
-        slot.count_in(&env.pinned_bytes);
-    }
     Ok(Installed {
         ticket: Some(ticket),
         dead,
@@ -420,7 +415,7 @@ pub(crate) fn commit_edit(
 
 /// Counts views and returns the runs that have none left.
 pub(crate) fn dead_runs(
-    install: &mut Install,
+    install: &mut InstallState,
     change: &Change,
     old: &Version,
     made: &[Made],
@@ -457,24 +452,13 @@ pub(crate) fn discard(made: &[Made]) {
     }
 }
 
-/// The extents of values whose references a merge dropped.
-pub(crate) fn orphans_of(refs: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
-    refs.iter()
-        .map(|bytes| {
-            ValueRef::decode(bytes).map(|value| value.extents).map_err(|_| {
-                frondb_core::Error::internal("a reference to a value cannot be decoded")
-            })
-        })
-        .collect()
-}
-
 /// Plans `nodes` of a tree anew.
 pub(crate) fn replan(env: &Env, work: &Work, tree: &Arc<TreeCore>, nodes: &[NodeId]) {
     if tree.is_dropped() {
         return;
     }
     let version = tree.version();
-    let context = tree.context(&version.trunk, env);
+    let context = tree.plan_context(&version.trunk, env.plan_limits());
     let root = version.trunk.root.id;
     let mut todo: HashSet<NodeId> = nodes.iter().copied().collect();
     version.trunk.for_each(&mut |node| {
@@ -498,7 +482,7 @@ pub(crate) fn replan(env: &Env, work: &Work, tree: &Arc<TreeCore>, nodes: &[Node
 /// Plans all nodes of a tree.
 pub(crate) fn plan_all(env: &Env, work: &Work, tree: &Arc<TreeCore>) {
     let version = tree.version();
-    let context = tree.context(&version.trunk, env);
+    let context = tree.plan_context(&version.trunk, env.plan_limits());
     let root = version.trunk.root.id;
     version.trunk.for_each(&mut |node| {
         let planned = plan_node(&Summary::of(node, node.id == root), &context);

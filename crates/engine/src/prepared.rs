@@ -41,12 +41,12 @@ use crate::catalog::record;
 use crate::commit::{Commit, Committed, Committer, Messages, append, enter, insert};
 use crate::env::Env;
 use crate::pending::{self, PreparedInManifest};
-use crate::plans::{discard, orphans_of};
-use crate::tree::TreeCore;
+use crate::plans::discard;
 use frondb_records::{
     Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
     encode_roll_back_prepared,
 };
+use frondb_tree::{TreeCore, extents_of};
 
 /// Where a log begins that nothing needs.
 const NOT_NEEDED: u64 = u64::MAX;
@@ -174,7 +174,7 @@ pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
 /// # Errors
 /// As [`frondb_wal::Wal::sync_to`].
 pub(crate) fn keep_commits(env: &Env, tree: &TreeCore) -> Result<()> {
-    let end = Lsn(tree.prepared_end.load(Ordering::Acquire));
+    let end = tree.prepared_end();
     env.wal.sync_to(end).inspect_err(|error| env.poison_if_unknown(error))
 }
 
@@ -384,7 +384,7 @@ pub(crate) fn commit(
         let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
         let committed = enter(env, commit, first, (start, end), &mut writes.values)?;
         for tree in committed.trees.iter().chain(&committed.attached) {
-            tree.prepared_end.store(end.get(), Ordering::Release);
+            tree.note_prepared_commit(end);
         }
         env.prepared.remove(xid);
         Ok::<_, Error>(committed)
@@ -547,7 +547,7 @@ impl Moved {
         let mut job = Job::new(env.job_env(tree, false), input, vec![whole], 1)?;
         while !job.step()? {}
         let result = job.finish()?;
-        let dropped = orphans_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;
+        let dropped = extents_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;
         let values = values_of(&section.bytes).inspect_err(|_| discard(&result.made))?;
         let (gone, kept): (Vec<_>, Vec<_>) = values
             .into_iter()

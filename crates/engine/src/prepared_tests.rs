@@ -16,8 +16,8 @@ use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log};
 use crate::engine::Engine;
 use crate::options::{Durability, EngineOptions};
 use crate::private::{PrivateMessage, PrivatePart};
-use crate::tree::Tree;
 use frondb_records::TreeOptions;
+use frondb_tree::Tree;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {

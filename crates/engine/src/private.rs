@@ -19,8 +19,8 @@ use crate::commit::{Commit, Messages, make_durable, sections_of};
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::options::Durability;
-use crate::tree::Tree;
 use crate::{pending, prepared};
+use frondb_tree::Tree;
 
 /// A message of a part.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl PrivatePart {
     /// Writes the runs. After an error nothing is left of them.
     pub(crate) fn write(&self, env: &Env) -> Result<Attachment> {
         let mut attachment = Attachment {
-            tree: Arc::clone(&self.tree.0),
+            tree: Arc::clone(self.tree.core()),
             runs: Vec::new(),
             range_deletes: Vec::new(),
             values: Vec::new(),
@@ -181,9 +181,9 @@ impl Engine {
 
     /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
     pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
-        tree.0.install.lock().flushing = blocked;
+        tree.core().install.lock().flushing = blocked;
         if !blocked {
-            self.shared.work.add_flush(&tree.0);
+            self.shared.work.add_flush(tree.core());
         }
     }
 
@@ -193,14 +193,14 @@ impl Engine {
     pub fn leaked_bytes(&self) -> i64 {
         let env = &self.shared.env;
         let mut known = prepared::extent_bytes(env);
-        for tree in env.all_trees() {
+        for tree in env.trees.all() {
             let version = tree.version();
             known += tree.value_bytes();
             let mut runs = std::collections::BTreeMap::new();
             version.trunk.for_each(&mut |node| {
                 runs.extend(node.views().map(|view| (view.run.meta().id, Arc::clone(&view.run))));
             });
-            for slot in version.slots() {
+            for slot in version.sources() {
                 known += slot.value_bytes();
                 runs.extend(slot.runs().iter().map(|run| (run.meta().id, Arc::clone(run))));
             }

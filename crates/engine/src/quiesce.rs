@@ -9,8 +9,7 @@ use frondb_locks::{LockMode, LockWait, Locker};
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::prepared;
-use crate::read::Snapshot;
-use crate::tree::Tree;
+use frondb_tree::{Snapshot, Tree};
 
 impl Engine {
     /// A snapshot that sees all that transactions have written to `trees` before this call: it waits
@@ -48,13 +47,13 @@ fn keep_writers_out(
     timeout: Duration,
 ) -> Result<()> {
     for tree in trees {
-        env.check_tree(tree)?;
+        tree.check(env.id)?;
         let wait = LockWait::Upto(timeout);
-        let locked = locker.lock_range(&tree.0.locks, b"", None, LockMode::Shared, wait);
+        let locked = locker.lock_range(&tree.core().locks, b"", None, LockMode::Shared, wait);
         // A prepared transaction keeps its locks until it is decided, so the wait is for it too: with a binary log
         // every transaction is prepared for a moment. A deadlock is one of others, and there is time left.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
-            prepared::check_no_writer(env, &tree.0)?;
+            prepared::check_no_writer(env, tree.core())?;
         }
         locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;
     }

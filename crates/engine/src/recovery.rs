@@ -39,9 +39,9 @@ use crate::options::EngineOptions;
 use crate::pending::{PendingState, PreparedInManifest};
 use crate::replay::Replay;
 use crate::survey::Survey;
-use crate::tree::Install;
 use frondb_records::TreeOptions;
 use frondb_records::{Edit, decode_edit};
+use frondb_tree::{HintSink, InstallState};
 
 /// What the recovery of an open found, for the log and for tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -70,6 +70,7 @@ pub(crate) fn open(
     log_device: Option<SharedDevice>,
     options: EngineOptions,
     clock: SharedClock,
+    hints: Arc<dyn HintSink>,
     mut damage: Option<&mut Damage>,
 ) -> Result<(Env, Recovery, DeviceLock)> {
     let mut recovery = Recovery::default();
@@ -139,6 +140,7 @@ pub(crate) fn open(
         log_known: durable,
         manifest,
         pending,
+        hints,
     };
     let last = state.seq.max(surveyed.last_seq);
     let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
@@ -537,15 +539,15 @@ fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
         if let Some(lost) = metas.keys().next() {
             return Err(damaged(format!("tree {:?}: no node holds run {lost}", tree.name)));
         }
-        let install = Install {
+        let install = InstallState {
             views: restored.views,
             values: tree.values.into(),
             flushed: tree.flushed,
-            ..Install::default()
+            ..InstallState::default()
         };
         let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
         core.begin_count();
-        env.trees.write().insert(id, core);
+        env.trees.insert(core);
     }
     Ok(())
 }

@@ -18,15 +18,15 @@ use frondb_trunk::install::{Made, Place, VersionBuilder};
 
 use crate::env::Env;
 use crate::plans::{InstallEnd, commit_edit, replan};
-use crate::tree::TreeCore;
 use crate::work::Work;
+use frondb_tree::TreeCore;
 
 /// Bytes copied at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Moves one run out of the way of `tail`. Returns whether there was one that could be moved.
 pub(crate) fn move_one(env: &Env, work: &Work, tail: TailMove) -> Result<bool> {
-    for tree in env.all_trees() {
+    for tree in env.trees.all() {
         let Some((run, nodes)) = claim(&tree, tail) else { continue };
         let moved = move_run(env, &tree, &run, tail);
         let mut install = tree.install.lock();

@@ -23,10 +23,10 @@ use frondb_run::format::ValueRef;
 use crate::env::Env;
 use crate::replay_room::Room;
 use crate::survey::{Surveyed, attachment, of_record};
-use crate::tree::{MemSlot, TreeCore};
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
 };
+use frondb_tree::{MemSource, TreeCore};
 
 /// A prepared transaction that a later record decides.
 struct Prepared {
@@ -91,7 +91,7 @@ impl<'a> Replay<'a> {
     /// The tree, if it is there.
     fn current(&mut self, id: TreeId) -> Option<&Current> {
         if self.current.as_ref().is_none_or(|current| current.tree.id != id) {
-            let tree = self.env.trees.read().get(&id).cloned()?;
+            let tree = self.env.trees.get(id)?;
             let flushed = tree.install.lock().flushed;
             self.current = Some(Current { tree, flushed });
         }
@@ -105,7 +105,7 @@ impl<'a> Replay<'a> {
         if base.get() + part.numbers > current.flushed.get() {
             let attachment = attachment(env, &current.tree, part);
             let source = attachment.source(env, part.txn, part.part, base, lsns);
-            current.tree.attach(env, source);
+            current.tree.attach(source);
         }
     }
 
@@ -202,7 +202,7 @@ impl RecordVisitor for Replay<'_> {
     }
 }
 
-fn insert(slot: &MemSlot, seq: SeqNo, op: Op<'_>) -> Result<()> {
+fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     match op {
         Op::Point { kind, key, value } => {
             if kind == MessageKind::PutRef {
@@ -228,8 +228,8 @@ fn drop_from(env: &Env, tree: &TreeCore, seq: SeqNo) -> Result<()> {
 }
 
 /// The same with only the messages below `limit`.
-fn below(slot: &MemSlot, limit: SeqNo, budget: &Arc<Budget>) -> Result<Arc<MemSlot>> {
-    let kept = MemSlot::new(budget);
+fn below(slot: &MemSource, limit: SeqNo, budget: &Arc<Budget>) -> Result<Arc<MemSource>> {
+    let kept = MemSource::new(budget);
     let mut messages = Vec::new();
     let (mut source, mut chunk) = (slot.memtable.scan_all(), Chunk::new());
     while source.next_chunk(&mut chunk)? {

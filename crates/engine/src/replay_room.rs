@@ -7,9 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_trunk::plan::{Planned, Summary, plan_node};
 
@@ -18,7 +16,7 @@ use crate::background::EDIT_BYTES;
 use crate::env::Env;
 use crate::flush::{FlushJob, GROUP_TREES, Written, abandon, make_durable};
 use crate::plans::{Begun, Installed, MergeJob, Running};
-use crate::tree::TreeCore;
+use frondb_tree::TreeCore;
 
 /// Keeps the memtables within the write buffer.
 pub(crate) struct Room<'a> {
@@ -40,9 +38,9 @@ impl<'a> Room<'a> {
     /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one taken (rule 8).
     pub(crate) fn make(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.env.memory().write_buffer_bytes();
-        while !self.full && memtable_bytes(self.env) >= buffer {
+        while !self.full && self.env.account.unflushed_bytes() >= buffer {
             self.relogs.retain(|_, start| *start > taken);
-            let before = memtable_bytes(self.env);
+            let before = self.env.account.unflushed_bytes();
             match self.flush_largest(buffer / 2) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
@@ -51,7 +49,7 @@ impl<'a> Room<'a> {
                 }
                 Err(error) => return Err(error),
             }
-            if memtable_bytes(self.env) >= before {
+            if self.env.account.unflushed_bytes() >= before {
                 break;
             }
         }
@@ -64,7 +62,7 @@ impl<'a> Room<'a> {
         let in_memory = |tree: &Arc<TreeCore>| -> u64 {
             tree.version().memtables().map(|memtable| memtable.bytes()).sum()
         };
-        let whole = env.all_trees().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
+        let whole = env.trees.all().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
         let mut trees: Vec<(u64, Arc<TreeCore>)> =
             whole.map(|tree| (in_memory(&tree), tree)).collect();
         trees.sort_by_key(|(bytes, tree)| (std::cmp::Reverse(*bytes), tree.id));
@@ -80,7 +78,7 @@ impl<'a> Room<'a> {
         // Oldest first: a tree may have several sources.
         while !chosen.is_empty() {
             for tree in &chosen {
-                tree.freeze(env);
+                tree.freeze();
             }
             flush_oldest(env, &chosen)?;
             chosen.retain(|tree| !tree.version().frozen.is_empty());
@@ -96,12 +94,6 @@ impl<'a> Room<'a> {
         }
         Ok(())
     }
-}
-
-/// Memory of memtables that are not flushed.
-fn memtable_bytes(env: &Env) -> u64 {
-    let pinned = env.pinned_bytes.load(Ordering::Relaxed);
-    env.budget.used_by(Part::Memtable).saturating_sub(pinned)
 }
 
 /// Flushes the oldest frozen source of each tree.
@@ -193,7 +185,7 @@ fn merge_due(env: &Env, tree: &Arc<TreeCore>) -> Result<()> {
 
 fn due(env: &Env, tree: &TreeCore) -> Option<Planned> {
     let version = tree.version();
-    let context = tree.context(&version.trunk, env);
+    let context = tree.plan_context(&version.trunk, env.plan_limits());
     let (root, mut due) = (version.trunk.root.id, None::<Planned>);
     version.trunk.for_each(&mut |node| {
         let planned = plan_node(&Summary::of(node, node.id == root), &context);

@@ -10,12 +10,6 @@ pub(crate) struct Counters {
     pub(crate) commits: AtomicU64,
     pub(crate) messages: AtomicU64,
     pub(crate) user_bytes: AtomicU64,
-    /// That found something.
-    pub(crate) gets: AtomicU64,
-    /// That did not, or only asked.
-    pub(crate) checks: AtomicU64,
-    pub(crate) seeks: AtomicU64,
-    pub(crate) tombstones_skipped: AtomicU64,
     pub(crate) attaches: AtomicU64,
     flushes: AtomicU64,
     flush_bytes: AtomicU64,
@@ -37,11 +31,6 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Ordering::Relaxed);
-    }
-
-    /// Reads that found something, about.
-    pub(crate) fn found(&self) -> u64 {
-        self.gets.load(Ordering::Relaxed) + self.seeks.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add_flush(&self, stats: &JobStats) {
@@ -69,9 +58,6 @@ impl Counters {
         stats.commits = get(&self.commits);
         stats.messages = get(&self.messages);
         stats.user_bytes = get(&self.user_bytes);
-        stats.gets = get(&self.gets) + get(&self.checks);
-        stats.seeks = get(&self.seeks);
-        stats.tombstones_skipped = get(&self.tombstones_skipped);
         stats.attaches = get(&self.attaches);
         stats.flushes = get(&self.flushes);
         stats.flush_bytes = get(&self.flush_bytes);

@@ -20,10 +20,10 @@ use crate::attach::Attachment;
 use crate::env::Env;
 use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 use crate::recovery::{Damage, ManifestState, damaged, tolerate};
-use crate::tree::TreeCore;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
 };
+use frondb_tree::TreeCore;
 
 /// What the log has for one tree.
 #[derive(Default)]
@@ -356,7 +356,7 @@ fn restore_one(
     parts: &[Arc<PendingPart>],
 ) -> Result<()> {
     let tree = |id: TreeId| {
-        let found = env.trees.read().get(&id).cloned();
+        let found = env.trees.get(id);
         found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
     };
     let mut writes = PreparedWrites::default();

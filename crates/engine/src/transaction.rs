@@ -48,8 +48,7 @@ use self::roster::Card;
 use self::spare::Spare;
 use crate::engine::Engine;
 use crate::options::Durability;
-use crate::read::Snapshot;
-use crate::tree::{Tree, TreeCore};
+use frondb_tree::{Snapshot, Tree, TreeCore};
 
 /// A transaction. Any thread may use it; calls take turns. Dropping one that has not ended rolls it
 /// back.
@@ -125,7 +124,7 @@ impl State {
 
     /// Gives up the lock of a row that was looked at and is not wanted.
     fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
-        self.locker.unlock_row(&tree.0.locks, key);
+        self.locker.unlock_row(&tree.core().locks, key);
         self.card.set_locks(self.locker.lock_count());
     }
 }
@@ -386,7 +385,7 @@ impl Core {
     /// The state, for work on `tree`.
     fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, State>> {
         let state = self.active()?;
-        self.engine.shared().env.check_tree(tree)?;
+        tree.check(self.engine.shared().env.id)?;
         Ok(state)
     }
 
@@ -434,7 +433,7 @@ impl Core {
         wait: Wait,
     ) -> Result<Acquired> {
         let wait = state.wait(wait);
-        let locked = state.locker.lock_row(&tree.0.locks, key, mode, wait);
+        let locked = state.locker.lock_row(&tree.core().locks, key, mode, wait);
         self.locked(state, tree, locked)
     }
 

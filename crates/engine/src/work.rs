@@ -18,7 +18,7 @@ use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use crate::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
 use crate::plans::Running;
-use crate::tree::TreeCore;
+use frondb_tree::{HintSink, TreeCore};
 
 /// Rank of a memtable's flush.
 pub(crate) const RANK_FLUSH: u8 = 1;
@@ -68,6 +68,8 @@ struct State {
     held: bool,
     /// Not even that found space: nothing that writes runs until the next try.
     stuck: bool,
+    /// Nodes that readers found expensive, to be planned anew.
+    hints: Vec<(Arc<TreeCore>, NodeId)>,
     /// Plans that failed for want of space; planned again at the next try.
     failed: Vec<(Arc<TreeCore>, NodeId)>,
     /// Merges that may be under way, parked ones included; 0 for any number.
@@ -137,6 +139,7 @@ impl Work {
     /// keep what they read and wrote, on a full disk for as long as it is full.
     pub(crate) fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
+        state.hints.retain(|(of, _)| of.id != tree);
         state.flushes.remove(&tree);
         state.ranks.retain(|key, _| key.0 != tree);
         state.plans.retain(|key, _| key.1 != tree);
@@ -154,6 +157,11 @@ impl Work {
         drop(state);
         // Their output is given back, without the lock.
         drop(gone);
+    }
+
+    /// The hints of readers that were posted since this was last called, to be planned.
+    pub(crate) fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
+        std::mem::take(&mut self.state.lock().hints)
     }
 
     /// Asks for the chores.
@@ -179,6 +187,9 @@ impl Work {
         loop {
             if state.stopped {
                 return Next::Stopped;
+            }
+            if !state.hints.is_empty() {
+                return Next::Hints;
             }
             if let Some(task) = state.next() {
                 return Next::Task(task);
@@ -373,9 +384,21 @@ impl Work {
     }
 }
 
+impl HintSink for Work {
+    fn post(&self, tree: &Arc<TreeCore>, node: NodeId) {
+        let mut state = self.state.lock();
+        if !state.hints.iter().any(|(of, known)| of.id == tree.id && *known == node) {
+            state.hints.push((Arc::clone(tree), node));
+            self.changed.notify_all();
+        }
+    }
+}
+
 /// What waiting for a task gave.
 pub(crate) enum Next {
     Task(Task),
+    /// Readers have posted hints: see [`Work::take_hints`].
+    Hints,
     Nothing,
     Stopped,
 }
@@ -389,6 +412,7 @@ impl State {
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
             || self.urgent.contains(&tree)
+            || self.hints.iter().any(|(of, _)| of.id == tree)
     }
 
     fn end_flush(&mut self, tree: &Arc<TreeCore>, more: bool) {
@@ -416,7 +440,8 @@ impl State {
             debt_jobs: debt_jobs + parked + flushes,
             debt_bytes,
             jobs: (self.plans.len() + self.parked.len()) as u64 + flushes + u64::from(self.chores),
-            running: self.running as u64,
+            // What a hint leads to is not known yet.
+            running: (self.running + self.hints.len()) as u64,
             chores: self.chores,
         }
     }

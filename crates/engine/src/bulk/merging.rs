@@ -26,7 +26,7 @@ use frondb_writeset::SortBuffer;
 use super::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared, give_up};
 use crate::attach::Attachment;
 use crate::pending;
-use crate::tree::TreeCore;
+use frondb_tree::TreeCore;
 
 /// Most spools that are merged at a time.
 const FAN_IN_MAX: usize = 64;
@@ -148,7 +148,7 @@ impl<'a> Merging<'a> {
         }
         let bytes = of_spools + of_buffers;
         let env = &self.shared.engine.shared().env;
-        let mut context = tree.context(&tree.version().trunk, env);
+        let mut context = tree.plan_context(&tree.version().trunk, env.plan_limits());
         context.tree_raw_bytes += bytes;
         let piece_bytes = context.leaf_target();
         let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };

@@ -14,8 +14,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use super::BulkLoad;
 use crate::attach::Attachment;
 use crate::catalog::NewTree;
-use crate::tree::Tree;
 use frondb_records::TreeOptions;
+use frondb_tree::Tree;
 
 impl BulkLoad {
     /// A tree that exists once the load is finished, also if it gets no entries. Until then only writers of
@@ -36,7 +36,7 @@ impl BulkLoad {
         }
         let engine = shared.engine.shared();
         let new = engine.catalog.make_coming(&engine.env, name, options, shared.id)?;
-        let tree = Tree(Arc::clone(&new.tree));
+        let tree = Tree::new(Arc::clone(&new.tree));
         new_trees.push(new);
         Ok(tree)
     }

@@ -18,8 +18,7 @@ use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 
 use super::{Core, Isolation, State, Transaction, Wait};
-use crate::cursor::{Cursor, CursorOptions};
-use crate::tree::Tree;
+use frondb_tree::{Cursor, CursorOptions, Tree};
 
 /// How a cursor locks what it shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -324,7 +323,7 @@ impl TransactionCursor {
         if self.core.options.snapshot_isolation {
             return false;
         }
-        let newest = self.tree.0.newest_commit.load(Ordering::Acquire);
+        let newest = self.tree.core().newest_commit().get();
         newest > self.cursor.snapshot().seq().get()
     }
 
@@ -382,7 +381,7 @@ impl TransactionCursor {
     ) -> Result<bool> {
         let wait = state.wait(lock.wait);
         let gaps = self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
-        let table = &self.tree.0.locks;
+        let table = &self.tree.core().locks;
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),
             (Some(row), false) => state.locker.lock_row(table, row, lock.mode, wait),
@@ -409,7 +408,7 @@ impl TransactionCursor {
         hi: Bound<&[u8]>,
         row: Option<&[u8]>,
     ) -> Result<frondb_locks::Acquired> {
-        let table = &self.tree.0.locks;
+        let table = &self.tree.core().locks;
         match row {
             Some(row) => state.locker.lock_next(table, lo, hi, row, mode, wait),
             None => state.locker.lock_gap(table, lo, hi, wait),

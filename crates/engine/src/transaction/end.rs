@@ -12,8 +12,8 @@ use crate::commit::{Commit, Messages};
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::options::Durability;
-use crate::tree::TreeCore;
 use crate::{pending, prepared};
+use frondb_tree::TreeCore;
 
 /// A commit, or a prepare, that has happened. What is left is the wait for the disk.
 #[must_use = "without a wait it may not be durable"]

@@ -21,8 +21,8 @@ use frondb_merge::Lookup;
 use frondb_writeset::{OwnWrites, WriteSet};
 
 use super::{Core, Isolation, State, Transaction};
-use crate::read::{changed_since, get_under};
-use crate::tree::Tree;
+use frondb_tree::Tree;
+use frondb_tree::get::{changed_since, get_under};
 
 /// An overlay and the snapshot that it corrects.
 pub(super) struct Overlay {
@@ -48,7 +48,7 @@ impl Transaction {
             return Ok(None);
         }
         let env = &self.core.engine.shared().env;
-        if !env.while_open(|env| changed_since(env, &tree.0, key, at))? {
+        if !env.while_open(|| changed_since(env.reads(), tree.core(), key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -56,7 +56,7 @@ impl Transaction {
         if !lookup.wants_more() {
             return Ok(None);
         }
-        env.while_open(|env| get_under(env, &tree.0, key, Some(at), lookup)).map(Some)
+        env.while_open(|| get_under(env.reads(), tree.core(), key, Some(at), lookup)).map(Some)
     }
 
     /// From now on plain reads see this value of `key` in place of the snapshot's, unless the transaction writes
@@ -101,7 +101,7 @@ impl Core {
             level if level.reads_newest() => state.statement.as_ref(),
             _ => state.snapshot.as_ref(),
         };
-        snapshot.map(crate::read::Snapshot::seq)
+        snapshot.map(frondb_tree::Snapshot::seq)
     }
 
     /// Checks a write to the overlay and makes room for it.
@@ -172,9 +172,9 @@ impl State {
 
     /// Remembers a tree that is written to.
     pub(super) fn remember(&mut self, tree: &Tree) {
-        let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, &tree.0));
-        if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, &tree.0)) {
-            self.trees.push(Arc::clone(&tree.0));
+        let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree.core()));
+        if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree.core())) {
+            self.trees.push(Arc::clone(tree.core()));
         }
     }
 }

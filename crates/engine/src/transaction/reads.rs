@@ -5,8 +5,7 @@ use frondb_locks::LockMode;
 use frondb_merge::Lookup;
 
 use super::{Core, Isolation, State, Transaction, Wait};
-use crate::read;
-use crate::tree::Tree;
+use frondb_tree::{Tree, get};
 
 impl Transaction {
     /// The value of `key`, own writes included. At serializable it locks the key, in shared mode.
@@ -61,7 +60,7 @@ impl Transaction {
             return Ok(());
         }
         let wait = state.wait(wait);
-        let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
+        let locked = state.locker.lock_range(&tree.core().locks, lo, hi, mode, wait);
         self.core.locked(&mut state, tree, locked).map(drop)
     }
 
@@ -146,7 +145,9 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.engine.shared().env.while_open(|env| read::get_under(env, &tree.0, key, at, lookup))
+        self.engine.shared().env.while_open(|| {
+            get::get_under(self.engine.shared().env.reads(), tree.core(), key, at, lookup)
+        })
     }
 
     /// Whether `key` has a value in own writes over what `at` sees.
@@ -158,7 +159,9 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<bool> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.engine.shared().env.while_open(|env| read::exists_under(env, &tree.0, key, at, lookup))
+        self.engine.shared().env.while_open(|| {
+            get::exists_under(self.engine.shared().env.reads(), tree.core(), key, at, lookup)
+        })
     }
 
     /// What lies above committed data: own writes, and for a read at a snapshot the overlay.

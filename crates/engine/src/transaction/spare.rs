@@ -10,7 +10,7 @@ use frondb_locks::Locker;
 use frondb_writeset::WriteSet;
 
 use super::roster::Card;
-use crate::tree::TreeCore;
+use frondb_tree::TreeCore;
 
 /// More than this many transactions at a time make their own again.
 const SPARES_MAX: usize = 64;

@@ -9,9 +9,8 @@ use frondb_writeset::TreeWrites;
 use super::overlay::Target;
 use super::{Core, State, Transaction, Wait, spill_of};
 use crate::blob::write_value;
-use crate::env::Env;
-use crate::read::{changed_since, range_changed_since};
-use crate::tree::Tree;
+use frondb_tree::Tree;
+use frondb_tree::get::{changed_since, range_changed_since};
 
 /// Bytes written after which the memory is looked at again.
 const LOOK_BYTES: u64 = 16 << 10;
@@ -134,7 +133,7 @@ impl Core {
         }
         let snapshot = self.snapshot(state)?;
         let env = &self.engine.shared().env;
-        let changed = env.while_open(|env| changed_since(env, &tree.0, key, snapshot))?;
+        let changed = env.while_open(|| changed_since(env.reads(), tree.core(), key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
@@ -147,14 +146,14 @@ impl Core {
     ) -> Result<()> {
         let wait = state.wait(Wait::Timeout);
         let mode = LockMode::Exclusive;
-        let locked = state.locker.lock_range(&tree.0.locks, lo, hi, mode, wait);
+        let locked = state.locker.lock_range(&tree.core().locks, lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
         if !self.options.snapshot_isolation {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
         let env = &self.engine.shared().env;
-        let changed = |env: &Env| range_changed_since(env, &tree.0, lo, hi, snapshot);
+        let changed = || range_changed_since(env.reads(), tree.core(), lo, hi, snapshot);
         if env.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 

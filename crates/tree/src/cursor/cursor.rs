@@ -1,13 +1,13 @@
 //! Cursors: ordered reading of a tree at a snapshot, in both directions.
 //!
 //! A cursor walks leaf by leaf. For each leaf it merges the memtables, what inner nodes buffer,
-//! the leaf's runs and its base ([`frondb_trunk::segment`]). It pins a version ([`crate::pins`]); one
+//! the leaf's runs and its base ([`frondb_trunk::segment`]). It pins a version ([`super::pins`]); one
 //! that is older than a second takes the newest at its next leaf, so that a long scan keeps no dropped
 //! run on disk for long, and a flush takes it away from a cursor that stands still (rule 12): the
 //! cursor seeks on from the key it was at. Its snapshot stays the same, and so does what it shows.
 //!
-//! It also tells the planner what it paid: for merging (scan debt) and for stepping over deletes
-//! (rule 15).
+//! It also notes on the leaf what it paid, for merging (scan debt) and for stepping over deletes
+//! (rule 15), and posts a hint when that makes the leaf worth planning anew. It plans nothing.
 //!
 //! Two promises to whoever goes on after an error:
 //! - A move that fails leaves the cursor at no entry, and every further `next` or `prev` fails in
@@ -28,13 +28,11 @@ use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
 use frondb_trunk::{Key, Node, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
-use crate::blob::read_value;
-use crate::engine::Shared;
-use crate::pins::{PinnedSource, Pins};
-use crate::plans::replan;
-use crate::read::{Snapshot, Values};
-use crate::stats::Counters;
+use super::pins::{PinnedSource, Pins};
+use crate::context::ReadContext;
+use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
+use crate::value::{Values, read_value};
 
 /// What part of a tree a cursor shows.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +48,7 @@ pub struct CursorOptions {
 /// A cursor over one tree. Not positioned at first. For one thread at a time; may be sent to
 /// another.
 pub struct Cursor {
-    shared: Arc<Shared>,
+    context: Arc<ReadContext>,
     tree: Arc<TreeCore>,
     snapshot: Snapshot,
     lower: Vec<u8>,
@@ -69,8 +67,8 @@ pub struct Cursor {
     /// The large value of the entry it is at, once that was asked for.
     value: OnceLock<Vec<u8>>,
     valid: bool,
-    /// It looks for voids: what it steps over is no reader's cost.
-    looks: bool,
+    /// The cursor probes for known-empty ranges: what it steps over is no reader's cost.
+    probes: bool,
     deletes_passed: u64,
     /// Why the last move failed; every `next` and `prev` fails so until a seek.
     failed: Option<Error>,
@@ -97,13 +95,15 @@ struct Walk {
 }
 
 impl Cursor {
-    pub(crate) fn new(shared: Arc<Shared>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
-        let snapshot = options.snapshot.unwrap_or_else(|| shared.snapshot());
+    /// A cursor over `tree`, not positioned.
+    #[must_use]
+    pub fn new(context: Arc<ReadContext>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {
+        let snapshot = options.snapshot.unwrap_or_else(|| context.snapshot());
         // The snapshot is registered before a version is taken, at the first move: so whatever the
         // version has folded away is invisible at it.
         Self {
-            pins: shared.env.cursors.add(Arc::clone(&tree), &shared.env.budget),
-            shared,
+            pins: context.cursors.add(Arc::clone(&tree), &context.budget),
+            context,
             tree,
             snapshot,
             lower: options.lower.unwrap_or_default(),
@@ -115,34 +115,34 @@ impl Cursor {
             overlay: None,
             value: OnceLock::new(),
             valid: false,
-            looks: false,
+            probes: false,
             deletes_passed: 0,
             failed: None,
             failed_key: None,
         }
     }
 
-    /// It looks for voids.
-    pub(crate) fn set_looks(&mut self) {
-        self.looks = true;
+    /// The cursor probes for known-empty ranges: it counts in no statistics.
+    pub fn set_probes(&mut self) {
+        self.probes = true;
     }
 
-    /// Deletes that a cursor which looks for voids has stepped over; ends its walk.
-    pub(crate) fn deletes_passed(&mut self) -> u64 {
+    /// Deletes that a probing cursor has stepped over; ends its walk.
+    pub fn deletes_passed(&mut self) -> u64 {
         self.end_walk();
         self.pins.end_walk();
         self.deletes_passed
     }
 
     /// From the next seek on, shows these writes, and below them this overlay, above what is committed.
-    pub(crate) fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
+    pub fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
         let were_any = self.own.is_some() || self.overlay.is_some();
         self.is_walk_old |= were_any || own.is_some() || overlay.is_some();
         (self.own, self.overlay) = (own, overlay);
     }
 
     /// From the next seek on, reads at this snapshot.
-    pub(crate) fn set_snapshot(&mut self, snapshot: Snapshot) {
+    pub fn set_snapshot(&mut self, snapshot: Snapshot) {
         self.is_walk_old = true;
         self.snapshot = snapshot;
         // Registered before the version is taken, as in `new`.
@@ -194,9 +194,9 @@ impl Cursor {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
-        let env = &self.shared.env;
-        let value = read_value(&env.runs.space, reference);
-        env.check_open()?;
+        let context = &self.context;
+        let value = read_value(&context.runs.space, reference);
+        context.health.check_open()?;
         let value = value?;
         Ok(self.value.get_or_init(|| value))
     }
@@ -227,7 +227,7 @@ impl Cursor {
     }
 
     /// Goes to the last entry with a key below `key`. Returns whether there is one.
-    pub(crate) fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
+    pub fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
         if self.is_ahead(Direction::Backward, key) {
             return self.leap(Direction::Backward, key);
         }
@@ -254,12 +254,12 @@ impl Cursor {
     /// they are, so that it costs what lies between, and no more than a seek.
     fn leap(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
         self.value = OnceLock::new();
-        if !self.looks {
-            Counters::add(&self.shared.env.counters.seeks, 1);
+        if !self.probes {
+            self.context.counters.add_seek();
         }
         let Some(walk) = &mut self.walk else { return Ok(false) };
         match walk.merge.skip(key).and_then(|()| walk.merge.next()) {
-            Ok(true) if !self.shared.env.is_closed() => Ok(true),
+            Ok(true) if !self.context.health.is_closed() => Ok(true),
             Err(_) if self.pins.is_lost() => {
                 let moved = match direction {
                     Direction::Forward => self.forward_from(key.to_vec()),
@@ -272,7 +272,7 @@ impl Cursor {
     }
 
     /// Leaves the entry it is at: every further `next` and `prev` fails so until a seek.
-    pub(crate) fn fail_with(&mut self, error: Error) {
+    pub fn fail_with(&mut self, error: Error) {
         self.valid = false;
         self.value = OnceLock::new();
         self.end_walk();
@@ -301,7 +301,7 @@ impl Cursor {
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Forward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.shared.env.is_closed() {
+                if matches!(moved, Ok(true)) && !self.context.health.is_closed() {
                     return Ok(true);
                 }
                 self.leave(Direction::Forward, moved)
@@ -323,7 +323,7 @@ impl Cursor {
     /// more than a copy.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
-        let is_open = self.valid && !self.shared.env.is_closed();
+        let is_open = self.valid && !self.context.health.is_closed();
         match &mut self.walk {
             Some(walk) if is_open && walk.direction == Direction::Forward => {
                 self.value = OnceLock::new();
@@ -341,7 +341,7 @@ impl Cursor {
         match &mut self.walk {
             Some(walk) if self.valid && walk.direction == Direction::Backward => {
                 let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.shared.env.is_closed() {
+                if matches!(moved, Ok(true)) && !self.context.health.is_closed() {
                     return Ok(true);
                 }
                 self.leave(Direction::Backward, moved)
@@ -408,7 +408,7 @@ impl Cursor {
         }
         match direction {
             _ if self.walk.is_some() => {
-                self.shared.env.check_open()?;
+                self.context.health.check_open()?;
                 Ok(false)
             }
             Direction::Forward => self.first(),
@@ -422,7 +422,7 @@ impl Cursor {
         if self.pins.is_dense() {
             self.park();
         }
-        if moved.is_ok() && !self.shared.env.is_closed() {
+        if moved.is_ok() && !self.context.health.is_closed() {
             return moved;
         }
         self.fail(moved)
@@ -443,7 +443,7 @@ impl Cursor {
     #[cold]
     fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
         // Whatever a closed database's files hold by now, it is closed.
-        let error = match self.shared.env.check_open().and(moved) {
+        let error = match self.context.health.check_open().and(moved) {
             Ok(at_entry) => return Ok(at_entry),
             Err(error) => error,
         };
@@ -466,9 +466,9 @@ impl Cursor {
         self.failed = None;
         self.failed_key = None;
         self.end_walk();
-        self.shared.env.check_open()?;
-        if !self.looks {
-            Counters::add(&self.shared.env.counters.seeks, 1);
+        self.context.health.check_open()?;
+        if !self.probes {
+            self.context.counters.add_seek();
         }
         Ok(())
     }
@@ -539,18 +539,18 @@ impl Cursor {
     /// Opens the merge over the leaf at `at`.
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
         self.is_walk_old = false;
-        let version = self.pins.begin(self.shared.env.now())?;
+        let version = self.pins.begin(self.context.now())?;
         let seq = self.snapshot.seq();
         let (own, overlay) = (self.own.as_ref(), self.overlay.as_ref());
         let above = || own.into_iter().chain(overlay);
         let may_use = |lo: &[u8], hi: &[u8]| above().all(|own| own.is_empty_in(lo, hi));
-        // The version is at least as new as the snapshot, and voids hold for all that is newer.
-        let around = self.tree.voids.around(direction, at, seq, &may_use);
+        // The version is at least as new as the snapshot, and known-empty ranges hold for all that is newer.
+        let around = self.tree.empty_ranges.around(direction, at, seq, &may_use);
         let at = around.at.as_deref().or(at);
         let lower = around.lo.as_deref().map_or(&*self.lower, |lo| lo.max(&self.lower));
         let upper = match (around.hi.as_deref(), self.upper.as_deref()) {
-            (Some(void), Some(upper)) => Some(void.min(upper)),
-            (void, upper) => void.or(upper),
+            (Some(empty), Some(upper)) => Some(empty.min(upper)),
+            (empty, upper) => empty.or(upper),
         };
         // Known before the runs are opened, so that what they hide of runs is stepped over at once.
         let mut deletes = Vec::new();
@@ -558,13 +558,13 @@ impl Cursor {
             deletes.extend(memtable.range_delete_sets().iter().cloned());
         }
         let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &deletes)?;
-        if !self.looks {
+        if !self.probes {
             self.pay_for_merging(&part.leaf, part.sources.len());
         }
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
         let from = Bound::Included(&*part.lo);
         let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        for slot in version.slots() {
+        for slot in version.sources() {
             if !slot.memtable.is_empty() {
                 let memtable = slot.memtable.visible_cursor(direction, from, to, seq);
                 sources.push(Box::new(memtable));
@@ -589,7 +589,7 @@ impl Cursor {
             upto: own.map_or(0, OwnWrites::upto),
             range_deletes: own.map(|own| Arc::clone(own.range_deletes())).unwrap_or_default(),
         });
-        let values = Arc::new(Values(Arc::clone(&self.shared.env.runs)));
+        let values = Arc::new(Values(Arc::clone(&self.context.runs)));
         let options = VisibleOptions {
             snapshot: seq,
             direction,
@@ -599,7 +599,7 @@ impl Cursor {
             own,
         };
         self.parked = None;
-        let merge = VisibleMerge::new(self.pins.hold(&self.shared.env.cursors, sources), options);
+        let merge = VisibleMerge::new(self.pins.hold(&self.context.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
         self.walk = Some(Walk { merge, direction, leaf, lo, hi, reported: 0 });
         Ok(())
@@ -617,7 +617,7 @@ impl Cursor {
         let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
         // Once, when it passes the mark.
         if debt > due && debt - extra * block <= due {
-            replan(&self.shared.env, &self.shared.work, &self.tree, &[leaf.id]);
+            self.context.hints.post(&self.tree, leaf.id);
         }
     }
 
@@ -626,7 +626,7 @@ impl Cursor {
         self.walk = None;
     }
 
-    /// Tells the planner about deletes stepped over.
+    /// Notes deletes stepped over, and posts a hint if the leaf has many.
     fn report(&mut self) {
         let Some(walk) = &mut self.walk else { return };
         let passed = walk.merge.stats().deletes_passed;
@@ -636,13 +636,13 @@ impl Cursor {
             return;
         }
         self.deletes_passed += new;
-        if !self.looks {
-            Counters::add(&self.shared.env.counters.tombstones_skipped, new);
-            self.tree.deletes_skipped.fetch_add(new, Ordering::Relaxed);
+        if !self.probes {
+            self.context.counters.add_tombstones(new);
+            self.tree.tombstones_skipped.fetch_add(new, Ordering::Relaxed);
         }
         if passed > TOMBSTONE_RUN {
             walk.leaf.hints.request_tombstone_compaction();
-            replan(&self.shared.env, &self.shared.work, &self.tree, &[walk.leaf.id]);
+            self.context.hints.post(&self.tree, walk.leaf.id);
         }
     }
 }
@@ -650,7 +650,7 @@ impl Cursor {
 impl Drop for Cursor {
     fn drop(&mut self) {
         self.report();
-        self.shared.env.cursors.remove(&self.pins);
+        self.context.cursors.remove(&self.pins);
     }
 }
 

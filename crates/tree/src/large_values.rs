@@ -8,38 +8,40 @@ use frondb_space::Extent;
 
 /// Extents of each large value, by the first of them. Read as a map.
 #[derive(Default)]
-pub(crate) struct LargeValues {
+pub struct LargeValues {
     map: HashMap<Extent, Vec<Extent>>,
     /// Bytes of all extents.
     bytes: u64,
 }
 
 impl LargeValues {
-    pub(crate) fn insert(&mut self, first: Extent, extents: Vec<Extent>) {
+    /// Adds a value, by its first extent.
+    pub fn insert(&mut self, first: Extent, extents: Vec<Extent>) {
         self.bytes += bytes_of(&extents);
         if let Some(old) = self.map.insert(first, extents) {
             self.bytes -= bytes_of(&old);
         }
     }
 
-    pub(crate) fn remove(&mut self, first: &Extent) -> Option<Vec<Extent>> {
+    /// Takes out the value that begins with `first`.
+    pub fn remove(&mut self, first: &Extent) -> Option<Vec<Extent>> {
         let extents = self.map.remove(first)?;
         self.bytes -= bytes_of(&extents);
         Some(extents)
     }
 
     /// Bytes of all values.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Bytes of a value on average; a guess if there is none.
-    pub(crate) fn mean_bytes(&self) -> u64 {
+    pub fn mean_bytes(&self) -> u64 {
         self.bytes.checked_div(self.map.len() as u64).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
     }
 
     /// The values themselves.
-    pub(crate) fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
+    pub fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
         self.map.into_values()
     }
 }

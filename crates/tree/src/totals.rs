@@ -7,24 +7,30 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::stats::EngineStats;
-use crate::tree::Version;
+use crate::version::Version;
 
-/// What one version of a tree adds.
+/// Figures of one version of a tree, or of all trees together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Share {
-    nodes: u64,
-    leaves: u64,
-    views: u64,
-    entries: u64,
-    raw_bytes: u64,
-    run_bytes: u64,
-    frozen_memtables: u64,
+pub struct TreeFigures {
+    /// Nodes of the trunk.
+    pub nodes: u64,
+    /// Leaves among them.
+    pub leaves: u64,
+    /// Runs that nodes hold views of.
+    pub views: u64,
+    /// Messages in runs.
+    pub entries: u64,
+    /// Key and value bytes in runs, before encoding.
+    pub raw_bytes: u64,
+    /// Bytes of runs on disk.
+    pub run_bytes: u64,
+    /// Memtables frozen and not flushed yet, and runs of commits above the trunk.
+    pub frozen_memtables: u64,
 }
 
-impl Share {
+impl TreeFigures {
     /// O(memtables and attached runs): a trunk knows its own.
-    pub(crate) fn of(version: &Version) -> Self {
+    pub fn of(version: &Version) -> Self {
         let totals = version.trunk.root.totals;
         let mut share = Self {
             nodes: totals.leaves + totals.inners,
@@ -35,7 +41,7 @@ impl Share {
             run_bytes: totals.disk_bytes,
             frozen_memtables: version.frozen.len() as u64,
         };
-        for run in version.slots().flat_map(|slot| slot.runs()) {
+        for run in version.sources().flat_map(|slot| slot.runs()) {
             let meta = run.meta();
             share.entries += meta.entries;
             share.raw_bytes += meta.raw_bytes;
@@ -45,9 +51,9 @@ impl Share {
     }
 }
 
-/// The sums of an engine.
+/// The totals over all trees of a database. Any thread may use them.
 #[derive(Debug, Default)]
-pub(crate) struct TreeSums {
+pub struct TreeTotals {
     nodes: AtomicU64,
     leaves: AtomicU64,
     views: AtomicU64,
@@ -57,9 +63,9 @@ pub(crate) struct TreeSums {
     frozen_memtables: AtomicU64,
 }
 
-impl TreeSums {
+impl TreeTotals {
     /// A tree's share goes from `old` to `new`.
-    pub(crate) fn change(&self, old: Share, new: Share) {
+    pub fn change(&self, old: TreeFigures, new: TreeFigures) {
         // Wraps below zero and back: every share that goes has come before.
         let change = |sum: &AtomicU64, old: u64, new: u64| {
             if old != new {
@@ -75,18 +81,18 @@ impl TreeSums {
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
-    pub(crate) fn fill(&self, stats: &mut EngineStats) {
+    /// The totals as they are now.
+    #[must_use]
+    pub fn read(&self) -> TreeFigures {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
-        stats.nodes = get(&self.nodes);
-        stats.leaves = get(&self.leaves);
-        stats.views = get(&self.views);
-        stats.entries = get(&self.entries);
-        stats.raw_bytes = get(&self.raw_bytes);
-        stats.run_bytes = get(&self.run_bytes);
-        stats.frozen_memtables = get(&self.frozen_memtables);
+        TreeFigures {
+            nodes: get(&self.nodes),
+            leaves: get(&self.leaves),
+            views: get(&self.views),
+            entries: get(&self.entries),
+            raw_bytes: get(&self.raw_bytes),
+            run_bytes: get(&self.run_bytes),
+            frozen_memtables: get(&self.frozen_memtables),
+        }
     }
 }
-
-#[cfg(all(test, not(shuttle)))]
-#[path = "sums_tests.rs"]
-mod tests;

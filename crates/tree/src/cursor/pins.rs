@@ -38,11 +38,12 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Chunk, Error, ErrorKind, Result, Source};
 
-use crate::tree::{TreeCore, Version};
+use crate::tree::TreeCore;
+use crate::version::Version;
 
 /// Age at which a cursor takes a newer version at its next leaf, and from which any install takes away
 /// the version of one that stands still.
-pub(crate) const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
+pub(super) const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Lists of cursors: so many that threads which open and close cursors seldom meet.
 const SHARDS: usize = 16;
@@ -65,8 +66,8 @@ const SMALL_MESSAGES_MAX: u64 = 16;
 const SLACK_BYTES: u64 = 32 << 10;
 
 /// What one cursor pins.
-pub(crate) struct Pins {
-    pub(crate) tree: Arc<TreeCore>,
+pub struct Pins {
+    pub tree: Arc<TreeCore>,
     /// Its list, and its place there. The place is changed under the list's lock.
     shard: usize,
     place: AtomicUsize,
@@ -111,7 +112,7 @@ impl Pins {
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped before the cursor had a version.
-    pub(crate) fn begin(&self, now: Nanos) -> Result<Arc<Version>> {
+    pub fn begin(&self, now: Nanos) -> Result<Arc<Version>> {
         let mut gone = Gone::default();
         let mut held = self.held.lock();
         self.moving.store(true, Ordering::Relaxed);
@@ -140,7 +141,7 @@ impl Pins {
     }
 
     /// Takes over the sources of a walk; what reads them instead of the walk, in their order.
-    pub(crate) fn hold(
+    pub fn hold(
         self: &Arc<Self>,
         cursors: &Cursors,
         mut sources: Vec<Box<dyn Source>>,
@@ -172,18 +173,18 @@ impl Pins {
     }
 
     /// Whether the walk was begun in a crowd so dense that it should not outlast its move.
-    pub(crate) fn is_dense(&self) -> bool {
+    pub fn is_dense(&self) -> bool {
         self.is_dense.load(Ordering::Relaxed)
     }
 
     /// The move is over: from now on what the cursor pins may be taken away.
     #[inline]
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         self.moving.store(false, Ordering::Release);
     }
 
     /// The walk is over, and no other one follows at once.
-    pub(crate) fn end_walk(&self) {
+    pub fn end_walk(&self) {
         let mut held = self.held.lock();
         let sources = std::mem::take(&mut held.sources);
         held.chunk_bytes.clear();
@@ -193,12 +194,12 @@ impl Pins {
     }
 
     /// Has the next move begin with the newest version.
-    pub(crate) fn renew(&self) {
+    pub fn renew(&self) {
         self.stale.store(true, Ordering::Relaxed);
     }
 
     /// Whether the sources of a walk that has some were taken away.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.held.lock().sources.is_empty()
     }
 
@@ -257,7 +258,7 @@ impl Pins {
 /// Whether `version` keeps a memtable that is flushed: they are flushed from the oldest on.
 fn has_flushed(version: &Version, newest: &Version) -> bool {
     let oldest = version.frozen.last().unwrap_or(&version.active);
-    !newest.slots().any(|slot| Arc::ptr_eq(slot, oldest))
+    !newest.sources().any(|slot| Arc::ptr_eq(slot, oldest))
 }
 
 impl Held {
@@ -274,7 +275,7 @@ impl Held {
 }
 
 /// A source of a walk, as the walk has it.
-pub(crate) struct PinnedSource {
+pub struct PinnedSource {
     pins: Arc<Pins>,
     at: usize,
 }
@@ -317,7 +318,7 @@ fn taken_away() -> Error {
 
 /// The cursors of an engine.
 #[derive(Default)]
-pub(crate) struct Cursors {
+pub struct Cursors {
     shards: [Mutex<Vec<Arc<Pins>>>; SHARDS],
     next: AtomicUsize,
     count: AtomicUsize,
@@ -336,7 +337,7 @@ struct Crowd {
 
 impl Cursors {
     /// Enters a cursor over a tree, which pins nothing yet.
-    pub(crate) fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
+    pub fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let mut list = self.shards[shard].lock();
@@ -359,7 +360,7 @@ impl Cursors {
     }
 
     /// Strikes a cursor out.
-    pub(crate) fn remove(&self, pins: &Arc<Pins>) {
+    pub fn remove(&self, pins: &Arc<Pins>) {
         self.count.fetch_sub(1, Ordering::Relaxed);
         // Others may hold `pins` a little longer, as one of a crowd.
         let held = std::mem::take(&mut *pins.held.lock());
@@ -408,7 +409,7 @@ impl Cursors {
 
     /// Takes their versions from cursors over the tree that stand still: those that keep a flushed
     /// memtable, and those of more than a second that are not the newest. REQUIRES: no lock.
-    pub(crate) fn let_go(&self, tree: &TreeCore, now: Nanos) {
+    pub fn let_go(&self, tree: &TreeCore, now: Nanos) {
         let cursors = self.of(Some(tree));
         if cursors.is_empty() {
             return;
@@ -418,13 +419,13 @@ impl Cursors {
     }
 
     /// The same for the cursors over all trees.
-    pub(crate) fn let_all_go(&self, now: Nanos) {
+    pub fn let_all_go(&self, now: Nanos) {
         self.of(None).iter().for_each(|pins| pins.take_old(&pins.tree.version(), now));
     }
 
     /// Gives the tree's version to its cursors that have none. REQUIRES: it is marked as dropped, and
     /// its version is still that of before; nothing else publishes one.
-    pub(crate) fn keep(&self, tree: &TreeCore, now: Nanos) {
+    pub fn keep(&self, tree: &TreeCore, now: Nanos) {
         let last = tree.version();
         self.of(Some(tree)).iter().for_each(|pins| pins.keep(&last, now));
     }

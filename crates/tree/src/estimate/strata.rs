@@ -19,9 +19,9 @@ use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_merge::Merger;
 use frondb_trunk::segment;
 
-use crate::estimate::{KeySpace, Range, messages, share};
-use crate::sample::{PROBE_MESSAGES, Sample, bounds, probe};
-use crate::tree::Version;
+use crate::estimate::range::{KeySpace, Range, messages, share};
+use crate::estimate::sample::{PROBE_MESSAGES, Sample, bounds, probe};
+use crate::version::Version;
 
 /// Strata, at least and at most, and the messages of one between the two.
 const STRATA: (u64, u64) = (4, 24);
@@ -122,7 +122,7 @@ impl Looker<'_> {
             let part = segment(trunk, direction, at.as_deref(), lo, hi, self.snapshot, &[])?;
             let (from, to) = bounds(&part.lo, part.hi.as_deref());
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
-            for slot in self.version.slots() {
+            for slot in self.version.sources() {
                 sources.push(Box::new(slot.memtable.cursor(direction, from, to, self.snapshot)));
                 for run in slot.runs() {
                     sources.extend(part.source_of(run, direction, self.snapshot)?);

@@ -1,4 +1,4 @@
-//! Tests of the list of voids against a set of keys; what cursors make of it is tested in
+//! Tests of the list of ranges against a set of keys; what cursors make of it is tested in
 //! `frondb/tests/deletes/empty_ranges.rs`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
@@ -12,21 +12,26 @@ fn k(n: u64) -> Vec<u8> {
     n.to_be_bytes().to_vec()
 }
 
-fn around(voids: &Voids, direction: Direction, at: Option<u64>, seq: u64) -> Around {
+fn around(ranges: &EmptyRanges, direction: Direction, at: Option<u64>, seq: u64) -> Around {
     let at = at.map(k);
-    voids.around(direction, at.as_deref(), SeqNo(seq), &|_, _| true)
+    ranges.around(direction, at.as_deref(), SeqNo(seq), &|_, _| true)
 }
 
-fn look(voids: &Voids, lo: u64, hi: u64, since: u64, deletes: u64) {
-    let look = voids.begin(Direction::Forward, &k(lo), None).unwrap();
-    voids.end(look, Some((k(lo), k(hi))), SeqNo(since), deletes);
+fn probe(ranges: &EmptyRanges, lo: u64, hi: u64, since: u64, deletes: u64) {
+    let probe = ranges.begin(Direction::Forward, &k(lo), None).unwrap();
+    ranges.end(probe, Some((k(lo), k(hi))), SeqNo(since), deletes);
 }
 
-/// What a walk shows of `keys` that goes around voids.
-fn forward(voids: &Voids, keys: &BTreeSet<Vec<u8>>, at: u64, seq: u64) -> (Vec<Vec<u8>>, u64) {
+/// What a walk shows of `keys` that goes around ranges.
+fn forward(
+    ranges: &EmptyRanges,
+    keys: &BTreeSet<Vec<u8>>,
+    at: u64,
+    seq: u64,
+) -> (Vec<Vec<u8>>, u64) {
     let (mut at, mut shown, mut used) = (k(at), Vec::new(), 0);
     loop {
-        let around = voids.around(Direction::Forward, Some(&at), SeqNo(seq), &|_, _| true);
+        let around = ranges.around(Direction::Forward, Some(&at), SeqNo(seq), &|_, _| true);
         used += u64::from(around.at.is_some());
         at = around.at.unwrap_or(at);
         let Some(hi) = around.hi else {
@@ -39,10 +44,15 @@ fn forward(voids: &Voids, keys: &BTreeSet<Vec<u8>>, at: u64, seq: u64) -> (Vec<V
     }
 }
 
-fn backward(voids: &Voids, keys: &BTreeSet<Vec<u8>>, at: Option<u64>, seq: u64) -> Vec<Vec<u8>> {
+fn backward(
+    ranges: &EmptyRanges,
+    keys: &BTreeSet<Vec<u8>>,
+    at: Option<u64>,
+    seq: u64,
+) -> Vec<Vec<u8>> {
     let (mut at, mut shown) = (at.map(k), Vec::new());
     loop {
-        let around = voids.around(Direction::Backward, at.as_deref(), SeqNo(seq), &|_, _| true);
+        let around = ranges.around(Direction::Backward, at.as_deref(), SeqNo(seq), &|_, _| true);
         at = around.at.or(at);
         let lo = around.lo.clone().unwrap_or_default();
         let below = |key: &&Vec<u8>| at.as_ref().is_none_or(|at| *key < at);
@@ -55,7 +65,7 @@ fn backward(voids: &Voids, keys: &BTreeSet<Vec<u8>>, at: Option<u64>, seq: u64) 
     }
 }
 
-/// Puts, deletes and looks in any order, looks with puts while they are under way; every state that was
+/// Puts, deletes and probes in any order, probes with puts while they are under way; every state that was
 /// ever committed must be shown whole, in both directions and from anywhere.
 #[test]
 fn no_reader_misses_a_key() {
@@ -64,7 +74,7 @@ fn no_reader_misses_a_key() {
     for seed in 0..200 {
         println!("seed {seed}");
         let mut prng = Prng::new(seed);
-        let voids = Voids::default();
+        let ranges = EmptyRanges::default();
         let mut states = vec![(0..KEYS).map(k).collect::<BTreeSet<_>>()];
         let mut looking = None;
         for _ in 0..300 {
@@ -72,7 +82,7 @@ fn no_reader_misses_a_key() {
             match prng.below(8) {
                 0 | 1 => {
                     let key = k(prng.below(KEYS));
-                    voids.note_puts([&*key].into_iter());
+                    ranges.note_puts([&*key].into_iter());
                     state.insert(key);
                     states.push(state);
                 }
@@ -89,10 +99,10 @@ fn no_reader_misses_a_key() {
                         } else {
                             (Direction::Backward, Vec::new(), Some(k(at)))
                         };
-                        let look = voids.begin(direction, &lo, hi.as_deref());
-                        looking = look.map(|look| (look, direction, k(at), states.len() - 1));
+                        let probe = ranges.begin(direction, &lo, hi.as_deref());
+                        looking = probe.map(|probe| (probe, direction, k(at), states.len() - 1));
                     }
-                    Some((look, direction, at, state)) => {
+                    Some((probe, direction, at, state)) => {
                         let (keys, since) = (&states[state], SeqNo(state as u64));
                         let range = match direction {
                             Direction::Forward => {
@@ -104,65 +114,65 @@ fn no_reader_misses_a_key() {
                                 (below.map_or_else(|| k(0), |key| after(key)), at)
                             }
                         };
-                        voids.end(look, Some(range), since, 1 << 40);
+                        ranges.end(probe, Some(range), since, 1 << 40);
                     }
                 },
-                _ if prng.below(20) == 0 => voids.end_all(),
+                _ if prng.below(20) == 0 => ranges.end_all(),
                 _ => {}
             }
             let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
             let (keys, at) = (&states[seq as usize], prng.below(KEYS));
-            let (shown, skipped) = forward(&voids, keys, at, seq);
+            let (shown, skipped) = forward(&ranges, keys, at, seq);
             used += skipped;
             assert_eq!(shown, keys.range(k(at)..).cloned().collect::<Vec<_>>());
-            let shown = backward(&voids, keys, Some(at), seq);
+            let shown = backward(&ranges, keys, Some(at), seq);
             assert_eq!(shown, keys.range(..k(at)).rev().cloned().collect::<Vec<_>>());
-            let shown = backward(&voids, keys, None, seq);
+            let shown = backward(&ranges, keys, None, seq);
             assert_eq!(shown, keys.iter().rev().cloned().collect::<Vec<_>>());
         }
     }
-    assert!(used > 1000, "voids were used {used} times only");
+    assert!(used > 1000, "ranges were used {used} times only");
 }
 
 #[test]
 fn neighbours_become_one_and_a_put_cuts_it() {
-    let voids = Voids::default();
-    assert!(!voids.is_watched());
-    look(&voids, 10, 20, 5, 1000);
-    look(&voids, 20, 30, 9, 1000);
+    let ranges = EmptyRanges::default();
+    assert!(!ranges.is_watched());
+    probe(&ranges, 10, 20, 5, 1000);
+    probe(&ranges, 20, 30, 9, 1000);
     assert_eq!(
-        around(&voids, Direction::Forward, Some(10), 8),
+        around(&ranges, Direction::Forward, Some(10), 8),
         Around::default(),
         "not for old readers"
     );
-    assert_eq!(around(&voids, Direction::Forward, Some(10), 9).at, Some(k(30)));
-    assert_eq!(around(&voids, Direction::Forward, Some(0), 9).hi, Some(k(10)));
-    assert_eq!(around(&voids, Direction::Backward, Some(30), 9).at, Some(k(10)));
-    assert_eq!(around(&voids, Direction::Backward, None, 9).lo, Some(k(30)));
-    assert_eq!(voids.end_before(&k(31)), Some(k(30)));
+    assert_eq!(around(&ranges, Direction::Forward, Some(10), 9).at, Some(k(30)));
+    assert_eq!(around(&ranges, Direction::Forward, Some(0), 9).hi, Some(k(10)));
+    assert_eq!(around(&ranges, Direction::Backward, Some(30), 9).at, Some(k(10)));
+    assert_eq!(around(&ranges, Direction::Backward, None, 9).lo, Some(k(30)));
+    assert_eq!(ranges.end_before(&k(31)), Some(k(30)));
 
-    voids.note_puts([&*k(15)].into_iter());
-    assert_eq!(around(&voids, Direction::Forward, Some(10), 9).at, Some(k(15)));
-    assert_eq!(around(&voids, Direction::Forward, Some(15), 9).at, None);
-    assert_eq!(around(&voids, Direction::Forward, Some(16), 9).at, Some(k(30)));
+    ranges.note_puts([&*k(15)].into_iter());
+    assert_eq!(around(&ranges, Direction::Forward, Some(10), 9).at, Some(k(15)));
+    assert_eq!(around(&ranges, Direction::Forward, Some(15), 9).at, None);
+    assert_eq!(around(&ranges, Direction::Forward, Some(16), 9).at, Some(k(30)));
     // What has too few deletes is forgotten, and puts need not be reported when nothing is left.
     for key in [12, 11, 13, 18, 17, 25] {
-        voids.note_puts([&*k(key)].into_iter());
+        ranges.note_puts([&*k(key)].into_iter());
     }
-    assert!(!voids.is_watched());
+    assert!(!ranges.is_watched());
 }
 
 #[test]
 fn a_look_that_was_ended_leaves_nothing() {
-    let voids = Voids::default();
-    let old = voids.begin(Direction::Forward, &k(0), None).unwrap();
-    assert!(voids.begin(Direction::Forward, &k(5), None).is_none(), "one at a time");
-    voids.end_all();
-    let new = voids.begin(Direction::Forward, &k(5), None).unwrap();
-    voids.end(old, Some((k(0), k(9))), SeqNo(3), 1000);
-    assert_eq!(around(&voids, Direction::Forward, Some(0), 9), Around::default());
+    let ranges = EmptyRanges::default();
+    let old = ranges.begin(Direction::Forward, &k(0), None).unwrap();
+    assert!(ranges.begin(Direction::Forward, &k(5), None).is_none(), "one at a time");
+    ranges.end_all();
+    let new = ranges.begin(Direction::Forward, &k(5), None).unwrap();
+    ranges.end(old, Some((k(0), k(9))), SeqNo(3), 1000);
+    assert_eq!(around(&ranges, Direction::Forward, Some(0), 9), Around::default());
     // A put while it is under way is where it ends.
-    voids.note_puts([&*k(7)].into_iter());
-    voids.end(new, Some((k(5), k(9))), SeqNo(3), 1000);
-    assert_eq!(around(&voids, Direction::Forward, Some(5), 9).at, Some(k(7)));
+    ranges.note_puts([&*k(7)].into_iter());
+    ranges.end(new, Some((k(5), k(9))), SeqNo(3), 1000);
+    assert_eq!(around(&ranges, Direction::Forward, Some(5), 9).at, Some(k(7)));
 }

@@ -14,9 +14,9 @@ use frondb_memtable::{MemCursor, Memtable};
 use frondb_merge::Merger;
 use frondb_trunk::segment;
 
-use crate::estimate::{consolidated, share};
-use crate::single::count_single;
-use crate::tree::Version;
+use crate::estimate::range::{consolidated, share};
+use crate::estimate::single::count_single;
+use crate::version::Version;
 
 /// Messages of a sample of a long range.
 pub(crate) const PROBE_MESSAGES: u64 = 256;
@@ -119,10 +119,18 @@ pub struct FirstEntries {
     pub is_estimate: bool,
 }
 
+impl FirstEntries {
+    /// Of an empty range.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { is_all: true, ..Self::default() }
+    }
+}
+
 /// Counts the entries among the first `max_keys` keys of `[lo, hi)`; none, and reads nothing, if counts
 /// tell that there are far more keys. Where the range has many messages in memory it looks at an eighth as
 /// many and estimates; by fewer than `LEAST_SAMPLE` keys never.
-pub(crate) fn count_first(
+pub fn count_first(
     version: &Version,
     snapshot: SeqNo,
     lo: &[u8],
@@ -303,7 +311,7 @@ fn ahead(
     // Those of memtables were taken from the counts: what they hide counts nowhere.
     let mut gone = Vec::new();
     let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
-    for (i, slot) in version.slots().enumerate() {
+    for (i, slot) in version.sources().enumerate() {
         gone.extend(slot.memtable.range_deletes().iter().cloned());
         sources.push(Box::new(in_memtable(i, &slot.memtable, &part.lo, part.hi.as_deref())));
         for run in slot.runs() {

@@ -11,7 +11,7 @@ use frondb_memtable::MemCursor;
 use frondb_run::Run;
 use frondb_trunk::{Node, View};
 
-use crate::tree::Version;
+use crate::version::Version;
 
 /// How many entries `[lo, hi)` has. `in_memory` are cursors over the range, one of each memtable, and
 /// should not have more than some hundred messages.
@@ -22,7 +22,7 @@ pub(crate) fn count_single(
     hi: Option<&[u8]>,
 ) -> Result<Option<u64>> {
     let mut sources = Vec::new();
-    for (slot, cursor) in version.slots().zip(in_memory) {
+    for (slot, cursor) in version.sources().zip(in_memory) {
         let memtable = &slot.memtable;
         let may_hide = memtable.range_delete_count() > 0;
         if may_hide || slot.runs().iter().any(|run| reaches(run, lo, hi)) {

@@ -5,14 +5,14 @@
 
 use frondb_core::Result;
 
-use crate::estimate::{KeySpace, Range, ends, messages, share};
-use crate::tree::Version;
+use crate::estimate::range::{KeySpace, Range, ends, messages, share};
+use crate::version::Version;
 
 /// Most parts that are made.
-pub(crate) const PARTS_MAX: usize = 1024;
+const PARTS_MAX: usize = 1024;
 
 /// Up to `parts - 1` keys, ascending and different. Fewer if there are not so many to tell apart.
-pub(crate) fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
+pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     let whole = Range::whole();
     let Some((least, most)) = ends(version, &whole) else { return Ok(Vec::new()) };
     let all = messages(version, &whole)?;

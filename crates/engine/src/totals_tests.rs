@@ -8,13 +8,14 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 
-use super::*;
 use crate::bulk::BulkOptions;
 use crate::engine::Engine;
 use crate::options::{Durability, EngineOptions};
+use crate::stats::EngineStats;
 use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
 use frondb_records::TreeOptions;
+use frondb_tree::{TreeFigures, TreeTotals};
 
 fn open(device: &MemoryDevice) -> Arc<Engine> {
     let options = EngineOptions {
@@ -31,22 +32,20 @@ fn open(device: &MemoryDevice) -> Arc<Engine> {
 /// Asserts that the sums are right, and returns how many trees and messages there are.
 fn check(engine: &Engine, what: &str) -> (u64, u64) {
     let env = &engine.shared().env;
-    let (counted, looked) = (TreeSums::default(), TreeSums::default());
-    for tree in env.all_trees() {
-        looked.change(Share::default(), Share::of(&tree.version()));
+    let totals = TreeTotals::default();
+    for tree in env.trees.all() {
+        totals.change(TreeFigures::default(), TreeFigures::of(&tree.version()));
     }
-    let (mut expected, mut found) = (EngineStats::default(), engine.stats());
-    looked.fill(&mut expected);
-    expected.trees = env.all_trees().len() as u64;
-    let pick = |stats: &EngineStats| {
-        let EngineStats { trees, nodes, leaves, views, .. } = *stats;
-        let EngineStats { entries, raw_bytes, run_bytes, frozen_memtables, .. } = *stats;
-        [trees, nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables]
-    };
-    assert_eq!(pick(&found), pick(&expected), "after {what}");
-    counted.fill(&mut found);
-    assert_eq!(pick(&found)[1..], [0; 7], "all sums are filled in");
-    (expected.trees, expected.entries)
+    let (found, expected) = (env.totals.read(), totals.read());
+    assert_eq!(found, expected, "after {what}");
+    let stats = engine.stats();
+    let EngineStats { nodes, leaves, views, entries, .. } = stats;
+    let EngineStats { raw_bytes, run_bytes, frozen_memtables, .. } = stats;
+    let told =
+        TreeFigures { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
+    assert_eq!(told, expected, "the statistics after {what}");
+    assert_eq!(stats.trees, env.trees.len() as u64, "after {what}");
+    (stats.trees, expected.entries)
 }
 
 fn write(engine: &Engine, tree: &Tree, prng: &mut Prng, count: u64) {

@@ -17,9 +17,10 @@ use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 use frondb_trunk::{Key, View};
 
-use crate::blob::read_value;
-use crate::env::Env;
-use crate::tree::{TreeCore, Version};
+use crate::context::ReadContext;
+use crate::tree::TreeCore;
+use crate::value::read_value;
+use crate::version::Version;
 
 /// What a verification found.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +41,13 @@ pub struct VerifyReport {
 /// Reads every block, index and filter of a tree's runs and every large value, and checks
 /// checksums, order and counts, that nodes nest, and that the tree owns the values' extents.
 /// `progress` is given bytes done and to do, and stops the work by returning `false`.
-pub(crate) fn verify_tree(
-    env: &Env,
+pub fn verify_tree(
+    context: &ReadContext,
     tree: &TreeCore,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<VerifyReport> {
     // Values of messages up to here are noted as their tree's.
-    let visible = env.oracle.visible();
+    let visible = context.oracle.visible();
     let version = tree.version();
     let mut report = VerifyReport::default();
     if let Err(fault) = frondb_trunk::verify(&version.trunk) {
@@ -55,7 +56,8 @@ pub(crate) fn verify_tree(
     let runs = runs_of(&version);
     let to_do = runs.values().map(|(run, _)| run.meta().disk_bytes()).sum::<u64>()
         + owned_bytes(tree, &version);
-    let mut values = Values { env, tree, version: &version, seen: HashSet::new(), to_do, progress };
+    let mut values =
+        Values { context, tree, version: &version, seen: HashSet::new(), to_do, progress };
     for (run, views) in runs.values() {
         let mut references = Vec::new();
         let verified = run.verify_with(&mut |key, reference| {
@@ -87,7 +89,7 @@ pub(crate) fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>
             entry.or_insert_with(|| (Arc::clone(&view.run), Vec::new())).1.push(view.clone());
         }
     });
-    for run in version.slots().flat_map(|slot| slot.runs()) {
+    for run in version.sources().flat_map(|slot| slot.runs()) {
         let view = View::whole(Arc::clone(run), Key::from([]), None);
         runs.insert(run.meta().id, (Arc::clone(run), vec![view]));
     }
@@ -102,7 +104,7 @@ fn bytes_of(extents: &[Extent]) -> u64 {
 fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     let install = tree.install.lock();
     let in_runs: u64 = install.values.values().map(|value| bytes_of(value)).sum();
-    in_runs + version.slots().map(|slot| slot.value_bytes()).sum::<u64>()
+    in_runs + version.sources().map(|slot| slot.value_bytes()).sum::<u64>()
 }
 
 /// References that the messages in memtables hold, each with its key.
@@ -124,7 +126,7 @@ pub(crate) fn references_in_memory(
 
 /// The large values of one verification.
 struct Values<'a> {
-    env: &'a Env,
+    context: &'a ReadContext,
     tree: &'a TreeCore,
     version: &'a Version,
     /// First extents of those read.
@@ -157,7 +159,7 @@ impl Values<'_> {
             let message = format!("tree {name:?} does not own the extents of a value: {first:?}");
             report.faults.push(Error::internal(message));
         }
-        report.faults.extend(read_value(&self.env.runs.space, encoded).err());
+        report.faults.extend(read_value(&self.context.runs.space, encoded).err());
         report.values += 1;
         report.bytes += bytes_of(&reference.extents);
         self.go_on(report)
@@ -169,7 +171,7 @@ impl Values<'_> {
         let Some(first) = extents.first() else { return false };
         let install = self.tree.install.lock();
         install.values.get(first).is_some_and(|value| **value == *extents)
-            || self.version.slots().any(|slot| slot.owns_value(extents))
+            || self.version.sources().any(|slot| slot.owns_value(extents))
             || !Arc::ptr_eq(&self.tree.version().hold, &self.version.hold)
     }
 }

@@ -31,9 +31,9 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_trunk::Node;
 
-use crate::sample::{COUNTED_KEYS, count_short};
-use crate::strata::{Found, look};
-use crate::tree::Version;
+use crate::estimate::sample::{COUNTED_KEYS, count_short};
+use crate::estimate::strata::{Found, look};
+use crate::version::Version;
 
 /// An estimate of what a key range holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,7 +60,7 @@ pub struct RangeMessages {
 const RANGE_DELETES_MAX: usize = 256;
 
 /// Estimates `[lo, hi)` as of `snapshot`, which must not be older than the version.
-pub(crate) fn estimate(
+pub fn estimate(
     version: &Version,
     snapshot: SeqNo,
     lo: &[u8],
@@ -203,7 +203,7 @@ fn count(version: &Version, range: &Range) -> Result<Sum> {
     let mut data_bytes = 0;
     // Ranges that a memtable newer than the next source deletes.
     let mut hidden: Vec<Range> = Vec::new();
-    for slot in version.slots() {
+    for slot in version.sources() {
         let memtable = &slot.memtable;
         let mut here = in_memtable(memtable, range);
         data_bytes += share(memtable.data_bytes(), here.entries, memtable.len());
@@ -373,7 +373,7 @@ pub(crate) fn share(whole: u64, part: u64, of: u64) -> u64 {
 
 /// Messages in the range, hidden ones too.
 pub(crate) fn messages(version: &Version, range: &Range) -> Result<u64> {
-    Ok(range_messages(version, range)?.all)
+    Ok(range_messages(version, &range.lo, range.hi.as_deref())?.all)
 }
 
 /// About how many messages of the range are consolidated: each has a key of its own. Those of
@@ -385,10 +385,11 @@ pub(crate) fn consolidated(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> R
 }
 
 /// The same, with those of bases.
-pub(crate) fn range_messages(version: &Version, range: &Range) -> Result<RangeMessages> {
+pub fn range_messages(version: &Version, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeMessages> {
+    let range = &Range::new(lo, hi);
     let mut sum = Sum::default();
     add(&version.trunk.root, &range.lo, range.hi.as_deref(), &mut sum)?;
-    for slot in version.slots() {
+    for slot in version.sources() {
         sum.entries += in_memtable(&slot.memtable, range).entries;
         sum.entries += in_runs(slot.runs(), range, SeqNo::MAX)?.entries;
     }
@@ -407,7 +408,7 @@ pub(crate) fn ends(version: &Version, range: &Range) -> Option<(Vec<u8>, Vec<u8>
         };
         most = most.take().max(last);
     };
-    for slot in version.slots() {
+    for slot in version.sources() {
         reach(slot.memtable.first_key(), slot.memtable.last_key());
         for run in slot.runs() {
             let meta = run.meta();

@@ -1,4 +1,4 @@
-//! Long stretches of deletes (rule 15): noticed in memtables and in new runs, and cleaned away at
+//! Long found of deletes (rule 15): noticed in memtables and in new runs, and cleaned away at
 //! once, so that the first and the last key are found without stepping over them.
 //!
 //! Deletes make a stretch where they are dense: a leaf of which they take the most, its neighbours
@@ -37,7 +37,7 @@ type KeyRange = (Key, Option<Key>);
 
 /// Whether the tree's active memtable holds a stretch that is to be cleaned away. Cheap to ask
 /// after every commit.
-pub(crate) fn is_due(tree: &TreeCore) -> bool {
+pub fn is_due(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;
     if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
@@ -52,26 +52,26 @@ pub(crate) fn is_due(tree: &TreeCore) -> bool {
     // Counts all over the tree, so it is an upper bound.
     if memtable.tombstone_run() <= shortest {
         // Of a new memtable, if there was a long one before.
-        tree.stretch_looked.store(0, Ordering::Relaxed);
+        tree.tombstones_searched.store(0, Ordering::Relaxed);
         return false;
     }
-    let looked = tree.stretch_looked.load(Ordering::Relaxed);
+    let looked = tree.tombstones_searched.load(Ordering::Relaxed);
     // A look goes through all leaves: the more deletes are spread over them, the seldomer.
     if deletes.saturating_sub(looked) < (looked / 8).clamp(LOOK_EVERY, TOMBSTONE_RUN / 4) {
         return false;
     }
-    tree.stretch_looked.store(deletes, Ordering::Relaxed);
-    let found = Stretches::find(&version.trunk.root, memtable);
+    tree.tombstones_searched.store(deletes, Ordering::Relaxed);
+    let found = TombstoneRuns::find(&version.trunk.root, memtable);
     !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
 }
 
-/// Asks the nodes below `root` that a flush brought one of its memtable's `stretches` to for trimming
+/// Asks the nodes below `root` that a flush brought one of its memtable's `found` to for trimming
 /// or cleaning.
-pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[Made]) {
-    if stretches.long.is_empty() && stretches.begin.is_empty() {
+pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made]) {
+    if found.long.is_empty() && found.begin.is_empty() {
         return;
     }
-    let trims = !stretches.begin.is_empty();
+    let trims = !found.begin.is_empty();
     for made in made {
         let meta = made.run.meta();
         if meta.deletes == 0 {
@@ -80,13 +80,13 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[M
         let meets = |(lo, hi): &KeyRange| {
             **lo <= *meta.last_key && hi.as_ref().is_none_or(|hi| *meta.first_key < **hi)
         };
-        let begins = stretches.begin.iter().any(meets);
-        let is_long = stretches.long.iter().any(meets);
+        let begins = found.begin.iter().any(meets);
+        let is_long = found.long.iter().any(meets);
         for node in receivers(root, made) {
             if begins && node.is_leaf() {
                 node.hints.request_prefix_truncation();
             }
-            // Other stretches of such a memtable were cut short.
+            // Other found of such a memtable were cut short.
             let is_long = is_long || trims && !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
                 node.hints.request_tombstone_compaction();
@@ -96,7 +96,7 @@ pub(crate) fn ask_after_flush(root: &Arc<Node>, stretches: &Stretches, made: &[M
 }
 
 /// An inner node that was to be cleaned was flushed: asks the children that the stretch went to.
-pub(crate) fn ask_after_node_flush(node: &Arc<Node>, made: &[Made]) {
+pub fn request_after_node_flush(node: &Arc<Node>, made: &[Made]) {
     for made in made {
         let meta = made.run.meta();
         if meta.deletes * 2 <= meta.entries {
@@ -135,16 +135,16 @@ fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'
 
 /// What a memtable's deletes make, by range.
 #[derive(Default)]
-pub(crate) struct Stretches {
+pub struct TombstoneRuns {
     /// Longer than [`TOMBSTONE_RUN`].
     long: Vec<KeyRange>,
     /// Longer than [`TRUNCATION_RUN`], from the beginning of a leaf on.
     begin: Vec<KeyRange>,
 }
 
-impl Stretches {
+impl TombstoneRuns {
     /// Reads block indexes that are not in the cache, so it is not for use under a lock.
-    pub(crate) fn find(root: &Node, memtable: &Memtable) -> Self {
+    pub fn find(root: &Node, memtable: &Memtable) -> Self {
         if memtable.tombstone_run() <= TRUNCATION_RUN {
             return Self::default();
         }

@@ -1,0 +1,45 @@
+//! [`MemtableAccount`]: the memory of memtables, by what becomes of it.
+//!
+//! ```text
+//!   all memtables   = active + frozen + pinned       charged to the budget
+//!   frozen          a flush is to come
+//!   pinned          flushed, or of a dropped tree; a reader still holds it
+//! ```
+
+use frondb_core::budget::{Budget, Part};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
+/// The memory of all memtables of a database. Any thread may ask.
+#[derive(Debug)]
+pub struct MemtableAccount {
+    /// What memtables are charged to.
+    pub budget: Arc<Budget>,
+    /// Bytes of memtables that are frozen and not flushed yet.
+    pub(crate) frozen_bytes: Arc<AtomicU64>,
+    /// Bytes of memtables that are flushed and that a reader still holds: nothing that a writer could
+    /// wait for.
+    pub(crate) pinned_bytes: Arc<AtomicU64>,
+}
+
+impl MemtableAccount {
+    /// An account of no memtables.
+    #[must_use]
+    pub fn new(budget: Arc<Budget>) -> Arc<Self> {
+        let (frozen_bytes, pinned_bytes) = (Arc::default(), Arc::default());
+        Arc::new(Self { budget, frozen_bytes, pinned_bytes })
+    }
+
+    /// Bytes of memtables that are not flushed yet.
+    #[must_use]
+    pub fn unflushed_bytes(&self) -> u64 {
+        let all = self.budget.used_by(Part::Memtable);
+        all.saturating_sub(self.pinned_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of active memtables.
+    #[must_use]
+    pub fn active_bytes(&self) -> u64 {
+        self.unflushed_bytes().saturating_sub(self.frozen_bytes.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,37 @@
+//! [`Snapshot`]: a fixed state of the whole database to read at.
+
+use frondb_core::SeqNo;
+
+/// A fixed state of the whole database to read at. Cheap to take, clone and drop; while it lives,
+/// merges keep what it sees. Any thread may use it.
+#[derive(Clone)]
+pub struct Snapshot {
+    held: frondb_locks::Snapshot,
+    engine: u64,
+}
+
+impl Snapshot {
+    /// A snapshot of the open database `engine`.
+    #[must_use]
+    pub fn new(held: frondb_locks::Snapshot, engine: u64) -> Self {
+        Self { held, engine }
+    }
+
+    /// The SeqNo it reads at.
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.held.seq()
+    }
+
+    /// The open database that it belongs to.
+    #[must_use]
+    pub fn engine_id(&self) -> u64 {
+        self.engine
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({})", self.seq())
+    }
+}

@@ -1,0 +1,65 @@
+//! [`Trees`]: the trees of an open database by id.
+
+use std::collections::BTreeMap;
+
+use frondb_core::TreeId;
+use frondb_core::sync::{Arc, RwLock};
+
+use crate::tree::TreeCore;
+
+/// The trees of an open database by id. Any thread may use it.
+#[derive(Default)]
+pub struct Trees {
+    by_id: RwLock<BTreeMap<TreeId, Arc<TreeCore>>>,
+}
+
+impl Trees {
+    /// The tree of this id.
+    #[must_use]
+    pub fn get(&self, id: TreeId) -> Option<Arc<TreeCore>> {
+        self.by_id.read().get(&id).cloned()
+    }
+
+    /// All trees, by id.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<TreeCore>> {
+        self.by_id.read().values().cloned().collect()
+    }
+
+    /// Calls `visit` for each tree, in the order of the ids, under the lock.
+    pub fn for_each(&self, mut visit: impl FnMut(&Arc<TreeCore>)) {
+        self.by_id.read().values().for_each(&mut visit);
+    }
+
+    /// How many trees there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.read().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.read().is_empty()
+    }
+
+    /// Lists a tree.
+    pub fn insert(&self, tree: Arc<TreeCore>) {
+        self.by_id.write().insert(tree.id, tree);
+    }
+
+    /// Strikes a tree out.
+    pub fn remove(&self, id: TreeId) {
+        self.by_id.write().remove(&id);
+    }
+
+    /// The tree with the largest active memtable, if any memtable has a message: the one to freeze when
+    /// the write buffer is full.
+    #[must_use]
+    pub fn largest(&self) -> Option<Arc<TreeCore>> {
+        let trees = self.by_id.read();
+        let sizes = trees.values().map(|tree| (tree, tree.version().active.memtable.bytes()));
+        let largest = sizes.max_by_key(|(_, bytes)| *bytes).filter(|(_, bytes)| *bytes > 0);
+        largest.map(|(tree, _)| Arc::clone(tree))
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading large values (rule 17): they lie in extents of their own, and a message names them.
+
+use frondb_core::checksum::{Xxh3, xxh3};
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Result};
+use frondb_merge::ValueReader;
+use frondb_run::RunEnv;
+use frondb_run::format::ValueRef;
+use frondb_space::{Extent, Space};
+
+/// Bytes read from the device at once.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Reads large values for updates upon them.
+pub(crate) struct Values(pub(crate) Arc<RunEnv>);
+
+impl ValueReader for Values {
+    fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
+        read_value(&self.0.space, reference)
+    }
+}
+
+/// Reads the value that an encoded reference names.
+///
+/// # Errors
+/// `Corruption` if what is there has another checksum, or a device error.
+pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
+    let reference = ValueRef::decode(encoded)
+        .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+    let mut value = Vec::with_capacity(reference.len as usize);
+    for_each_piece(space, &reference, &mut |piece| value.extend_from_slice(piece))?;
+    check_sum(space, &reference, xxh3(&value)).map(|()| value)
+}
+
+/// Reads a value piece by piece and checks it, in as little memory as a piece takes.
+///
+/// # Errors
+/// As [`read_value`].
+pub fn check_value(space: &Space, encoded: &[u8]) -> Result<()> {
+    let reference = ValueRef::decode(encoded)
+        .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+    let mut sum = Xxh3::new();
+    for_each_piece(space, &reference, &mut |piece| sum.update(piece))?;
+    check_sum(space, &reference, sum.finish())
+}
+
+fn for_each_piece(space: &Space, reference: &ValueRef, take: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let (mut buf, mut rest) = (Buf::paged(PIECE_BYTES), reference.len);
+    for extent in &reference.extents {
+        let mut offset = 0;
+        while offset < extent.bytes() && rest > 0 {
+            let n = PIECE_BYTES.min((extent.bytes() - offset) as usize);
+            space.read(*extent, offset, &mut buf[..n])?;
+            let wanted = rest.min(n as u64);
+            take(&buf[..wanted as usize]);
+            rest -= wanted;
+            offset += n as u64;
+        }
+    }
+    Ok(())
+}
+
+fn check_sum(space: &Space, reference: &ValueRef, found: u64) -> Result<()> {
+    if found == reference.checksum {
+        return Ok(());
+    }
+    let first = reference.extents[0];
+    let file = space.file(first.file).map_or_else(|_| "data".into(), |f| f.name().to_owned());
+    let message = format!("checksum {found:016x}, expected {:016x}", reference.checksum);
+    Err(Error::corruption(file, first.offset(), "value", message))
+}
+
+/// The extents of the values that these encoded references name.
+///
+/// # Errors
+/// `Internal` if one cannot be decoded.
+pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
+    let decoded = references.iter().map(|bytes| {
+        let value = ValueRef::decode(bytes);
+        let value =
+            value.map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+        Ok(value.extents)
+    });
+    decoded.collect()
+}
