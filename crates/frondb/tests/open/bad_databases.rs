@@ -123,7 +123,7 @@ fn a_foreign_file_in_place_of_ours() {
         fs::write(&path, "#!/bin/sh\n".repeat(1000)).unwrap();
         if name == "SUPER" {
             // The directory is not ours, so it must not be called damaged.
-            refused(dir.path(), options(), ErrorKind::Invalid, &["SUPER", "something else"]);
+            refused(dir.path(), options(), ErrorKind::Invalid, &["SUPER", "another program"]);
             continue;
         }
         let error = refused(dir.path(), options(), ErrorKind::Corruption, &[]);

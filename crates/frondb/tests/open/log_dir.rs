@@ -45,7 +45,7 @@ fn only_its_own_log_will_do() {
         let (other, others_log) = (TempDir::new("log_dir_other"), TempDir::new("log_dir_others"));
         make(&other, &others_log, close);
         let before = names(&others_log);
-        refused(Db::open(dir.path(), options().log_dir(others_log.path())), "that of database");
+        refused(Db::open(dir.path(), options().log_dir(others_log.path())), "the log of database");
         assert_eq!(names(&others_log), before);
 
         for _ in 0..2 {
