@@ -71,7 +71,7 @@ impl Graph {
             let _ = writeln!(text, "  {unit} -> {}", inside.join(", "));
         }
         for (left, from, to) in self.best_cuts(circle) {
-            let _ = writeln!(text, "  without {from} -> {to}: {left}");
+            let _ = writeln!(text, "  cut {from} -> {to}: {left} left");
         }
         text
     }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(
             graph.describe("k", &graph.circles()[0]),
             "k: a circle of 3 files\n  a -> b\n  b -> c\n  c -> a, b\n  \
-             without b -> c: 0\n  without a -> b: 2\n  without c -> a: 2\n"
+             cut b -> c: 0 left\n  cut a -> b: 2 left\n  cut c -> a: 2 left\n"
         );
     }
 }
