@@ -2,6 +2,7 @@
 //!
 //! | module | what for |
 //! |---|---|
+//! | [`clock`] | a clock that stands still |
 //! | [`crash`] | run a history, lose power at every call, check what is found |
 //! | [`dir`](mod@dir) | a directory that is removed after the test |
 //! | [`functions`] | update functions |
@@ -11,6 +12,7 @@
 //!
 //! This crate uses only `core` and `device`, so every crate above can use it in its tests.
 
+pub mod clock;
 pub mod crash;
 pub mod dir;
 pub mod functions;
@@ -19,6 +21,7 @@ pub mod fuzz;
 pub mod schedules;
 pub mod seed;
 
+pub use clock::StillClock;
 pub use crash::{
     Crash, CrashReport, CrashTest, crash_while_running, for_each_crash_point,
     for_each_crash_point_from,
