@@ -1,8 +1,8 @@
 //! One memory budget for the whole engine (rule 24).
 //!
 //! Every part charges what it holds: memtables their arenas, the cache its blocks, a merge its
-//! windows. The sum is compared with one number, the user's `memory` option, so no part has a
-//! size of its own that could be set wrong against another's.
+//! windows. The sum is compared with a single number, the user's `memory` option. So no part has a
+//! size option of its own that could be set wrongly in relation to another's.
 //!
 //! ```text
 //!   memtable -+ reserve / grow                  over total
@@ -10,23 +10,22 @@
 //!   cache    -+ shrink / drop                               they were registered; the cache first
 //! ```
 //!
-//! Reserving never fails and never waits: memory that a commit needs must be had, and it is the
-//! cache that yields. Whoever pushes the sum over the total pays by running the callbacks before
-//! it goes on, so the overshoot is bounded by what the threads reserve while one of them evicts.
+//! Reserving never fails and never waits: a commit must get the memory that it needs, and the cache
+//! yields. The thread that pushes the sum over the total runs the callbacks before it continues, so
+//! the overshoot is bounded by what all threads reserve while one of them evicts.
 //!
 //! Invariants
-//! - `used` is the sum of the live reservations; a reservation gives back what it holds when it
-//!   is dropped.
-//! - Callbacks run outside every lock of this module, by one thread at a time. A call that comes
-//!   while one runs is not lost: the running thread calls again before it leaves.
+//! - `used` is the sum of the live reservations; dropping a reservation releases its bytes.
+//! - Callbacks run outside all locks of this module, in one thread at a time. A request that
+//!   arrives while one runs is not lost: the running thread calls again before it leaves.
 //!
 //! Threads: everything may be called from any thread. A callback must not reserve from the budget
-//! it serves (it would ask itself for room); it may shrink and drop reservations.
+//! that it serves (it would ask itself for room); it may shrink and drop reservations.
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
 
-/// Who holds memory. Kept apart in the status, summed for the limit.
+/// The parts of the engine that hold memory. Reported separately, summed for the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Part {
@@ -42,11 +41,11 @@ pub enum Part {
     Work = 4,
     /// Buffers of the write-ahead log.
     Wal = 5,
-    /// Trunk nodes and what describes their runs.
+    /// Trunk nodes and the metadata of their runs.
     Trunk = 6,
     /// Locks of transactions on rows and ranges.
     Locks = 7,
-    /// What has no name of its own.
+    /// Everything else.
     Other = 8,
 }
 
@@ -81,22 +80,22 @@ impl Part {
     }
 }
 
-/// What is called when the sum of all reservations passes the total. The argument is how many
-/// bytes it is over; the callee frees about that much if it can.
+/// Called when the sum of all reservations passes the total. The argument is the number of bytes
+/// over the total; the callee frees about that much if it can.
 pub type PressureFn = Box<dyn Fn(u64) + Send + Sync>;
 
-/// The budget: a total, and who uses how much of it. See the module's head.
+/// The budget: a total, and the bytes that each part uses. See the module's head.
 pub struct Budget {
     total: AtomicU64,
     used: AtomicU64,
     peak: AtomicU64,
     by_part: [AtomicU64; Part::ALL.len()],
-    /// The largest sum of each part.
+    /// The largest sum of each part so far.
     peak_by_part: [AtomicU64; Part::ALL.len()],
-    /// Set while one thread runs the callbacks.
+    /// Set while a thread runs the callbacks.
     relieving: AtomicBool,
-    /// Counts the times the sum was found over the total, so that the relieving thread sees
-    /// requests that came while it was busy.
+    /// Counts how often the sum was found over the total, so that the thread that runs the
+    /// callbacks notices requests that arrive meanwhile.
     requests: AtomicU64,
     callbacks: RwLock<Vec<Arc<PressureFn>>>,
 }
@@ -123,7 +122,7 @@ impl Budget {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit. If more than that is in use, the pressure callbacks run before this
+    /// Changes the limit. If more than that is in use, the pressure callbacks run before the call
     /// returns.
     pub fn set_total(&self, total_bytes: u64) {
         self.total.store(total_bytes, Ordering::Relaxed);
@@ -146,10 +145,11 @@ impl Budget {
         self.by_part[part as usize].load(Ordering::Relaxed)
     }
 
-    /// What the other parts leave of the total to `part`; 0 when they use all of it.
+    /// The part of the total that the other parts leave to `part`; 0 if they use all of it.
     ///
-    /// Summed over the others. The difference of the sum and the one part would be two loads
-    /// instead of eight, and wrong while another thread is between its own two additions.
+    /// The sum runs over the other parts. The difference between the sum and this part would need
+    /// two loads instead of eight, but would be wrong while another thread is between its two
+    /// additions.
     #[inline]
     #[must_use]
     pub fn left_for(&self, part: Part) -> u64 {
@@ -158,13 +158,13 @@ impl Budget {
         self.total().saturating_sub(others)
     }
 
-    /// The largest sum there was since the budget was made.
+    /// The largest sum since the budget was made.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// The largest sum that one part had since the budget was made.
+    /// The largest sum of one part since the budget was made.
     #[must_use]
     pub fn peak_of(&self, part: Part) -> u64 {
         self.peak_by_part[part as usize].load(Ordering::Relaxed)
@@ -178,10 +178,10 @@ impl Budget {
         Reservation { budget: Arc::clone(self), part, bytes }
     }
 
-    /// Charges `bytes` to a part that yields by itself, with no reservation and without running
-    /// the callbacks. For the cache: it makes room before it takes some, and a reservation for
-    /// each of its blocks would cost more than the block's lookup. Whoever calls this gives the
-    /// same bytes back by [`uncount`](Self::uncount). Returns the sum of all parts.
+    /// Charges `bytes` to a part that yields by itself, without a reservation and without running
+    /// the callbacks. For the cache: it makes room before it inserts, and a reservation per block
+    /// would cost more than the block's lookup. The caller releases the same bytes with
+    /// [`uncount`](Self::uncount). Returns the sum of all parts.
     #[inline]
     pub fn count(&self, part: Part, bytes: u64) -> u64 {
         let of_part = self.by_part[part as usize].fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -190,14 +190,14 @@ impl Budget {
             peak.fetch_max(of_part, Ordering::Relaxed);
         }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        // Most charges do not set a record; a load is cheaper than a contended fetch_max.
+        // Most charges set no record, and a load is cheaper than a contended fetch_max.
         if used > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(used, Ordering::Relaxed);
         }
         used
     }
 
-    /// Gives back what was charged by [`count`](Self::count).
+    /// Releases bytes that were charged by [`count`](Self::count).
     #[inline]
     pub fn uncount(&self, part: Part, bytes: u64) {
         let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
@@ -205,8 +205,8 @@ impl Budget {
         debug_assert!(used >= bytes && of_part >= bytes, "more was given back than charged");
     }
 
-    /// Registers a callback for the life of the budget. Callbacks run in the order they were
-    /// registered, until the sum is within the total again.
+    /// Registers a callback for the lifetime of the budget. Callbacks run in the order of their
+    /// registration until the sum is within the total again.
     pub fn on_pressure(&self, callback: PressureFn) {
         self.callbacks.write().push(Arc::new(callback));
     }
@@ -218,9 +218,9 @@ impl Budget {
         }
     }
 
-    /// Runs the callbacks, unless another thread does already: then that thread runs them once
-    /// more. SeqCst orders the request count against the flag, or both threads could believe that
-    /// the other one will look.
+    /// Runs the callbacks. If another thread is running them, that thread runs them once more
+    /// instead. SeqCst orders the request count against the flag; otherwise both threads could rely
+    /// on the other one to check.
     #[cold]
     fn relieve(&self) {
         self.requests.fetch_add(1, Ordering::SeqCst);
@@ -257,7 +257,7 @@ impl std::fmt::Debug for Budget {
     }
 }
 
-/// Bytes charged to one part; given back on drop.
+/// Bytes charged to one part; released on drop.
 #[must_use = "the bytes are given back when the reservation is dropped"]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -266,14 +266,14 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// How many bytes it holds.
+    /// Number of bytes held.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The part it is charged to.
+    /// The part that is charged.
     #[must_use]
     pub fn part(&self) -> Part {
         self.part
@@ -282,12 +282,12 @@ impl Reservation {
     /// Charges `more` bytes; may run the pressure callbacks, as [`Budget::reserve`] does.
     #[inline]
     pub fn grow(&mut self, more: u64) {
-        // Counted first: if a callback panics, the drop gives back what was charged.
+        // Counted first: if a callback panics, the drop releases what was charged.
         self.bytes += more;
         self.budget.charge(self.part, more);
     }
 
-    /// Gives back `less` bytes.
+    /// Releases `less` bytes.
     ///
     /// # Panics
     /// If it holds fewer.
@@ -298,7 +298,7 @@ impl Reservation {
         self.budget.uncount(self.part, less);
     }
 
-    /// Makes it hold exactly `bytes`.
+    /// Changes the reservation to exactly `bytes`.
     #[inline]
     pub fn resize(&mut self, bytes: u64) {
         if bytes > self.bytes {
@@ -308,7 +308,7 @@ impl Reservation {
         }
     }
 
-    /// Cuts `bytes` off into a reservation of its own, for what is handed to another owner.
+    /// Splits `bytes` off into a new reservation, for memory that is handed to another owner.
     ///
     /// # Panics
     /// If it holds fewer.
@@ -385,7 +385,8 @@ mod tests {
         assert_eq!(budget.used(), 0);
     }
 
-    /// A callback that reserves asks itself for room: it is called again, and not from within.
+    /// A callback that reserves memory asks itself for room: it is called again, and not
+    /// recursively.
     #[test]
     fn a_callback_never_runs_inside_itself() {
         let budget = Budget::new(10);

@@ -8,12 +8,12 @@ pub fn xxh3(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
-/// XXH3-64 of bytes that come in pieces.
+/// XXH3-64 of bytes that arrive in pieces.
 #[derive(Clone, Default)]
 pub struct Xxh3(xxhash_rust::xxh3::Xxh3);
 
 impl Xxh3 {
-    /// Of no bytes yet.
+    /// The state before the first piece.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Xxh3 {
     }
 }
 
-/// XXH3-64 of `bytes` with a seed, for what is only valid in one place or generation.
+/// XXH3-64 of `bytes` with a seed, for data that is valid only in one place or generation.
 #[inline]
 #[must_use]
 pub fn xxh3_seeded(bytes: &[u8], seed: u64) -> u64 {

@@ -1,11 +1,11 @@
 //! The batch contract: sorted messages as arrays.
 //!
-//! Blocks decode into a [`Chunk`], memtables fill one, the merge reads several, so the hot loops
-//! run over arrays and a virtual call is paid once a chunk, not once an entry.
+//! Blocks decode into a [`Chunk`], memtables fill one, and the merge reads several, so the hot
+//! loops run over arrays and pay one virtual call per chunk instead of one per entry.
 //!
-//! Invariants of a chunk: entries ascend by key, and by *descending* SeqNo within a key; all
-//! arrays have one element an entry. A source that runs backward hands out its chunks from the
-//! last to the first, each still ascending; its reader walks each from the end.
+//! Invariants of a chunk: entries ascend by key, and by *descending* SeqNo within a key; all arrays
+//! have one element per entry. A source that runs backward hands out its chunks from the last to
+//! the first, each still ascending; its reader walks each chunk from the end.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The bytes that the value ends index.
+    /// The bytes that `value_ends` refers to.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -43,14 +43,14 @@ impl Values {
     }
 }
 
-/// A batch of sorted messages, as arrays. The fields are public because filling and merging them
-/// are the hot loops; everything else uses the methods.
+/// A batch of sorted messages, as arrays. The fields are public for the hot loops that fill and
+/// merge chunks; all other code uses the methods.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     /// First eight bytes of each key, big-endian, padded with zeros: `prefix(a) < prefix(b)`
     /// implies `a < b`.
     pub prefixes: Array<u64>,
-    /// End of each key in `keys`; a key begins where the one before it ends.
+    /// End of each key in `keys`; a key begins where its predecessor ends.
     pub key_ends: Array<u32>,
     /// The keys one after the other. May have slack bytes behind the last key.
     pub keys: Array<u8>,
@@ -88,7 +88,7 @@ impl Chunk {
         }
     }
 
-    /// Forgets all entries and keeps the arrays' memory.
+    /// Removes all entries and keeps the arrays' memory.
     pub fn clear(&mut self) {
         self.prefixes.clear();
         self.key_ends.clear();
@@ -119,7 +119,8 @@ impl Chunk {
             + self.seqs.allocated()
     }
 
-    /// Copies values that lie in a block, which the chunk then no longer keeps alive.
+    /// Copies values that lie in a block into the chunk, which then no longer keeps the block
+    /// alive.
     pub fn own_values(&mut self) {
         let Values::Shared(bytes) = &self.values else { return };
         let end = self.value_ends.last().map_or(self.values_start, |end| *end);
@@ -128,14 +129,14 @@ impl Chunk {
         (self.values, self.values_start) = (Values::Owned(owned), 0);
     }
 
-    /// How many messages.
+    /// Number of messages.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.prefixes.len()
     }
 
-    /// Whether there is none.
+    /// Whether the chunk is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -158,8 +159,8 @@ impl Chunk {
         &self.values.bytes()[start as usize..self.value_ends[i] as usize]
     }
 
-    /// How many of the messages in `range` have keys below `key`, which is expected to be near the end
-    /// of the range that a reader in `direction` comes to first.
+    /// Number of messages in `range` with keys below `key`, which is expected to be near the end of
+    /// the range from which a reader in `direction` comes.
     #[must_use]
     pub fn count_below(&self, range: Range<usize>, key: &[u8], direction: Direction) -> usize {
         let prefix = key_prefix(key);
@@ -193,7 +194,7 @@ impl Chunk {
         lo - start
     }
 
-    /// Appends a message; its value is copied. For sources that do not fill the arrays at once.
+    /// Appends a message and copies its value. For sources that do not fill whole arrays.
     ///
     /// # Panics
     /// If the values are [`Values::Shared`], or key or value bytes pass 4 GiB (the caller fills
@@ -214,7 +215,7 @@ impl Chunk {
     }
 }
 
-/// Entries that follow each other, as they lie in memory: what a reader copies at once.
+/// Consecutive entries of a chunk, laid out so that a reader copies them at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'a> {
     chunk: &'a Chunk,
@@ -241,28 +242,28 @@ impl<'a> Entries<'a> {
         Self { chunk, start: range.start, end: range.end }
     }
 
-    /// How many.
+    /// Number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// The keys one after the other, and the place behind each; the first begins at the number.
+    /// The key bytes and the end of each key; the number is where the first key begins.
     #[must_use]
     pub fn keys(&self) -> (&'a [u8], u32, &'a [u32]) {
         let first = self.start.checked_sub(1).map_or(0, |before| self.chunk.key_ends[before]);
         (&self.chunk.keys, first, &self.chunk.key_ends[self.start..self.end])
     }
 
-    /// The values, as [`keys`](Self::keys).
+    /// The value bytes, laid out as by [`keys`](Self::keys).
     #[must_use]
     pub fn values(&self) -> (&'a [u8], u32, &'a [u32]) {
         let before = self.start.checked_sub(1);
@@ -284,21 +285,22 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     }
 }
 
-/// Something that hands out sorted messages chunk by chunk: a run's cursor, a memtable's, a merge.
+/// A source of sorted messages, chunk by chunk: the cursor of a run or a memtable, or a merge.
 pub trait Source: Send {
-    /// Replaces `chunk` with the next messages in the source's direction; `false` (and an empty
-    /// chunk) when there are none left. Never returns `true` with an empty chunk.
+    /// Replaces `chunk` with the next messages in the source's direction. Returns `false`, and an
+    /// empty chunk, when no messages are left; never `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
-    /// Has it fill chunks of about so many messages from now on, in memory of their own, and read no
-    /// more ahead than that takes: for a walk beside very many others. One that cannot need not.
+    /// Asks the source to fill chunks of about `messages` messages from now on, in memory of their
+    /// own, and to limit its read-ahead accordingly: for a scan beside very many others. A source
+    /// may ignore the request.
     fn keep_small(&mut self, messages: usize) {
         let _ = messages;
     }
 
-    /// Passes over messages that the source has not handed out: those with keys below `key` of one that
-    /// runs forward, those with keys from `key` on of one that runs backward. A hint: the next chunks may
-    /// still have some of them.
+    /// Skips messages not handed out yet: those with keys below `key` if the source runs forward,
+    /// those with keys from `key` on if it runs backward. A hint: the next chunks may still contain
+    /// some of them.
     ///
     /// # Errors
     /// Those of reading on.

@@ -1,9 +1,9 @@
 //! Time as the engine sees it: a monotonic clock that tests can own.
 //!
-//! Nothing below reads the operating system's clock directly. Pacing, periodic syncs, scan debts
-//! and cursors that grow old take a [`SharedClock`], so a test can move time by hand and never
-//! has to sleep. The wall clock ([`unix_millis`]) is for names and logs only: it can jump, so no
-//! decision may rest on it.
+//! Nothing below reads the operating system's clock directly. Pacing, periodic syncs, read hints
+//! and ageing cursors take a [`SharedClock`], so a test can move time by hand and never has to
+//! sleep. The wall clock ([`unix_millis`]) is for names and logs only: it can jump, so no decision
+//! may depend on it.
 //!
 //! Every clock is safe to share between threads.
 
@@ -15,7 +15,7 @@ use crate::sync::{Arc, Condvar, Mutex};
 
 /// A point in time, nanoseconds since an origin that each clock chooses (u64: 584 years).
 ///
-/// Arithmetic saturates: a wrong clock must not bring the engine down.
+/// Arithmetic saturates: a wrong clock must not crash the engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
@@ -25,7 +25,7 @@ impl Nanos {
     /// Later than any time a clock reports.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// How long ago `earlier` was; zero if it lies in the future.
+    /// Time since `earlier`; zero if it lies in the future.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -71,17 +71,17 @@ fn saturating_nanos(length: Duration) -> u64 {
 
 /// A monotonic clock.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Now. Never smaller than an earlier answer of the same clock, on any thread.
+    /// The current time. Never smaller than an earlier result of the same clock, on any thread.
     fn now(&self) -> Nanos;
 
-    /// Returns when at least `length` has passed on this clock.
+    /// Returns once at least `length` has passed on this clock.
     fn sleep(&self, length: Duration);
 }
 
 /// A clock as the parts of the engine hold it.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The operating system's monotonic clock; its origin is when it was made.
+/// The operating system's monotonic clock; its origin is the moment of its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
@@ -94,7 +94,7 @@ impl SystemClock {
         Self { origin: Instant::now() }
     }
 
-    /// A new clock, ready to be handed around.
+    /// A new shared clock.
     #[must_use]
     pub fn shared() -> SharedClock {
         Arc::new(Self::new())
@@ -119,9 +119,10 @@ impl Clock for SystemClock {
 
 /// A clock that stands still until a test moves it.
 ///
-/// A sleeper waits until others have advanced the clock past its time, so a test sees exactly the
-/// waits the code asks for; [`ManualClock::sleepers`] says how many are waiting. A test of one
-/// thread makes it [`ManualClock::stepping`]: then a sleep itself advances the clock.
+/// A sleeping thread waits until another thread has advanced the clock past its wake-up time, so a
+/// test sees exactly the waits that the code requests; [`ManualClock::sleepers`] counts the
+/// sleeping threads. A single-threaded test uses [`ManualClock::stepping`], on which a sleep
+/// advances the clock itself.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<ManualState>,
@@ -154,7 +155,7 @@ impl ManualClock {
         self.moved.notify_all();
     }
 
-    /// How many threads sleep on this clock now.
+    /// Number of threads sleeping on this clock.
     #[must_use]
     pub fn sleepers(&self) -> usize {
         self.state.lock().sleepers
@@ -186,7 +187,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Milliseconds since 1970 by the wall clock; zero if it is set before that. For people to read,
+/// Milliseconds since 1970 by the wall clock; zero if it is set before that. For display only,
 /// never to compare.
 #[must_use]
 pub fn unix_millis() -> u64 {

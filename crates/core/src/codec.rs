@@ -56,13 +56,13 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read.
+    /// The bytes not read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether everything was read.
+    /// Whether all bytes were read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         self.take(n)
     }
 
-    /// What [`put_bytes_opt`] wrote.
+    /// An optional byte string written by [`put_bytes_opt`].
     pub fn bytes_opt(&mut self) -> Result<Option<&'a [u8]>, Truncated> {
         match self.varint()? {
             0 => Ok(None),

@@ -1,5 +1,5 @@
-//! Errors by kind. A kind says what the caller must do; the message says what happened, with the
-//! numbers; a corruption also says where. No kind names a part of an upper layer.
+//! Errors by kind. The kind says what the caller must do; the message says what happened, with the
+//! numbers; a corruption also has a place. No kind names a part of an upper layer.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum ErrorKind {
     NotFound,
     /// The named thing exists already.
     Exists,
-    /// The disk is full: free space. Reading goes on, and writing resumes by itself.
+    /// The disk is full: free space. Reads continue, and writes resume by themselves.
     NoSpace,
     /// A byte on disk is not what was written. [`Error::place`] names file, offset and kind.
     Corruption,
@@ -72,7 +72,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Where a corruption was found and what shows it.
+/// Where a corruption was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CorruptionPlace {
@@ -84,7 +84,7 @@ pub struct CorruptionPlace {
     pub what: &'static str,
 }
 
-/// An error: its kind, a sentence with the facts, and for a corruption its place.
+/// An error: its kind, a message with the facts, and the place of a corruption.
 ///
 /// Cheap to clone, so that one failed flush can be reported to every waiting writer.
 #[derive(Clone)]
@@ -99,7 +99,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with a sentence that says what happened.
+    /// An error of `kind` with a message that says what happened.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner { kind, message: message.into(), place: None, os: None }))
@@ -117,7 +117,7 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// A byte on disk that is not what was written. The only constructor of that kind, so that
+    /// A byte on disk that is not what was written. The only constructor of this kind, so that
     /// every corruption names its place.
     #[must_use]
     pub fn corruption(
@@ -155,13 +155,13 @@ impl Error {
         self.0.kind
     }
 
-    /// The sentence without the kind.
+    /// The message without the kind.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where the corruption is, if this is one.
+    /// The place of a corruption; `None` for other kinds.
     #[must_use]
     pub fn place(&self) -> Option<&CorruptionPlace> {
         self.0.place.as_ref()

@@ -1,9 +1,9 @@
-//! Threads through one door: whoever needs a thread is handed an [`Executor`].
+//! All threads of the engine are started through an [`Executor`].
 //!
 //! The engine never calls `std::thread` itself. So all its threads have names (a profile and a
-//! stack dump say which part is at work), a refused thread is an error instead of a panic, and a
-//! test can put an executor that chooses the schedule in its place: under `--cfg shuttle`
-//! [`ThreadExecutor`] spawns shuttle's threads, whose interleaving is replayed from a seed.
+//! stack dump show which part is at work), a refused thread is an error instead of a panic, and a
+//! test can supply an executor that chooses the schedule: under `--cfg shuttle` [`ThreadExecutor`]
+//! spawns shuttle's threads, whose interleaving is replayed from a seed.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -19,14 +19,13 @@ use shuttle::thread;
 /// What a thread runs.
 pub type Task = Box<dyn FnOnce() + Send + 'static>;
 
-/// Who goes first when there are more threads to run than cores.
+/// Scheduling priority when more threads are runnable than there are cores.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Priority {
-    /// As the thread that started it.
+    /// The priority of the thread that started it.
     Same,
-    /// Behind the threads that somebody waits for, without ever being starved by them. What a
-    /// point read waits for when cores are short is mostly its turn behind a merge, which takes
-    /// whatever time it can get.
+    /// Below threads that serve calls, but never starved by them. When cores are short, a point
+    /// read mostly waits for its turn behind a merge, which uses all the time that it can get.
     Background,
 }
 
@@ -35,7 +34,7 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// Starts `task` on a new thread called `name` (the kernel shows its first 15 bytes).
     ///
     /// # Errors
-    /// `Io` if the system gives no more threads; the task was not run then.
+    /// `Io` if the system refuses another thread; the task has not run then.
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle>;
 }
 
@@ -50,8 +49,7 @@ pub struct JoinHandle {
 }
 
 impl JoinHandle {
-    /// A handle for an executor of one's own: `join` waits for the task and returns what it
-    /// panicked with.
+    /// A handle for a custom executor: `join` waits for the task and returns its panic payload.
     pub fn new(
         name: impl Into<String>,
         join: impl FnOnce() -> std::result::Result<(), Box<dyn Any + Send>> + Send + 'static,
@@ -93,20 +91,20 @@ impl fmt::Debug for JoinHandle {
 pub struct ThreadExecutor;
 
 impl ThreadExecutor {
-    /// A new executor, ready to be handed around.
+    /// A new shared executor.
     #[must_use]
     pub fn shared() -> SharedExecutor {
         Arc::new(Self)
     }
 }
 
-/// Added to the nice value of a background thread: a tenth of the processor time of a foreground
-/// thread that wants the same core (each step is a factor of 1.25).
+/// Added to the nice value of a background thread. Each step is a factor of 1.25, so the thread
+/// gets a tenth of the processor time of a foreground thread that competes for the same core.
 #[cfg(all(target_os = "linux", not(shuttle)))]
 const BACKGROUND_NICENESS: i32 = 10;
 
-/// Puts the calling thread behind the others. A wish: where it is refused the thread runs all the
-/// same. Linux has a nice value a thread; elsewhere the whole process would give way.
+/// Lowers the priority of the calling thread. If the system refuses, the thread runs at its old
+/// priority. Linux has a nice value per thread; elsewhere the whole process would be lowered.
 fn give_way() {
     #[cfg(all(target_os = "linux", not(shuttle)))]
     let _ = rustix::process::nice(BACKGROUND_NICENESS);
@@ -143,7 +141,7 @@ mod tests {
             let found = Arc::new(AtomicI32::new(i32::MIN));
             let set = Arc::clone(&found);
             let task = Box::new(move || {
-                // Adding nothing tells where it is.
+                // Adding nothing returns the current value.
                 set.store(rustix::process::nice(0).unwrap(), Ordering::SeqCst);
             });
             ThreadExecutor.spawn("nice", priority, task).unwrap().join().unwrap();

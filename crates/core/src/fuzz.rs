@@ -3,7 +3,8 @@
 use crate::codec::{Reader, put_bytes, put_bytes_opt, put_varint};
 use crate::tuple;
 
-/// A tuple: what is accepted encodes to the same bytes, and the end of a prefix is behind it.
+/// Decodes a tuple: accepted bytes encode to the same bytes, and the end of a prefix lies behind
+/// it.
 pub fn tuple(bytes: &[u8]) {
     if let Ok(parts) = tuple::decode(bytes) {
         assert_eq!(tuple::encode(&parts), bytes);
@@ -13,9 +14,9 @@ pub fn tuple(bytes: &[u8]) {
     }
 }
 
-/// Fields of records one after the other, the first byte of each saying which it is. Every format
-/// above this crate is made of them. A field is never longer than its bytes, and survives a round
-/// trip.
+/// Decodes record fields one after the other; the first byte of each selects its type. Every format
+/// above this crate consists of such fields. A field is never longer than its bytes and survives a
+/// round trip.
 pub fn fields(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Ok(which) = reader.u8() {
@@ -48,14 +49,14 @@ mod tests {
     use super::*;
     use crate::prng::Prng;
 
-    /// The crate with the common smoke test stands above this one. Tuples have theirs in tuple/tests.
+    /// The shared smoke test lives in a crate above this one. Tuples have theirs in tuple/tests.
     #[test]
     fn no_bytes_make_the_field_reader_panic() {
         for seed in 0..5_000 {
             let mut prng = Prng::new(seed);
             let mut bytes = vec![0; prng.index(60)];
             prng.fill(&mut bytes);
-            // Small numbers, so that whole fields come up.
+            // Small numbers, so that complete fields occur often.
             for byte in &mut bytes {
                 *byte &= if prng.chance(3, 4) { 7 } else { 0xff };
             }

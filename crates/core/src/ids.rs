@@ -36,8 +36,8 @@ macro_rules! id {
 }
 
 id! {
-    /// Commit order of one message. Every message has its own; a reader sees those up to its
-    /// snapshot.
+    /// Commit order of one message. Every message has its own SeqNo; a reader sees the messages up
+    /// to its snapshot.
     SeqNo(u64)
 }
 id! {

@@ -1,7 +1,6 @@
-//! Layer 0 of FronDB: the vocabulary every other crate shares, and the shims through which all
-//! outside effects pass.
+//! Layer 0 of FronDB: the vocabulary that all crates share, and the shims for all outside effects.
 //!
-//! What is here names nothing from an upper layer: identifiers, messages, the batch contract
+//! Nothing here names an upper layer. The crate has identifiers, messages, the batch contract
 //! between runs, memtables and the merge ([`Chunk`], [`Source`]), errors by kind, limits, byte and
 //! tuple codecs, checksums, memory and its budget, and time, randomness, threads and locks.
 

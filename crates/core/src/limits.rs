@@ -1,13 +1,13 @@
 //! Every limit of the engine in one place, each with its reason.
 
-/// Longest key, bytes. Keys are copied whole into indexes and cursors, so they stay small; SQL
-/// needs 3,072.
+/// Longest key, bytes. Keys are copied into indexes and cursors, so they stay small; SQL needs
+/// 3,072.
 pub const KEY_BYTES_MAX: usize = 32 * 1024;
 
 /// Longest value, bytes.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Values longer than this go to extents of their own before commit (rule 17).
+/// Values longer than this are written to extents of their own before the commit (rule 17).
 pub const VALUE_INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Longest name of a tree, bytes of UTF-8.
@@ -16,7 +16,7 @@ pub const TREE_NAME_BYTES_MAX: usize = 512;
 /// Unit of allocation in data files, and of direct I/O.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Largest decoded block the readers accept: an oversized entry has a block of its own.
+/// Largest decoded block that readers accept: an oversized entry has a block of its own.
 pub const BLOCK_RAW_BYTES_MAX: usize = VALUE_BYTES_MAX + KEY_BYTES_MAX + 64 * 1024;
 
 const _: () = assert!(KEY_BYTES_MAX <= u16::MAX as usize);

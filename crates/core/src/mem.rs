@@ -1,11 +1,11 @@
 //! Memory for blocks, arenas and I/O (rule 24): [`Buf`] is unique and writable, [`Bytes`] is
 //! shared and read-only.
 //!
-//! The engine's large memory does not come from malloc. Blocks of a dozen sizes are made by one
-//! thread and freed by another in an order that a cache decides, and glibc then keeps twice what
-//! is in use: free chunks lie between live ones in each of its arenas, and no one gives them back.
-//! Here every size class has slabs of its own, so a free block always fits the next request of
-//! its class, and what lies idle beyond a bound goes back to the kernel page by page.
+//! The engine's large memory does not come from malloc. One thread allocates blocks of a dozen
+//! sizes and another frees them in an order that a cache decides. glibc then keeps twice what is in
+//! use: free chunks lie between live ones in each of its arenas, and it never returns them. Here
+//! every size class has slabs of its own, so a free block always fits the next request of its
+//! class, and idle memory beyond a bound is returned to the kernel page by page.
 //!
 //! ```text
 //!   Buf / Bytes --> Block --> < 1 KiB        ordinary heap
@@ -18,15 +18,15 @@
 //! | `class.rs` | the table of sizes |
 //! | `pages.rs` | a mapping of the kernel (or, under Miri, of the ordinary allocator) |
 //! | `slab.rs` | blocks of one size in one mapping |
-//! | `allocator.rs` | the process-wide allocator, its counters, and what goes back to the kernel |
+//! | `allocator.rs` | the process-wide allocator, its counters, returning memory to the kernel |
 //! | `buf.rs` | [`Buf`] and [`Bytes`] |
 //! | `array.rs` | [`Array`]: a vector in such a block |
 //!
-//! Nothing here charges the memory budget: who holds a buffer knows which part it is for, and
-//! [`Buf::footprint`] says how many bytes to charge.
+//! Nothing here charges the memory budget: the holder of a buffer knows the part to charge, and
+//! [`Buf::footprint`] says how many bytes.
 //!
-//! Threads: everything may be called from any thread. One lock a class, held for a few
-//! instructions (or one system call) and never while another lock of this module is taken.
+//! Threads: everything may be called from any thread. Each class has one lock, held for a few
+//! instructions (or one system call) and never together with another lock of this module.
 
 mod allocator;
 mod array;

@@ -1,4 +1,4 @@
-//! Messages: what a commit sends into a tree, and how several of one key become one.
+//! Messages: what a commit sends into a tree, and how several messages of one key are folded.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ pub enum MessageKind {
     Put = 0,
     /// The key has no value.
     Delete = 1,
-    /// The tree's update function is applied to what is older, with the value as operand.
+    /// The tree's update function is applied to the older value, with this value as operand.
     Update = 2,
-    /// The key has the value that lies in extents of its own; the value is a reference to it
-    /// (rule 17).
+    /// The key has a value in extents of its own; the message's value is a reference to it (rule
+    /// 17).
     PutRef = 3,
 }
 
@@ -41,7 +41,7 @@ pub struct RangeDelete {
     pub lo: Box<[u8]>,
     /// First key not deleted; `None` means to the end of the tree.
     pub hi: Option<Box<[u8]>>,
-    /// Hides messages with a SeqNo smaller than this one only.
+    /// Only messages with a smaller SeqNo are hidden.
     pub seq: SeqNo,
 }
 
@@ -54,14 +54,14 @@ impl RangeDelete {
     }
 }
 
-/// A tree's update function: it turns what is older plus an operand into a value, so that an
+/// A tree's update function: it computes a value from the older value and an operand, so that an
 /// upsert needs no read (rule 16).
 ///
-/// Named and versioned, because the operands are on disk: a tree made with one is opened with the
-/// same name and version. Must be pure, associative in the sense that folding two operands with
-/// [`combine`](Self::combine) and applying the result equals applying both in turn, and callable
-/// from any thread. One that panics poisons the database: what it was asked for is not known, so
-/// nothing more is written until the next open.
+/// The function has a name and a version, because its operands are on disk: a tree made with one
+/// function is opened with the same name and version. The function must be pure and callable from
+/// any thread. Combining two operands with [`combine`](Self::combine) and applying the result must
+/// equal applying both in turn. A function that panics poisons the database: the engine cannot know
+/// which value was meant, so it writes nothing more until the next open.
 pub trait UpdateFn: Send + Sync {
     /// Name kept with the tree.
     fn name(&self) -> &str;

@@ -1,19 +1,21 @@
-//! Objects that are costly to make and are used for a moment by any thread: kept for the process, not for
-//! each thread, so that a thousand idle connections hold none.
+//! Object pools for objects that are costly to make and are used briefly by any thread. A pool
+//! belongs to the process, not to a thread, so a thousand idle connections hold no objects.
 //!
-//! Invariant: a pool holds at most as many as it was made for. Threads: any; the lock is held for a push or
-//! a pop, and whoever finds it taken goes without: makes one, or drops one.
+//! Invariant: a pool holds at most as many objects as it was made for. Threads: any. The lock is
+//! held for one push or one pop. A thread that finds the lock taken does not wait: it makes a new
+//! object, or drops the one that it wanted to return.
 //!
-//! A [`Limited`] pool makes no more objects than that: whoever finds all of them in use waits for one.
+//! A [`Limited`] pool never makes more objects than its limit: a thread that finds all of them in
+//! use waits for one.
 //!
-//! The lock is parking_lot's own and not that of `sync`: it is no scheduling point worth exploring, and
-//! shuttle's locks cannot live in a static.
+//! The lock is parking_lot's own and not that of `sync`: it is no scheduling point worth exploring,
+//! and shuttle's locks cannot live in a static.
 
 use std::num::NonZeroUsize;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Spare objects. For a static.
+/// An object pool. For a static.
 pub struct Pool<T> {
     spare: Mutex<Vec<T>>,
     most: usize,
@@ -26,14 +28,14 @@ impl<T> Pool<T> {
         Self { spare: Mutex::new(Vec::new()), most }
     }
 
-    /// The object that was put back last, if there is one.
+    /// The object that was returned last, if any.
     #[inline]
     #[must_use]
     pub fn take(&self) -> Option<T> {
         self.spare.try_lock()?.pop()
     }
 
-    /// Puts an object back, or drops it if there are enough.
+    /// Returns an object to the pool, or drops it if the pool is full.
     #[inline]
     pub fn put(&self, object: T) {
         if let Some(mut spare) = self.spare.try_lock()
@@ -43,23 +45,23 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Drops all that it has: for a database that falls idle.
+    /// Drops all pooled objects, for a database that falls idle.
     pub fn clear(&self) {
         let spare = std::mem::take(&mut *self.spare.lock());
         drop(spare);
     }
 }
 
-/// Objects of which there are at most two for each processor, for a static: some threads that have one are not
-/// running. Who works with one must wait for nothing, so
-/// that whoever waits for it waits no longer than that work takes.
+/// A pool with at most two objects per processor, for a static: some threads that hold an object
+/// are not running. A thread must not wait for anything while it uses an object, so that another
+/// thread waits no longer than that use takes.
 pub struct Limited<T> {
     held: Mutex<Held<T>>,
     put_back: Condvar,
 }
 
 struct Held<T> {
-    /// How many objects there may be; 0 before the first one is asked for.
+    /// Limit of the number of objects; 0 before the first use.
     most: usize,
     spare: Vec<T>,
     /// Objects in use.
@@ -76,7 +78,7 @@ impl<T: Default> Limited<T> {
         }
     }
 
-    /// What `work` makes of an object: of one that nobody uses, or of a new one if there may be more.
+    /// Runs `work` with an idle object, or with a new one if the limit allows.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let object = {
             let mut held = self.held.lock();
@@ -93,7 +95,7 @@ impl<T: Default> Limited<T> {
         work(lent.object.get_or_insert_with(T::default))
     }
 
-    /// Drops all that nobody uses.
+    /// Drops all idle objects.
     pub fn clear(&self) {
         let spare = std::mem::take(&mut self.held.lock().spare);
         drop(spare);
@@ -106,7 +108,8 @@ impl<T: Default> Default for Limited<T> {
     }
 }
 
-/// An object in use. It goes back even if the work panics: another thread may wait for it.
+/// An object in use. It is returned even if `work` panics, because another thread may be waiting
+/// for it.
 struct Lent<'a, T> {
     pool: &'a Limited<T>,
     object: Option<T>,
@@ -122,7 +125,7 @@ impl<T> Drop for Lent<'_, T> {
     }
 }
 
-/// A value that all threads share, for a static: whoever finds it in use goes without.
+/// A value that all threads share, for a static. A thread that finds it in use does without it.
 pub struct Shared<T>(Mutex<T>);
 
 impl<T> Shared<T> {
@@ -132,7 +135,7 @@ impl<T> Shared<T> {
         Self(Mutex::new(value))
     }
 
-    /// What `with` makes of it; `None` if another thread is at it.
+    /// Runs `with` on the value; `None` if another thread is using it.
     #[inline]
     pub fn try_with<R>(&self, with: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.try_lock().map(|mut held| with(&mut held))

@@ -1,11 +1,12 @@
 //! Repeatable randomness: xoshiro256++ seeded through splitmix64.
 //!
 //! Everything random in the engine (leaf thresholds that must not split in waves, test histories,
-//! crash lotteries) comes from a [`Prng`] with a known seed, so a failure is replayed by its seed
-//! alone. The sequence is part of the contract: a new version of the engine draws the same
-//! numbers, which is why this is not a crate that may change its mind. Not for secrets.
+//! crash lotteries) comes from a [`Prng`] with a known seed, so a failure can be replayed from its
+//! seed alone. The sequence is part of the contract: a new version of the engine draws the same
+//! numbers. An external crate could change its sequence, so this generator is our own. Not for
+//! secrets.
 //!
-//! A generator belongs to one thread; give others their own by [`Prng::fork`].
+//! A generator belongs to one thread; [`Prng::fork`] makes one for another thread.
 
 /// A generator of pseudo-random numbers, 2^256 - 1 long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,8 @@ pub struct Prng {
 }
 
 impl Prng {
-    /// The generator of `seed`. Any seed is good, zero too: splitmix64 spreads it first.
+    /// The generator of `seed`. Every seed is good, including zero, because splitmix64 spreads it
+    /// first.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
@@ -104,14 +106,14 @@ impl Prng {
         }
     }
 
-    /// Brings `items` into a random order, each order being equally likely.
+    /// Shuffles `items`; every order is equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.index(last + 1));
         }
     }
 
-    /// One of `items`, none if there are none.
+    /// A random element of `items`; `None` if it is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.index(items.len())) }
     }

@@ -11,19 +11,20 @@
 //!   fragments   [5]   [9 5]   [9]      []         before b: none
 //! ```
 //!
-//! A question is then one binary search among the points, or, for a merge, a step of a
-//! [`RangeDeleteCursor`], and one in a short descending list. Who reads through several sets
-//! asks each: to make one set of them would cost a sort of all for a reader of a few keys. Only the newest 16 of a fragment are
-//! listed, so that thousands of deletes of a growing range (each day everything before a date)
-//! take memory in proportion to their number; a snapshot older than all 16 looks through the
-//! deletes themselves. A set is immutable, cheap to clone and readable by any thread.
+//! A lookup is then one binary search among the points (or, for a merge, a step of a
+//! [`RangeDeleteCursor`]) and a search in a short descending list. A reader of several sets asks
+//! each of them: merging them into one set would sort all of them for a reader of a few keys. Only
+//! the newest 16 SeqNos of a fragment are listed, so that thousands of deletes of a growing range
+//! (each day everything before a date) take memory in proportion to their number; a snapshot older
+//! than all 16 searches the deletes themselves. A set is immutable, cheap to clone and readable by
+//! any thread.
 
 use std::collections::BTreeSet;
 
 use crate::sync::Arc;
 use crate::{RangeDelete, SeqNo};
 
-/// An immutable set of range deletes. Empty and inverted ranges hide nothing and are left out.
+/// An immutable set of range deletes. Empty and inverted ranges hide nothing and are omitted.
 #[derive(Clone, Default)]
 pub struct RangeDeletes(Option<Arc<Inner>>);
 
@@ -38,7 +39,7 @@ struct Inner {
     starts: Vec<usize>,
     /// SeqNos of the fragments, descending within each; at most [`LISTED_MAX`] of one.
     seqs: Vec<SeqNo>,
-    /// Indexes of `deletes`, newest first; empty if every fragment lists all it has.
+    /// Indexes of `deletes`, newest first; empty if every fragment lists all its SeqNos.
     by_age: Vec<u32>,
 }
 
@@ -46,7 +47,7 @@ struct Inner {
 const LISTED_MAX: usize = 16;
 
 impl RangeDeletes {
-    /// The set of nothing.
+    /// The empty set.
     #[must_use]
     pub const fn empty() -> Self {
         Self(None)
@@ -67,13 +68,13 @@ impl RangeDeletes {
         Self(Some(Arc::new(Inner::fragment(deletes))))
     }
 
-    /// How many deletes.
+    /// Number of deletes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.iter().len()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -98,8 +99,8 @@ impl RangeDeletes {
         seq < self.newest_covering(key, snapshot)
     }
 
-    /// If everything in `[lo, hi)` is covered by deletes visible at `snapshot`: the SeqNo below
-    /// which all of it is hidden. `None` for an empty range.
+    /// The SeqNo below which everything in `[lo, hi)` is hidden, if deletes visible at `snapshot`
+    /// cover all of it. `None` for an empty range.
     #[must_use]
     pub fn covers_wholly(&self, lo: &[u8], hi: Option<&[u8]>, snapshot: SeqNo) -> Option<SeqNo> {
         let inner = self.0.as_ref()?;
@@ -130,8 +131,9 @@ impl RangeDeletes {
                 .any(|i| inner.newest(Some(i), snapshot) > SeqNo(0))
     }
 
-    /// If messages of `key` at `seq` are hidden from a reader at `snapshot`: the first key from
-    /// there on at which they are not; `None` within for the end of the tree.
+    /// The end of the hidden keys from `key` on: if messages of `key` at `seq` are hidden from a
+    /// reader at `snapshot`, the first following key at which they are not; the inner `None` means
+    /// the end of the tree.
     #[must_use]
     pub fn hidden_until(&self, key: &[u8], seq: SeqNo, snapshot: SeqNo) -> Option<Option<&[u8]>> {
         let inner = self.0.as_ref()?;
@@ -141,8 +143,9 @@ impl RangeDeletes {
         (end != Some(first)).then(|| end.map(|end| &*inner.points[end]))
     }
 
-    /// If messages at `seq` of the keys just below `hi` (`None`: the end of the tree) are hidden
-    /// from a reader at `snapshot`: the first key from which on they are.
+    /// The beginning of the hidden keys below `hi` (`None`: the end of the tree): if messages at
+    /// `seq` of the keys just below `hi` are hidden from a reader at `snapshot`, the first key from
+    /// which on they are.
     #[must_use]
     pub fn hidden_from(&self, hi: Option<&[u8]>, seq: SeqNo, snapshot: SeqNo) -> Option<&[u8]> {
         let inner = self.0.as_ref()?;
@@ -153,7 +156,7 @@ impl RangeDeletes {
         Some(&inner.points[first])
     }
 
-    /// The parts of the deletes that lie in `[lo, hi)`.
+    /// The deletes, clipped to `[lo, hi)`.
     #[must_use]
     pub fn clip(&self, lo: &[u8], hi: Option<&[u8]>) -> Self {
         let inside =
@@ -195,7 +198,8 @@ fn upper_not_above(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
 }
 
 impl Inner {
-    /// Sweeps over the sorted deletes and notes, from each bound to the next, which are open.
+    /// Sweeps over the sorted deletes and records, from each bound to the next, which of them are
+    /// open.
     fn fragment(deletes: Vec<RangeDelete>) -> Self {
         let mut points: Vec<Box<[u8]>> = deletes
             .iter()
@@ -243,7 +247,7 @@ impl Inner {
     fn newest(&self, fragment: Option<usize>, snapshot: SeqNo) -> SeqNo {
         let Some(fragment) = fragment else { return SeqNo(0) };
         let seqs = &self.seqs[self.starts[fragment]..self.starts[fragment + 1]];
-        // Nearly always there is none, or the newest of all is visible.
+        // Nearly always the fragment has none, or its newest is visible.
         match seqs.first() {
             None => SeqNo(0),
             Some(&first) if first <= snapshot => first,
@@ -281,18 +285,19 @@ impl FromIterator<RangeDelete> for RangeDeletes {
     }
 }
 
-/// Walks sets along with a merge: keys that ascend, or descend, cost one comparison for each set
-/// and a step now and then. Any other order is answered too, by as many steps as lie between.
+/// Walks sets along with a merge: ascending or descending keys cost one comparison per set and an
+/// occasional step. Keys in any other order are answered too, in as many steps as fragments lie
+/// between.
 #[derive(Clone, Debug, Default)]
 pub struct RangeDeleteCursor {
     walks: Vec<Walk>,
 }
 
-/// A place in one set that is not empty.
+/// A position in one set that is not empty.
 #[derive(Clone, Debug)]
 struct Walk {
     set: RangeDeletes,
-    /// Fragments that begin at or before the last key asked for; `None` before the first.
+    /// Number of fragments that begin at or before the last key; `None` before the first lookup.
     passed: Option<usize>,
 }
 
@@ -304,14 +309,14 @@ impl RangeDeleteCursor {
         Self { walks: sets.map(|set| Walk { set, passed: None }).collect() }
     }
 
-    /// Whether there is no delete, so that nothing needs to be asked.
+    /// Whether no set has a delete, so that lookups are unnecessary.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.walks.is_empty()
     }
 
-    /// Makes it look for the next key from nowhere: that may be far from the last one.
+    /// Forgets the position: the next key may be far from the last one.
     pub fn leave(&mut self) {
         for walk in &mut self.walks {
             walk.passed = None;
@@ -338,7 +343,7 @@ impl Walk {
         let Some(inner) = &self.set.0 else { return SeqNo(0) };
         let mut passed = match self.passed {
             Some(passed) => passed,
-            // Wherever a merge begins is found by a search.
+            // A merge may begin anywhere, so its first fragment is found by a search.
             None => inner.fragment_of(key).map_or(0, |fragment| fragment + 1),
         };
         while inner.points.get(passed).is_some_and(|point| **point <= *key) {
@@ -429,8 +434,8 @@ mod tests {
         }
     }
 
-    /// What is said of a stretch around each key agrees with what is said of the keys in it.
-    fn hidden_stretches(set: &RangeDeletes, keys: &[Vec<u8>], snapshot: SeqNo, seq: SeqNo) {
+    /// The bounds reported around each key agree with the answers for the keys themselves.
+    fn hidden_runs(set: &RangeDeletes, keys: &[Vec<u8>], snapshot: SeqNo, seq: SeqNo) {
         let hidden = |key: &[u8]| set.hides(key, seq, snapshot);
         for key in keys {
             match set.hidden_until(key, seq, snapshot) {
@@ -496,7 +501,7 @@ mod tests {
                     let inside = clipped.iter().any(|delete| delete.seq <= snapshot);
                     assert_eq!(set.touches(lo, Some(hi), snapshot), inside, "round {round}");
                 }
-                hidden_stretches(&set, &keys, snapshot, SeqNo(prng.below(61)));
+                hidden_runs(&set, &keys, snapshot, SeqNo(prng.below(61)));
                 let wholly = (lo < hi && least > SeqNo(0)).then_some(least);
                 assert_eq!(set.covers_wholly(lo, Some(hi), snapshot), wholly, "round {round}");
             }

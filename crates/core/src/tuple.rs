@@ -1,14 +1,14 @@
 //! Compound keys: an encoding of tuples whose byte order is the order of the tuples.
 //!
 //! A key of a tree is a byte string, compared byte by byte. A table's key has several columns of
-//! several types, some descending; encoded by a [`Tuple`] it sorts as the columns do, and can be
-//! decoded again without being told its types.
+//! several types, some of them descending. Encoded as a [`Tuple`], the key sorts as the columns do,
+//! and it can be decoded without knowing its types.
 //!
 //! # Format
 //!
-//! A tuple is its parts one after the other. A part is a tag and what the table says; a descending
-//! part has every byte inverted, its tag too, so the top bit of a part's first byte tells the
-//! direction.
+//! A tuple is its parts one after the other. A part is a tag and the bytes that the table gives. A
+//! descending part has every byte inverted, including its tag, so the top bit of a part's first
+//! byte shows the direction.
 //!
 //! ```text
 //! tag        part       bytes behind the tag
@@ -28,8 +28,8 @@
 //! - Between types by tag: null first, then booleans, integers, f32, f64, bytes, strings. A
 //!   descending part sorts the other way round, null last.
 //! - Integers by value, whatever their width or sign: `5u8` and `5i128` are the same part.
-//! - Floats in IEEE 754's total order: -NaN, -infinity, ..., -0.0, +0.0, ..., infinity, NaN. A
-//!   column in which -0.0 and 0.0, or all NaNs, shall be one value normalises them first.
+//! - Floats in IEEE 754's total order: -NaN, -infinity, ..., -0.0, +0.0, ..., infinity, NaN. If
+//!   -0.0 and 0.0, or all NaNs, are to be one value in a column, the caller normalises them first.
 //! - A tuple sorts directly before the tuples it is a prefix of, also when the next part is
 //!   descending. So `[p, prefix_end(p))` holds exactly the tuples that begin with the parts `p`.
 //!

@@ -1,5 +1,5 @@
-//! Where messages lie: append-only chunks of memory, and the 16-byte [`Slot`] that stands for a
-//! message in every ordered array.
+//! The memory of messages: append-only chunks, and the 16-byte [`Slot`] that stands for a message
+//! in every ordered array.
 //!
 //! ```text
 //! Slot     bits: u64     of the key, by the memtable's order   most comparisons end here
@@ -17,12 +17,12 @@
 //!
 //! Invariants
 //! - A message never moves and never changes; its chunk lives as long as a [`Chunks`] lists it.
-//! - A [`Slot`] is made by [`Arena::append`] only, after the bytes it points to were written.
-//! - A slot is looked up in a chunk list of its own arena, made after the slot.
+//! - Only [`Arena::append`] makes a [`Slot`], after writing the bytes that the slot points to.
+//! - A slot is looked up in a chunk list of its own arena that is newer than the slot.
 //!
-//! Threads: one writer owns the [`Arena`]; any number of readers hold [`Chunks`]. The writer
-//! writes only bytes that no slot points to yet, and a reader can have got a slot only through
-//! a lock that the writer released afterwards, so no byte is written while it is read.
+//! Threads: one writer owns the [`Arena`]; any number of readers hold [`Chunks`]. The writer writes
+//! only bytes that no slot points to yet. A reader receives a slot only through a lock that the
+//! writer released after writing, so no byte is written while it is read.
 
 use std::cmp::Ordering;
 use std::ptr::NonNull;
@@ -33,21 +33,22 @@ use frondb_core::{MessageKind, SeqNo};
 
 use crate::order::{Digest, KeyOrder, TAG_BITS};
 
-/// The first chunk: an idle tree that got a few messages holds no more than this (rule 10).
+/// The first chunk. An idle tree with a few messages holds no more memory than this (rule 10).
 const CHUNK_BYTES_MIN: usize = 1 << 10;
 const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-/// Bits below the place: the tag, and whether older messages of the key count beside this one.
+/// Bits below the place: the tag, and the update flag (older messages of the key count beside this
+/// one).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
 
 const HEAD_BYTES: usize = 8;
-/// What the processor fetches at a time.
+/// Bytes of a cache line, which the processor fetches at once.
 const LINE_BYTES: usize = 64;
-/// Of longer messages it finds the rest by itself.
+/// Most lines to prefetch; the hardware prefetcher finds the rest of a longer message.
 const LINES_MAX: usize = 4;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;
@@ -71,13 +72,13 @@ impl Slot {
         Digest { bits: self.bits, tag: self.word & ((1 << TAG_BITS) - 1) }
     }
 
-    /// Whether it is an update, which needs what is older of its key.
+    /// Whether the message is an update, which needs the key's older messages.
     #[inline]
     pub(crate) fn is_update(self) -> bool {
         self.word & UPDATE != 0
     }
 
-    /// What the filters hash: the bits and the tag together know the whole key.
+    /// The hash for the filters; bits and tag together stand for the whole key.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         hash(self.digest())
@@ -94,7 +95,7 @@ impl Slot {
     }
 }
 
-/// A key with what searches need of it, computed once.
+/// A key to search for, with its digest, computed once.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe<'a> {
     pub(crate) key: &'a [u8],
@@ -115,17 +116,17 @@ fn hash(Digest { bits, tag }: Digest) -> u64 {
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// One piece of memory. Never grows, never moves.
+/// One piece of memory. It never grows and never moves.
 pub(crate) struct Chunk {
     base: NonNull<u8>,
     len: usize,
-    /// Owns what `base` points to; not touched until it is dropped.
+    /// Owns the memory behind `base`; not touched until it is dropped.
     memory: Buf,
 }
 
-// SAFETY: the memory is owned by the chunk. It is written by the one owner of the arena, through
-// `write`, in places that no reader was told of, and read through `read` elsewhere; the module's
-// head says why the two never meet.
+// SAFETY: the chunk owns the memory. The arena's single owner writes it through `write`, in places
+// that no reader knows yet; readers read other places through `read`. The module's head says why
+// the two never meet.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -140,12 +141,12 @@ impl Chunk {
     /// Copies `bytes` to `at`.
     ///
     /// # Safety
-    /// No slot covers these bytes yet, and nobody else writes to the chunk.
+    /// No slot covers these bytes yet, and no other thread writes to the chunk.
     #[inline]
     unsafe fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at <= self.len && bytes.len() <= self.len - at);
-        // SAFETY: the target lies inside the memory, which `bytes` cannot overlap: nobody has
-        // a reference to it, by the contract of this function.
+        // SAFETY: the target lies inside the memory, and `bytes` cannot overlap it: the contract of
+        // this function rules out any reference to the target.
         unsafe {
             let target = self.base.as_ptr().add(at);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
@@ -156,8 +157,8 @@ impl Chunk {
     #[inline]
     fn read(&self, at: usize, n: usize) -> &[u8] {
         assert!(at <= self.len && n <= self.len - at);
-        // SAFETY: the bytes lie inside the memory, are initialised and
-        // covered by a slot, so they are not written any more.
+        // SAFETY: the bytes lie inside the memory, are initialised, and are covered by a slot, so
+        // they are never written again.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at), n) }
     }
 }
@@ -180,7 +181,7 @@ struct Head {
     seq: u64,
 }
 
-/// What readers see of an arena: its chunks at one moment. Cloning counts a reference.
+/// A reader's view of an arena: its chunks at one moment. Cloning copies two reference counts.
 #[derive(Clone)]
 pub(crate) struct Chunks {
     list: Arc<[Arc<Chunk>]>,
@@ -190,7 +191,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// What searches for `key` need.
+    /// The probe for `key`.
     #[inline]
     pub(crate) fn probe<'a>(&self, key: &'a [u8]) -> Probe<'a> {
         Probe { key, digest: self.order.digest(key) }
@@ -227,13 +228,12 @@ impl Chunks {
         head.key_len + head.value_len
     }
 
-    /// Cache lines that a message like this one takes, as far as it is worth asking for them.
+    /// Number of cache lines to prefetch for a message like this one.
     pub(crate) fn lines(&self, slot: Slot) -> usize {
         ((HEAD_BYTES + self.data_len(slot)) / LINE_BYTES + 1).min(LINES_MAX)
     }
 
-    /// Asks the processor to fetch the first `lines` cache lines of the message, for a loop that will
-    /// need it soon.
+    /// Prefetches the first `lines` cache lines of the message, for a loop that will need it soon.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot, lines: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -250,7 +250,7 @@ impl Chunks {
         let _ = (slot, lines);
     }
 
-    /// Order by key alone: messages of one key are equal.
+    /// Order by key alone: messages of one key compare equal.
     #[inline]
     pub(crate) fn compare(&self, a: Slot, b: Slot) -> Ordering {
         compare(a.digest(), b.digest(), || self.key(a).cmp(self.key(b)))
@@ -262,7 +262,7 @@ impl Chunks {
         compare(slot.digest(), probe.digest, || self.key(slot).cmp(probe.key))
     }
 
-    /// Whether the two are messages of one key: sooner known than their order.
+    /// Whether two slots have the same key; cheaper than comparing their order.
     #[inline]
     pub(crate) fn same_key(&self, a: Slot, b: Slot) -> bool {
         let (of_a, of_b) = (a.digest(), b.digest());
@@ -344,12 +344,12 @@ impl Arena {
         self.bytes
     }
 
-    /// How many chunks there are: when it changes, readers need a new [`Chunks`].
+    /// Number of chunks. When it changes, readers need a new [`Chunks`].
     pub(crate) fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// The chunks there are now.
+    /// A view of the current chunks.
     pub(crate) fn chunks(&self) -> Chunks {
         Chunks {
             list: self.chunks.as_slice().into(),
@@ -358,8 +358,8 @@ impl Arena {
         }
     }
 
-    /// Changes the order. `slots` are all there are, sorted, and are brought up to date; slots and
-    /// chunks from before belong to the old order.
+    /// Changes the order. `slots` are all slots of the arena, sorted; they are converted to the new
+    /// order. Slots and chunk lists made before belong to the old order.
     pub(crate) fn reorder(&mut self, order: KeyOrder, slots: &mut [Slot]) {
         let chunks = self.chunks();
         for slot in slots {
@@ -383,8 +383,8 @@ impl Arena {
         value: &[u8],
     ) -> Slot {
         assert!(key.len() <= usize::from(u16::MAX) && value.len() < u32::MAX as usize / 2);
-        // A memtable that stays active while other trees commit billions of messages, or a SeqNo
-        // below the first one, takes the wide form.
+        // A SeqNo too far from the base takes the wide form: the memtable stayed active while other
+        // trees committed billions of messages, or the SeqNo is below the base.
         let distance = seq.get().checked_sub(self.base_seq).filter(|&d| d < SEQ_ESCAPE);
         let short_value = (value.len() as u64) < VALUE_LEN_ESCAPE;
         let head_bytes =
@@ -422,7 +422,7 @@ impl Arena {
         Slot { bits, word: place << MARK_BITS | update | tag }
     }
 
-    /// Makes room for `n` bytes in the last chunk and returns where they begin.
+    /// Reserves `n` bytes in the last chunk and returns their offset.
     #[inline]
     fn reserve(&mut self, n: usize) -> usize {
         let free = self.chunks.last().map_or(0, |chunk| chunk.len - self.used);

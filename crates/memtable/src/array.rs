@@ -1,11 +1,11 @@
-//! A sorted array of slots, immutable: what the memtable is made of.
+//! A sorted, immutable array of slots: the building block of the memtable.
 //!
-//! A search begins in the samples, the bits of every 32nd slot: they are few enough to stay in
-//! the processor's cache, and what is left to search is half a kilobyte.
+//! A search begins in the samples, the bits of every 32nd slot. The samples are few enough to stay
+//! in the processor's cache, and the part that remains to be searched is half a kilobyte.
 //!
-//! Where rows are written over and over, most messages are obsolete soon after they came. A snapshot that
-//! sees all of an array sees only the newest message of a key there (with those that an update needs),
-//! so an array with many obsolete ones has another of those that are not.
+//! Where rows are overwritten often, most messages are soon obsolete. A snapshot that sees all of
+//! an array needs only the newest message of each key (with those that an update needs). So an
+//! array with many obsolete messages carries a second, thinned array without them.
 //!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
 //! disjoint from those of every other array of the memtable.
@@ -20,58 +20,59 @@ use frondb_core::{Direction, SeqNo};
 use crate::arena::{Chunks, Probe, Slot};
 use crate::filter::Filter;
 
-/// An array with fewer obsolete slots is small or hardly slower to read than without.
+/// An array with fewer obsolete slots gets no thinned copy: it is small, or a copy would hardly be
+/// faster to read.
 const OBSOLETE_MIN: usize = 64;
-/// Slots from one sample to the next.
+/// Distance between samples, in slots.
 const SAMPLE_SLOTS: usize = 32;
 
 /// Where a cursor begins and where it ends.
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 pub(crate) struct SortedArray {
-    /// The slots, as bytes: mapped memory, because arrays are large and come and go.
+    /// The slots, as bytes: mapped memory, because arrays are large and short-lived.
     memory: Buf,
     len: usize,
     samples: Vec<u64>,
     filter: Filter,
     seqs: SeqSpan,
-    /// The slots that are not obsolete, if those are few.
+    /// The thinned array without obsolete slots, if there are many of those.
     newest: Option<Box<Self>>,
 }
 
-/// From the smallest SeqNo to the largest.
+/// The smallest and the largest SeqNo of an array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeqSpan {
-    /// A reader with an older snapshot passes the array by.
+    /// A reader with an older snapshot skips the array.
     pub(crate) min: SeqNo,
-    /// A reader with one that is not older need not look at the SeqNos of messages.
+    /// A reader whose snapshot is at least this new need not compare the SeqNos of messages.
     pub(crate) max: SeqNo,
 }
 
 impl SeqSpan {
-    /// Of no message.
+    /// The span of no messages.
     pub(crate) const EMPTY: Self = Self { min: SeqNo::MAX, max: SeqNo::MIN };
 
-    /// Both, and what lies between them.
+    /// The span that covers both.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 }
 
-/// An array that is being filled from its beginning.
+/// Builds an array from its beginning.
 pub(crate) struct ArrayBuilder {
     array: SortedArray,
     obsolete: usize,
     /// Whether older messages of the last slot's key are obsolete.
     settled: bool,
-    /// The second array while it is being made.
+    /// The thinned array under construction.
     thinned: Option<Thinned>,
 }
 
-/// The slots that are not obsolete of the first so many.
+/// The slots that are not obsolete, among the first `examined` slots.
 struct Thinned {
     newest: Box<SortedArray>,
-    looked_at: usize,
+    examined: usize,
     settled: bool,
 }
 
@@ -82,7 +83,7 @@ impl ArrayBuilder {
         Self { array, obsolete: 0, settled: false, thinned: None }
     }
 
-    /// Appends slots, none before what is there.
+    /// Appends slots that sort behind all present slots.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -101,14 +102,14 @@ impl ArrayBuilder {
         self.array.bytes() + thinned
     }
 
-    /// How many slots of the full array are to be looked at again, for one without what is obsolete.
+    /// Number of slots still to be examined for the thinned array; 0 if the array needs none.
     pub(crate) fn left_to_thin(&self) -> usize {
         let len = self.array.len;
-        let looked_at = self.thinned.as_ref().map_or(0, |thinned| thinned.looked_at);
-        if self.obsolete < OBSOLETE_MIN.max(len / 2) { 0 } else { len - looked_at }
+        let examined = self.thinned.as_ref().map_or(0, |thinned| thinned.examined);
+        if self.obsolete < OBSOLETE_MIN.max(len / 2) { 0 } else { len - examined }
     }
 
-    /// Probes at the next of them, `slots` at most.
+    /// Examines the next slots for the thinned array, at most `slots`.
     pub(crate) fn thin(&mut self, slots: usize, chunks: &Chunks) {
         let next = self.left_to_thin().min(slots);
         if next == 0 {
@@ -117,10 +118,10 @@ impl ArrayBuilder {
         let Self { array, obsolete, thinned, .. } = self;
         let thinned = thinned.get_or_insert_with(|| Thinned {
             newest: Box::new(SortedArray::with_room(array.len - *obsolete, array.seqs)),
-            looked_at: 0,
+            examined: 0,
             settled: false,
         });
-        let (before, rest) = array.slots().split_at(thinned.looked_at);
+        let (before, rest) = array.slots().split_at(thinned.examined);
         let mut last = before.last().copied();
         for &slot in &rest[..next] {
             if !follows(last, slot, &mut thinned.settled, chunks) {
@@ -128,10 +129,10 @@ impl ArrayBuilder {
             }
             last = Some(slot);
         }
-        thinned.looked_at += next;
+        thinned.examined += next;
     }
 
-    /// The array, with what is [left to thin](Self::left_to_thin) done at once.
+    /// The finished array; does the work that is [left to thin](Self::left_to_thin) at once.
     pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
         self.thin(usize::MAX, chunks);
         self.array.newest = self.thinned.map(|thinned| thinned.newest);
@@ -139,7 +140,8 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot` is obsolete behind `last`, which says whether older ones of its key are.
+/// Whether `slot`, which follows `last`, is obsolete. `settled` says whether older messages of
+/// `last`'s key are.
 #[inline]
 fn follows(last: Option<Slot>, slot: Slot, settled: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {
@@ -180,19 +182,19 @@ impl SortedArray {
         self.seqs
     }
 
-    /// Whether a snapshot sees all of its messages.
+    /// Whether `snapshot` sees all messages of the array.
     #[inline]
     pub(crate) fn is_visible(&self, snapshot: SeqNo) -> bool {
         self.seqs.max <= snapshot
     }
 
-    /// What `snapshot` may see of it, without much that is obsolete at it.
+    /// The array to read at `snapshot`: the thinned one if the snapshot sees all messages.
     #[inline]
     pub(crate) fn seen_by(&self, snapshot: SeqNo) -> &Self {
         self.newest.as_deref().filter(|_| self.is_visible(snapshot)).unwrap_or(self)
     }
 
-    /// Whether a search for the key can be spared.
+    /// Whether the array surely lacks the key, so that a search is unnecessary.
     #[inline]
     pub(crate) fn excludes(&self, probe: &Probe<'_>, hash: u64) -> bool {
         let (Some(first), Some(last)) = (self.slots().first(), self.slots().last()) else {
@@ -212,7 +214,7 @@ impl SortedArray {
             + self.newest.as_ref().map_or(0, |newest| newest.bytes())
     }
 
-    /// How many slots have a smaller key.
+    /// Number of slots with a smaller key.
     pub(crate) fn rank_below(&self, chunks: &Chunks, probe: &Probe<'_>) -> usize {
         let near = self.near(probe.digest.bits);
         near.start + rank_below(&self.slots()[near], chunks, probe)
@@ -222,7 +224,7 @@ impl SortedArray {
     pub(crate) fn between(&self, chunks: &Chunks, edges: &Edges<'_>) -> Range<usize> {
         let start = edges.start.as_ref().map_or(0, |edge| self.rank(chunks, edge));
         let Some(edge) = &edges.end else { return start..self.len };
-        // Of a short range the end is near, and what it needs in the processor's cache.
+        // The end of a short range is near its start, and already in the processor's cache.
         let near = &self.slots()[start..self.len.min(start + SAMPLE_SLOTS)];
         let end = match near.last() {
             Some(&last) if edge.is_behind(last, chunks) => self.rank(chunks, edge).max(start),
@@ -236,7 +238,7 @@ impl SortedArray {
         near.start + edge.rank(&self.slots()[near], chunks)
     }
 
-    /// How many slots lie before the newest message of the key that `snapshot` may see.
+    /// Number of slots before the newest message of the key that `snapshot` may see.
     pub(crate) fn rank_visible(
         &self,
         chunks: &Chunks,
@@ -252,12 +254,13 @@ impl SortedArray {
             }
     }
 
-    /// Slots before this range have smaller bits, slots behind it larger ones.
+    /// The slots whose bits may equal `bits`: slots before the range have smaller bits, slots
+    /// behind it larger ones.
     #[inline]
     fn near(&self, bits: u64) -> Range<usize> {
         let smaller = self.samples.partition_point(|&sample| sample < bits);
         let rest = &self.samples[smaller..];
-        // Nearly always none; all of them when the keys begin alike.
+        // Nearly always no sample is equal; all of them are when the keys begin alike.
         let same = match rest.first() {
             Some(&sample) if sample == bits => rest.partition_point(|&sample| sample == bits),
             _ => 0,
@@ -268,14 +271,14 @@ impl SortedArray {
     }
 }
 
-/// How many slots have a smaller key.
+/// Number of slots with a smaller key.
 #[inline]
 pub(crate) fn rank_below(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     slots.partition_point(|&slot| chunks.compare_key(slot, probe) == Ordering::Less)
 }
 
-/// The same where the answer is near the beginning: the steps double until they pass it, so that what is looked at
-/// lies together.
+/// As [`rank_below`], faster if the answer is near the beginning: the steps double until they pass
+/// it, so the slots it compares lie close together.
 #[inline]
 fn rank_below_near(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     let is_below = |slot: &Slot| chunks.compare_key(*slot, probe) == Ordering::Less;
@@ -287,7 +290,7 @@ fn rank_below_near(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize 
     known + rank_below(&slots[known..slots.len().min(step)], chunks, probe)
 }
 
-/// The same where it is near the end.
+/// As [`rank_below`], faster if the answer is near the end.
 #[inline]
 fn rank_below_near_end(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> usize {
     let (len, mut step) = (slots.len(), 1);
@@ -298,7 +301,8 @@ fn rank_below_near_end(slots: &[Slot], chunks: &Chunks, probe: &Probe<'_>) -> us
     begin + rank_below(&slots[begin..len - step / 2], chunks, probe)
 }
 
-/// How many slots have a smaller key, where that is near the end that a reader comes from.
+/// Number of slots with a smaller key, expected to be near the end from which a cursor in
+/// `direction` comes.
 #[inline]
 pub(crate) fn rank_ahead(
     slots: &[Slot],
@@ -312,7 +316,7 @@ pub(crate) fn rank_ahead(
     }
 }
 
-/// Where a range begins and where it ends, if not at the first slot and the last.
+/// The edges of a range; `None` means the first or the last slot.
 pub(crate) struct Edges<'a> {
     start: Option<Edge<'a>>,
     end: Option<Edge<'a>>,
@@ -334,7 +338,7 @@ impl<'a> Edges<'a> {
         Self { start, end }
     }
 
-    /// The slots between them.
+    /// The slots between the edges.
     pub(crate) fn within(&self, slots: &[Slot], chunks: &Chunks) -> Range<usize> {
         let start = self.start.as_ref().map_or(0, |edge| edge.rank(slots, chunks));
         let end = self.end.as_ref().map_or(slots.len(), |edge| edge.rank(slots, chunks));
@@ -342,28 +346,28 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// Before all slots of a key, or behind them.
+/// A place before or behind all slots of a key.
 struct Edge<'a> {
     probe: Probe<'a>,
     through: bool,
 }
 
 impl Edge<'_> {
-    /// Whether the slot lies before it.
+    /// Whether the slot lies before the edge.
     #[inline]
     fn is_behind(&self, slot: Slot, chunks: &Chunks) -> bool {
         let order = chunks.compare_key(slot, &self.probe);
         order.is_lt() || self.through && order.is_eq()
     }
 
-    /// How many slots lie before it.
+    /// Number of slots before the edge.
     #[inline]
     fn rank(&self, slots: &[Slot], chunks: &Chunks) -> usize {
         slots.partition_point(|&slot| self.is_behind(slot, chunks))
     }
 }
 
-/// How many slots lie before the newest message of the key that `snapshot` may see.
+/// Number of slots before the newest message of the key that `snapshot` may see.
 #[inline]
 pub(crate) fn rank_visible(
     slots: &[Slot],

@@ -15,42 +15,42 @@ use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::shared::Published;
 use crate::skim::Skim;
 
-/// Messages of the first chunk. Most cursors are read for a few entries, and a memtable is one of
-/// several sources that these come from.
+/// Messages of the first chunk. Most cursors are read for a few entries, and the memtable is one of
+/// several sources that supply them.
 const CHUNK_MESSAGES_FIRST: usize = 16;
-/// Messages of the first chunk behind a leap: who leaps will most often leap again.
+/// Messages of the first chunk after a long skip: such a cursor will most often skip again.
 const CHUNK_MESSAGES_LEAP: usize = 4;
-/// How many times as many messages the next chunk has.
+/// Growth factor from one chunk to the next.
 const CHUNK_GROWTH: usize = 4;
-/// Messages of a chunk at most. (What is gathered for one is larger only if a key has many.)
+/// Most messages of a chunk. (A gathered piece is larger only if a key has many messages.)
 const CHUNK_MESSAGES_MAX: usize = 1024;
-/// A chunk ends when its keys and values pass this.
+/// A chunk ends when its keys and values pass this size.
 const CHUNK_BYTES: usize = 256 << 10;
-/// More than this is not reserved twice over.
+/// Buffers above this size are reserved exactly, not doubled.
 const LARGE_BYTES: usize = 32 << 10;
-/// How many messages ahead their memory is asked for: keys lie in the order they came, so each is
-/// a cache miss.
+/// Prefetch distance in messages: keys lie in the order of their arrival, so each one is a cache
+/// miss.
 const PREFETCH_SLOTS: usize = 16;
 
-/// Hands out the messages of a memtable as it was when the cursor was made. Owns what it needs:
+/// Hands out the messages of a memtable as of the cursor's creation. The cursor owns what it needs:
 /// the memtable may be written to or dropped meanwhile.
 ///
-/// Keys ascend and the newest message of a key comes first, in either direction within a chunk;
-/// a backward cursor hands out the chunks from the last to the first. The messages of one key may
-/// be spread over two chunks.
+/// Within a chunk, keys ascend and the newest message of a key comes first, in either direction; a
+/// backward cursor hands out the chunks from the last to the first. The messages of one key may be
+/// spread over two chunks.
 ///
-/// A clone goes on from the same place by itself.
+/// A clone continues from the same place independently.
 #[derive(Clone)]
 pub struct MemCursor {
     source: Option<Remaining>,
     direction: Direction,
     snapshot: SeqNo,
-    /// Slots that were gathered; `pending` of them were not handed out.
+    /// Gathered slots; those in `pending` are still to be handed out.
     gathered: Vec<Slot>,
     pending: Range<usize>,
-    /// Messages wanted in the next chunk.
+    /// Number of messages to put into the next chunk.
     want: usize,
-    /// Messages wanted in a chunk at most.
+    /// Upper bound of `want`.
     most: usize,
     how: GatherMode,
     with_values: bool,
@@ -59,28 +59,28 @@ pub struct MemCursor {
 /// How slots are gathered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GatherMode {
-    /// All of them: whoever merges them needs every message.
+    /// All slots: the merge of a flush needs every message.
     All,
-    /// All of them while keys have hardly more than one message; see `Memtable::visible_cursor`.
+    /// All slots, while keys have hardly more than one message; see `Memtable::visible_cursor`.
     Pieces,
-    /// What the snapshot may see, key by key: keys were met that have many messages.
+    /// Only what the snapshot may see, key by key: the cursor met keys with many messages.
     Skim,
 }
 
 impl GatherMode {
-    /// The slots of an array that are gathered.
+    /// The slots of an array that this mode gathers.
     fn of(self, array: &SortedArray, snapshot: SeqNo) -> &SortedArray {
         if self == Self::All { array } else { array.seen_by(snapshot) }
     }
 }
 
-/// What was not gathered yet.
+/// The part of the memtable that is not gathered yet.
 #[derive(Clone)]
 struct Remaining {
     state: Arc<Published>,
     tail: Vec<Slot>,
     tail_range: Range<usize>,
-    /// Of each array that has something left: which one, and what.
+    /// For each array with slots left: its index and the range of these slots.
     ranges: SmallVec<[(u32, Range<usize>); 16]>,
 }
 
@@ -111,22 +111,22 @@ impl MemCursor {
         Self { source, direction, snapshot, how, ..Self::empty() }
     }
 
-    /// How many messages it goes over, of which it hands out some.
+    /// Number of messages in the cursor's range, visible or not.
     #[must_use]
     pub fn messages(&self) -> u64 {
         let gathered = self.pending.len();
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
     }
 
-    /// How many of them have a key below `key`, if it goes forward and has handed out nothing.
+    /// Number of messages below `key`, for a forward cursor that has handed out nothing yet.
     #[must_use]
     pub fn messages_below(&self, key: &[u8]) -> u64 {
         self.source.as_ref().map_or(0, |source| source.len_below(key, self.how, self.snapshot))
             as u64
     }
 
-    /// How many keys it goes over, from the slots alone, which it sorts; `None` if some of the messages
-    /// may be too new for the snapshot.
+    /// Number of keys in the cursor's range, computed by sorting the slots alone; `None` if some of
+    /// the messages may be too new for the snapshot.
     #[must_use]
     pub fn count_keys(&self) -> Option<u64> {
         let Some(Remaining { state, tail_range, ranges, .. }) = &self.source else {
@@ -144,8 +144,8 @@ impl MemCursor {
         tail_range.is_empty().then(|| keys(&slots, &state.chunks) as u64)
     }
 
-    /// Hands out empty values, for who counts keys; and expects keys with many messages from the first
-    /// on, if only what is visible is wanted.
+    /// Makes the cursor hand out empty values, for callers that count keys. A cursor over visible
+    /// messages also skims from the start.
     #[must_use]
     pub fn for_counting(mut self) -> Self {
         self.with_values = false;
@@ -187,7 +187,7 @@ impl Remaining {
         self.tail_range.len() + self.ranges.iter().map(|(_, range)| range.len()).sum::<usize>()
     }
 
-    /// How much of it lies below a key.
+    /// Number of slots below a key.
     fn len_below(&self, key: &[u8], how: GatherMode, snapshot: SeqNo) -> usize {
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
@@ -197,7 +197,7 @@ impl Remaining {
         below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
-    /// Leaves out what lies before `key`; returns whether that is more than a few messages.
+    /// Skips the slots before `key`; returns whether these were more than a few messages.
     fn skip(&mut self, key: &[u8], how: GatherMode, snapshot: SeqNo, direction: Direction) -> bool {
         let before = self.len();
         let Self { state, tail, tail_range, ranges } = self;
@@ -222,7 +222,8 @@ impl Remaining {
         !self.tail_range.is_empty() || !self.ranges.is_empty()
     }
 
-    /// Gathers about `want` slots into `out`; none if nothing is left. Says how to go on.
+    /// Gathers about `want` slots into `out`; none if nothing is left. Returns the mode for the
+    /// next call.
     fn gather(
         &mut self,
         how: GatherMode,
@@ -240,7 +241,7 @@ impl Remaining {
         let chunks = &state.chunks;
         let passed = match (how, direction) {
             (GatherMode::Skim, _) => {
-                // Of the tail it is not known.
+                // The tail's SeqNos are unknown here.
                 let visible = ranges.iter().map(|(i, _)| arrays[*i as usize].is_visible(snapshot));
                 let visible = once(false).chain(visible).collect();
                 let skim = Skim { snapshot, visible, chunks };
@@ -270,7 +271,7 @@ impl Remaining {
         match how {
             GatherMode::All => GatherMode::All,
             GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Skim,
-            // Each key is searched for in all arrays, so it must spare more than it costs.
+            // Skimming searches all arrays for each key, so it must save more than it costs.
             GatherMode::Skim if passed < 2 * out.len() => GatherMode::Pieces,
             how => how,
         }
@@ -278,7 +279,7 @@ impl Remaining {
 }
 
 impl MemCursor {
-    /// Narrows what was gathered and not handed out; whether anything of it is left.
+    /// Narrows the pending slots; returns whether any of them are left.
     fn skip_pending(&mut self, key: &[u8]) -> bool {
         let Some(Remaining { state, .. }) = &self.source else { return false };
         let slots = &self.gathered[self.pending.clone()];
@@ -291,7 +292,7 @@ impl MemCursor {
     }
 }
 
-/// How many keys ordered slots have.
+/// Number of distinct keys among ordered slots.
 fn keys(slots: &[Slot], chunks: &Chunks) -> usize {
     let differ = |pair: &&[Slot]| !chunks.same_key(pair[0], pair[1]);
     slots.windows(2).filter(differ).count() + usize::from(!slots.is_empty())
@@ -352,8 +353,8 @@ impl Source for MemCursor {
     }
 }
 
-/// How many slots at the end of `slots` make the next chunk of a backward cursor, which is filled
-/// ascending and so must know where to begin.
+/// Number of slots at the end of `slots` that make the next chunk of a backward cursor. The chunk
+/// is filled ascending, so its beginning must be known first.
 fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     let (mut n, mut bytes) = (0, 0);
     for &slot in slots.iter().rev().take(CHUNK_MESSAGES_MAX) {
@@ -366,8 +367,8 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     n
 }
 
-/// Copies the messages of the first slots that `snapshot` may see into an empty chunk, no more than a chunk
-/// should have; returns how many slots it went over.
+/// Copies messages of the first slots, as far as `snapshot` may see them, into an empty chunk, up
+/// to the size limits of a chunk. Returns the number of slots passed.
 fn fill(
     chunk: &mut Chunk,
     slots: &[Slot],
@@ -379,22 +380,23 @@ fn fill(
     let Some(&first) = slots.first() else { return 0 };
     let Chunk { prefixes, key_ends, keys, kinds, seqs, value_ends, values, .. } = chunk;
     let Values::Owned(values) = values else { return 0 };
-    // Messages are much alike.
+    // Messages of one table have about the same size.
     let lines = if with_values { chunks.lines(first) } else { 1 };
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
         chunks.prefetch(slot, lines);
     }
     let value_bytes = if with_values { usize::MAX } else { 0 };
-    // Growing by doubling copies most of them twice.
+    // Growing by doubling would copy most messages twice.
     let (message, room) = (chunks.get(first), CHUNK_BYTES / slots.len());
-    // And so would room for twice as many, when a large chunk needs a little more than the one before.
+    // Doubling would also waste memory when a large chunk needs a little more than the previous
+    // one.
     let reserve = |array: &mut Array<u8>, bytes: usize| match slots.len() * bytes.min(room) {
         bytes if bytes < LARGE_BYTES => array.reserve(bytes),
         bytes => array.reserve_exact(bytes + bytes / 8),
     };
     reserve(keys, message.key.len());
     reserve(values, message.value.len().min(value_bytes));
-    // Room for all at once, because appending each would look five times whether there is some.
+    // Resizes all arrays at once, because appending each message would check five capacities.
     prefixes.resize(slots.len(), 0);
     key_ends.resize(slots.len(), 0);
     kinds.resize(slots.len(), message.kind);

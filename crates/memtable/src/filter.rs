@@ -1,8 +1,8 @@
-//! The filter of one sorted array: whether a key may be in it.
+//! The Bloom filter of one sorted array: whether a key may be in it.
 //!
-//! A point read meets about twenty arrays and a key lies in one or none, so the filter saves
-//! nearly all binary searches. It is a Bloom filter whose bits of one key lie in one 64-bit word:
-//! a probe is one load. With 8 bits a key and 4 set, about 1 probe in 15 is wrong.
+//! A point read meets about twenty arrays and its key lies in one or none, so the filter saves
+//! nearly all binary searches. All bits of a key lie in one 64-bit word: a probe is one load. With
+//! 8 bits a key and 4 of them set, about 1 probe in 15 is a false positive.
 
 use crate::arena::Slot;
 
@@ -28,7 +28,7 @@ impl Filter {
         }
     }
 
-    /// Whether a key with this hash may be there. `false` is certain.
+    /// Whether a key with this hash may be in the array. `false` is certain.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
         let (word, bits) = place(hash, self.words.len() as u64);
@@ -41,8 +41,8 @@ impl Filter {
     }
 }
 
-/// The word of a key and its bits in there. The word comes from the upper half of the hash, the
-/// bits from the lower one.
+/// The word of a key and its bits in that word. The upper half of the hash chooses the word, the
+/// lower half the bits.
 #[inline]
 fn place(hash: u64, count: u64) -> (usize, u64) {
     let word = ((hash >> 32) * count) >> 32;

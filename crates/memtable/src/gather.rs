@@ -1,11 +1,11 @@
-//! Merging sorted slots a piece at a time.
+//! Merges sorted slots a piece at a time.
 //!
-//! A piece is the next few, or few thousand, slots of several arrays in key order. It is found by
-//! choosing a pivot key such that the arrays hold about the wanted number of slots up to it; these
-//! are put one array after the other and sorted. The standard library's stable sort recognises
-//! the ascending stretches and merges them two by two without branches, which is as fast as a loser
-//! tree (docs/decisions/0002-memtable.md); and a piece ends anywhere, so a large merge is done in
-//! steps.
+//! A piece is the next few, or few thousand, slots of several arrays in key order. The gatherer
+//! chooses a pivot key such that the arrays hold about the wanted number of slots up to it,
+//! concatenates these slots array by array, and sorts them. The standard library's stable sort
+//! recognises the ascending runs and merges them two by two without branches, which is as fast as a
+//! loser tree (docs/decisions/0002-memtable.md). A piece may end anywhere, so a large merge can be
+//! done in steps.
 //!
 //! ```text
 //!  newest  [....|........]      pivot = smallest of the arrays' candidates
@@ -13,11 +13,12 @@
 //!  oldest  [.......|............]       the stable sort keeps that order within a key
 //! ```
 //!
-//! A small piece is selected slot by slot instead: it costs a comparison an array, and a piece by
-//! pivot could be much smaller than wanted.
+//! A small piece is selected slot by slot instead: each slot costs a comparison per array, and a
+//! piece cut by a pivot could be much smaller than wanted.
 //!
-//! An array's candidate stands at its share of the wanted slots, so the piece is hardly larger
-//! than wanted (all messages of the pivot's key belong to it) and usually not much smaller.
+//! An array's candidate for the pivot stands at the array's share of the wanted slots. So the piece
+//! is hardly larger than wanted (all messages of the pivot's key belong to it) and usually not much
+//! smaller.
 
 use std::cmp::Ordering;
 
@@ -25,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
 
-/// What is left of each array, newest array first. A reader meets about a dozen.
+/// The rest of each array, newest array first. A reader meets about a dozen arrays.
 pub(crate) type Rests<'a> = SmallVec<[&'a [Slot]; 24]>;
 
 /// Pieces up to this size are selected slot by slot.
@@ -37,8 +38,8 @@ pub(crate) fn sort_stable(slots: &mut [Slot], chunks: &Chunks) {
     slots.sort_by(|&a, &b| chunks.compare(a, b));
 }
 
-/// Moves about `want` of the smallest slots to the end of `out`, in order: at least one if there
-/// is one.
+/// Appends about `want` of the smallest slots to `out`, in order: at least one, unless all arrays
+/// are exhausted.
 pub(crate) fn take_first(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
     if want <= SELECT_SLOTS_MAX {
         return select_first(rests, want, chunks, out);
@@ -61,8 +62,7 @@ pub(crate) fn take_first(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, ou
     }
 }
 
-/// Moves about `want` of the largest slots to the end of `out`, where they ascend. Otherwise as
-/// [`take_first`].
+/// Appends about `want` of the largest slots to `out`, ascending. Otherwise as [`take_first`].
 pub(crate) fn take_last(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Vec<Slot>) {
     if want <= SELECT_SLOTS_MAX {
         return select_last(rests, want, chunks, out);
@@ -91,7 +91,8 @@ fn select_first(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut V
         let mut best: Option<(usize, Slot)> = None;
         for (i, rest) in rests.iter().enumerate() {
             let Some(&slot) = rest.first() else { continue };
-            // Of one key the newest array's comes first, so a later array must be smaller.
+            // Among equal keys the newest array's slot comes first, so a later array wins only with
+            // a smaller key.
             if best.is_none_or(|(_, best)| chunks.compare(slot, best).is_lt()) {
                 best = Some((i, slot));
             }
@@ -119,28 +120,28 @@ fn select_last(rests: &mut Rests<'_>, want: usize, chunks: &Chunks, out: &mut Ve
     out[begin..].reverse();
 }
 
-/// Each array's share of `want`, at least one slot unless it is empty; and whether all that is
-/// left is wanted.
+/// Each array's share of `want`, at least one slot unless the array is exhausted; and whether
+/// `want` covers all remaining slots.
 fn shares(rests: &Rests<'_>, want: usize) -> (SmallVec<[usize; 24]>, bool) {
     let total: usize = rests.iter().map(|rest| rest.len()).sum();
     if total <= want {
         return (rests.iter().map(|rest| rest.len()).collect(), true);
     }
-    // One division for all; a share that is off by one does no harm.
+    // One division for all arrays; a share that is off by one does no harm.
     let part = want as f64 / total as f64;
     let share = |rest: &&[Slot]| ((rest.len() as f64 * part) as usize).max(1).min(rest.len());
     (rests.iter().map(share).collect(), false)
 }
 
-/// How many slots at the beginning of `slots` are not beyond `pivot`, of which there are about
-/// `near`: at most that, unless the messages of the pivot's key go on.
+/// Number of slots at the beginning of `slots` that are not above `pivot`. The estimate `near` is
+/// an upper bound, unless the messages of the pivot's key continue beyond it.
 fn count_through(slots: &[Slot], near: usize, pivot: Slot, chunks: &Chunks) -> usize {
     let within = |&slot: &Slot| chunks.compare(slot, pivot) != Ordering::Greater;
     let n = slots[..near].partition_point(within);
     if n < near { n } else { n + slots[n..].iter().take_while(|slot| within(slot)).count() }
 }
 
-/// The same from the end: how many slots at the end are not before `pivot`.
+/// As [`count_through`], from the end: number of slots that are not below `pivot`.
 fn count_from(slots: &[Slot], near: usize, pivot: Slot, chunks: &Chunks) -> usize {
     let before = |&slot: &Slot| chunks.compare(slot, pivot) == Ordering::Less;
     let (rest, tail) = slots.split_at(slots.len() - near);

@@ -1,11 +1,12 @@
 //! The memtable: the newest messages of one tree, ordered, in memory.
 //!
-//! A commit puts its messages here after they are in the log; readers find them here first; when
-//! the write buffer is full the memtable is frozen and a flush scans it once, in key order.
+//! A commit puts its messages here once they are in the log. A reader searches the memtable before
+//! anything else. When the write buffer is full, the memtable is frozen and a flush scans it once,
+//! in key order.
 //!
-//! [`Memtable`] explains the structure. Two things decide its shape: a commit hands over whole
-//! batches, and readers and the one writer must not wait for each other. So messages are sorted
-//! a batch at a time into immutable arrays that are published by swapping a pointer.
+//! [`Memtable`] explains the structure. Two facts decide its shape: a commit hands over whole
+//! batches, and readers and the single writer must not wait for each other. Therefore each batch is
+//! sorted into an immutable array, and arrays are published by swapping a pointer.
 //!
 //! Layer 1: knows only `frondb-core`.
 

@@ -1,4 +1,4 @@
-//! [`Memtable`]: what commits, readers and flushes see.
+//! [`Memtable`]: the interface for commits, readers and flushes.
 
 use std::ops::Bound;
 
@@ -16,8 +16,8 @@ use crate::ranges::Ranges;
 use crate::shared::{Counters, Entry, Published, Shared};
 use crate::writer::Writer;
 
-/// Range deletes that are looked at for what they hide. A look is two searches in every array; an
-/// engine flushes a memtable with more of them for their number.
+/// Range deletes up to this number are probed for how much they hide. A probe takes two searches in
+/// every array; a memtable with more range deletes is flushed for their number alone.
 const HIDDEN_PROBES_MAX: u64 = 1000;
 
 /// The newest messages of one tree, ordered, in memory.
@@ -26,7 +26,7 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///
 /// ```text
 ///  Shared (one RwLock)
-///  +-- tail     sorted slots, at most 256: what came in small commits
+///  +-- tail       sorted slots, at most 256: messages of small commits
 ///  +-- Published  immutable, replaced as a whole
 ///      +-- arrays   sorted, immutable, newest first; a batch or a full tail becomes one
 ///      +-- chunks   where keys and values lie; append-only, messages never move
@@ -34,27 +34,27 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///  Writer (one Mutex)   arena, merges under way, counters
 /// ```
 ///
-/// A message is copied once, to the arena; what is ordered are 16-byte slots: 8 bytes of the key
-/// (`order.rs`) and the place in the arena. A batch is sorted and becomes an array of slots;
-/// arrays of like size are merged in steps that later inserts pay for (`tiers.rs`), so a message
-/// moves as often as there are tiers, 16 bytes at a time, in sequence. A small commit goes into
-/// the tail by insertion. Keys that ascend need no special path: a sorted batch is found sorted,
-/// and arrays that follow one another are merged by copying.
+/// A message is copied once, into the arena. The sorted structures hold 16-byte slots: 8 bytes of
+/// the key (`order.rs`) and the place in the arena. A batch is sorted and becomes an array of
+/// slots. Arrays of similar size are merged in steps that later inserts pay for (`tiers.rs`), so a
+/// message moves once per tier, 16 bytes at a time, sequentially. A small commit is inserted into
+/// the tail. Ascending keys need no special path: the sort recognises a sorted batch, and arrays
+/// that do not overlap are merged by copying.
 ///
-/// A search looks into the tail and into every array whose filter does not exclude the key, about
-/// one. A scan merges them all (`gather.rs`). Numbers and the structures this was measured
-/// against are in `docs/decisions/0002-memtable.md`.
+/// A point read searches the tail and every array whose filter does not exclude the key, about one.
+/// A scan merges all arrays (`gather.rs`). Measurements, and the structures it was compared with,
+/// are in `docs/decisions/0002-memtable.md`.
 ///
 /// # Thread safety
 ///
 /// Everything may be called from any thread. Writers take turns. A reader holds the lock of
 /// `Shared` while it copies a pointer and searches the tail; a writer holds it while it swaps a
-/// pointer or inserts into the tail; nobody holds it while allocating, merging or calling back.
-/// A reader whose snapshot was published after the commit's insert returned sees all of it;
+/// pointer or inserts into the tail. No thread holds it while allocating, merging or calling back.
+/// A reader whose snapshot was published after the commit's insert returned sees all of the commit;
 /// messages of later commits are filtered by their SeqNo.
 ///
-/// The budget is charged while writers wait, so a pressure callback must not write to, freeze or
-/// drop the last reference to the memtable; it may read it.
+/// The budget is charged while other writers wait, so a pressure callback must not write to, freeze
+/// or drop the last reference to the memtable; it may read it.
 pub struct Memtable {
     writer: Mutex<Option<Box<Writer>>>,
     shared: RwLock<Shared>,
@@ -63,14 +63,14 @@ pub struct Memtable {
     budget: Arc<Budget>,
 }
 
-/// Numbers about one memtable.
+/// Statistics of one memtable.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct MemtableStats {
-    /// Messages held, without range deletes.
+    /// Messages, without range deletes.
     pub messages: u64,
-    /// Deletes among them.
+    /// Deletes among the messages.
     pub deletes: u64,
-    /// Range deletes held.
+    /// Range deletes.
     pub range_deletes: u64,
     /// Bytes of keys and values.
     pub data_bytes: u64,
@@ -81,8 +81,8 @@ pub struct MemtableStats {
 }
 
 impl Memtable {
-    /// An empty memtable that will charge `budget`. Takes no memory of its own until the first
-    /// message comes.
+    /// An empty memtable that will charge `budget`. It allocates nothing until the first message
+    /// arrives.
     #[must_use]
     pub fn new(budget: Arc<Budget>) -> Self {
         Self {
@@ -94,8 +94,8 @@ impl Memtable {
         }
     }
 
-    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than those of
-    /// all messages that were inserted before; within the batch each has its own.
+    /// Inserts the messages of a commit, in any order. Every SeqNo must be larger than those of all
+    /// messages inserted before; each message of the batch has its own.
     ///
     /// # Panics
     /// If a key or value is longer than the engine's limits, or after [`seal`](Self::seal).
@@ -107,7 +107,7 @@ impl Memtable {
         writer.insert(batch, &self.shared, &self.counters);
     }
 
-    /// Inserts a range delete. It hides nothing here by itself: readers ask
+    /// Inserts a range delete. The memtable does not apply it to its messages: readers ask
     /// [`newest_range_delete`](Self::newest_range_delete).
     ///
     /// # Panics
@@ -127,20 +127,21 @@ impl Memtable {
         writer.charge(&self.counters);
     }
 
-    /// How many range deletes there are.
+    /// Number of range deletes.
     #[must_use]
     pub fn range_delete_count(&self) -> u64 {
         self.counters.range_deletes.load(Ordering::Relaxed)
     }
 
-    /// About how many of its messages its range deletes hide: what several hide is counted for each.
-    /// Only the first thousand range deletes are looked at.
+    /// Estimate of the number of messages that range deletes hide; a message hidden by several
+    /// counts several times. Only the first thousand range deletes are probed.
     #[must_use]
     pub fn hidden(&self) -> u64 {
         self.counters.hidden.load(Ordering::Relaxed)
     }
 
-    /// The newest range delete that covers `key` and is visible at `snapshot`; 0 if there is none.
+    /// SeqNo of the newest range delete that covers `key` and is visible at `snapshot`; 0 if there
+    /// is none.
     #[inline]
     #[must_use]
     pub fn newest_range_delete(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
@@ -150,13 +151,13 @@ impl Memtable {
         self.ranges.newest_covering(key, snapshot)
     }
 
-    /// The range deletes there are now, as a few sets, for readers: cheap to have.
+    /// The current range deletes as a few sets, for readers. Cheap.
     #[must_use]
     pub fn range_delete_sets(&self) -> Arc<[RangeDeletes]> {
         if self.range_delete_count() == 0 { Arc::default() } else { self.ranges.sets() }
     }
 
-    /// The range deletes there are now, as one set: made anew at each call.
+    /// The current range deletes as one set, built anew at each call.
     #[must_use]
     pub fn range_deletes(&self) -> RangeDeletes {
         let sets = self.range_delete_sets();
@@ -166,16 +167,16 @@ impl Memtable {
         }
     }
 
-    /// Says that nothing more will be inserted: the memtable is frozen. Gives back the memory of
-    /// merges under way and of what only the writer needs.
+    /// Freezes the memtable: no more inserts may follow. Releases the memory of merges under way
+    /// and of what only the writer needs.
     pub fn seal(&self) {
         if let Some(writer) = &mut *self.writer.lock() {
             writer.seal(&self.counters);
         }
     }
 
-    /// Hands the messages of `key` that `snapshot` may see to `visit`, newest first, until it
-    /// returns `false` or there are none left. No lock is held meanwhile.
+    /// Passes the messages of `key` that `snapshot` may see to `visit`, newest first, until `visit`
+    /// returns `false` or no message is left. No lock is held meanwhile.
     pub fn get(
         &self,
         key: &[u8],
@@ -197,7 +198,7 @@ impl Memtable {
             let message = chunks.get(slot);
             visit(message.seq, message.kind, message.value)
         };
-        // The tail is newer than every array.
+        // All messages of the tail are newer than those of the arrays.
         if !recent.iter().all(|&slot| visit(slot)) {
             return;
         }
@@ -218,8 +219,8 @@ impl Memtable {
         }
     }
 
-    /// A cursor over the messages between two keys that `snapshot` may see. It shows the memtable
-    /// as it is now, whatever is inserted later.
+    /// A cursor over the messages between two keys that `snapshot` may see. It reads the memtable
+    /// as of now and ignores later inserts.
     #[must_use]
     pub fn cursor(
         &self,
@@ -231,9 +232,9 @@ impl Memtable {
         self.cursor_of(GatherMode::All, direction, (from, to), snapshot)
     }
 
-    /// The same, and leaves out, where that saves work, what no reader of the snapshot can see: messages
-    /// of a key that are older than a visible put or delete of it. A row that was written a thousand
-    /// times then costs a scan hardly more than another.
+    /// As [`cursor`](Self::cursor), but leaves out, where that saves work, messages that no reader
+    /// of the snapshot needs: those older than a visible put or delete of the same key. A row that
+    /// was written a thousand times then costs a scan hardly more than any other row.
     #[must_use]
     pub fn visible_cursor(
         &self,
@@ -245,7 +246,7 @@ impl Memtable {
         self.cursor_of(GatherMode::Pieces, direction, (from, to), snapshot)
     }
 
-    /// A cursor over everything, ascending, in large chunks: what a flush reads.
+    /// A cursor over all messages, ascending, in large chunks, for a flush.
     #[must_use]
     pub fn scan_all(&self) -> MemCursor {
         let all = (Bound::Unbounded, Bound::Unbounded);
@@ -270,15 +271,15 @@ impl Memtable {
         self.counters.deletes.load(Ordering::Relaxed)
     }
 
-    /// About how many deletes the longest stretch without a put between them has (rule 15).
-    /// Exact when rows are deleted in ascending or descending order.
+    /// Estimate of the number of deletes in the longest tombstone run (rule 15). Exact when rows
+    /// are deleted in ascending or descending order.
     #[must_use]
     pub fn tombstone_run(&self) -> u64 {
         self.counters.tombstone_run.load(Ordering::Relaxed)
     }
 
-    /// The first and the last key of the stretch of deletes that goes on, which need not be the longest;
-    /// `None` if a put has ended it.
+    /// First and last key of the open tombstone run, which need not be the longest; `None` if a put
+    /// ended the run.
     #[must_use]
     pub fn tombstone_run_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.writer.lock().as_ref()?.tombstone_run_bounds()
@@ -322,7 +323,7 @@ impl Memtable {
         self.extreme_key(|slots| slots.last().copied(), |a, b| a > b)
     }
 
-    /// How many messages have a smaller key.
+    /// Number of messages with a smaller key.
     #[must_use]
     pub fn approximate_rank(&self, key: &[u8]) -> u64 {
         let (state, probe, in_tail) = {
@@ -336,7 +337,7 @@ impl Memtable {
         (below.sum::<usize>() + in_tail) as u64
     }
 
-    /// The numbers of this moment.
+    /// The current statistics.
     #[must_use]
     pub fn stats(&self) -> MemtableStats {
         let arrays = self.shared.read().state.as_ref().map_or(0, |state| state.arrays.len());
@@ -365,8 +366,8 @@ impl Memtable {
         }
     }
 
-    /// Does a step of a merge that those who read would gain by: a millisecond at most, and nothing if somebody
-    /// writes, who does it himself.
+    /// Does a merge step that readers would gain from, of at most a millisecond; does nothing while
+    /// a writer holds the lock, because the writer then does the step itself.
     fn merge_for_readers(&self) {
         if !self.counters.probes.is_due() {
             return;
@@ -378,7 +379,7 @@ impl Memtable {
         }
     }
 
-    /// The state and a copy of the tail, of one moment.
+    /// The published arrays and a copy of the tail, taken at one moment.
     fn view(&self) -> Option<(Arc<Published>, Vec<Slot>)> {
         let shared = self.shared.read();
         let state = Arc::clone(shared.state.as_ref()?);

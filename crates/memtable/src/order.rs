@@ -1,10 +1,10 @@
-//! [`KeyOrder`]: the 64 bits of a key at which most comparisons end, and a tag that ends the others of
-//! short keys.
+//! [`KeyOrder`]: 64 bits of a key that decide most comparisons, and a tag that decides the
+//! remaining ones between short keys.
 //!
 //! The first eight bytes of a key serve well until all keys of a tree begin alike ("user:...", a
-//! tenant, the high bytes of a time). Then every comparison would have to look at the keys
-//! themselves, each a cache miss, and inserts cost three times as much. So when a memtable makes
-//! its first array, it looks at what its keys have in common and leaves that out from then on.
+//! tenant, the high bytes of a time). Then every comparison would have to read the keys themselves,
+//! each a cache miss, and inserts cost three times as much. So a memtable that makes its first
+//! array finds the prefix that its keys share and leaves that prefix out from then on.
 //!
 //! ```text
 //!  nothing in common          first 64 bits of the key
@@ -13,9 +13,9 @@
 //!                       10    first 62 bits, of a key above all that begin with p
 //! ```
 //!
-//! The bits of a short key hold all of it, padded with zeros; its length then tells it from another with
-//! the same bits. The numbers and pairs of numbers that most keys of tables are need no look at the
-//! keys themselves at all.
+//! A short key fits its bits completely, padded with zeros; its length tells it from another key
+//! with the same bits. So most keys of tables, which are numbers or pairs of numbers, are compared
+//! without reading the keys themselves.
 //!
 //! ```text
 //!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 behind p
@@ -24,30 +24,30 @@
 //!
 //! Invariants
 //! - `bits(a) < bits(b)` implies `a < b`.
-//! - Of keys with the same bits the order of their tags is that of the keys, unless both are hashes.
-//! - A memtable changes its order once at most, when it has no array yet, and publishes it together
-//!   with the slots that were made by it.
+//! - Keys with equal bits are ordered by their tags, unless both tags are hashes.
+//! - A memtable changes its order at most once, while it has no array, and publishes the new order
+//!   together with the slots made by it.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::chunk::key_prefix;
 
 /// Bits of a tag.
 pub(crate) const TAG_BITS: u32 = 23;
-/// Set in the tag of a key that its bits do not hold.
+/// Set in the tag of a key that is longer than its bits can hold.
 const TAG_HASHED: u64 = 1 << (TAG_BITS - 1);
-/// Bytes of a key that its bits hold.
+/// Bytes of a key that the bits hold under the plain order.
 const BYTES_PLAIN: usize = 8;
-/// Bytes behind the shared ones that they hold.
+/// Bytes behind the shared prefix that the bits hold.
 const BYTES_SHARED: usize = 7;
 
-/// What is in common is cut to a multiple of this, so that it still holds for keys that count up.
+/// The shared prefix is cut to a multiple of this, so that it still fits keys that count up.
 const SHARED_STEP: usize = 4;
 
 pub(crate) struct KeyOrder {
     shared: Box<[u8]>,
 }
 
-/// What slots and searches know of a key.
+/// What slots and probes hold of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Digest {
     pub(crate) bits: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Whether only the keys themselves tell their order, when the bits are equal.
+    /// Whether equal bits and two such tags leave the order to the keys themselves.
     #[inline]
     pub(crate) fn is_hashed(self) -> bool {
         self.tag & TAG_HASHED != 0
@@ -63,20 +63,20 @@ impl Digest {
 }
 
 impl KeyOrder {
-    /// The first 64 bits of each key.
+    /// The plain order: the first 64 bits of each key.
     pub(crate) fn plain() -> Self {
         Self { shared: Box::default() }
     }
 
-    /// An order for keys from `first` to `last`, if it would be better than the plain one.
+    /// An order for keys from `first` to `last`, if they share a prefix that is worth leaving out.
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Option<Self> {
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let shared = &first[..common - common % SHARED_STEP];
-        // One key many times: nothing is known about the others.
+        // A memtable with one key, written many times, says nothing about other keys.
         (!shared.is_empty() && first != last).then(|| Self { shared: shared.into() })
     }
 
-    /// The bits of `key`, and its tag.
+    /// The bits and the tag of `key`.
     #[inline]
     pub(crate) fn digest(&self, key: &[u8]) -> Digest {
         if self.shared.is_empty() {

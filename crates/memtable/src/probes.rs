@@ -1,18 +1,18 @@
-//! [`ProbeCount`]: how much readers had to do with the arrays since the last new one. They pay for merges with it
-//! (`tiers.rs`).
+//! [`ProbeCount`]: the work that readers did in the arrays since the last array was made. The work
+//! is credit that pays for merges (`tiers.rs`).
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Fewer are not worth a thought. (But under shuttle, whose readers look a few times.)
+/// Fewer probes never justify a merge. (Shuttle's readers make only a few probes.)
 const PROBES_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 
-/// Slots that cost as much to merge, for each array that they come from, as an array costs who looks for a key.
+/// Merging this many slots costs a cursor as much, per input array, as one probe of an array.
 const MERGED_PER_PROBE: u64 = 256;
 
-/// Counts looks at the arrays of a memtable. Many threads add; the writer takes.
+/// Counts probes of a memtable's arrays. Many threads add; the writer takes.
 pub(crate) struct ProbeCount {
     count: AtomicU64,
-    /// At this count the next cursor asks whether a merge is worth it.
+    /// At this count the next cursor checks whether a merge pays off.
     due: AtomicU64,
 }
 
@@ -23,12 +23,12 @@ impl Default for ProbeCount {
 }
 
 impl ProbeCount {
-    /// A cursor has looked for a key in all arrays.
+    /// Counts a cursor's search for a key in all arrays.
     pub(crate) fn add(&self) {
         self.count.fetch_add(1, Relaxed);
     }
 
-    /// A cursor has merged so many slots of them.
+    /// Counts `slots` slots that a cursor merged.
     pub(crate) fn add_merged(&self, slots: usize) {
         match slots as u64 / MERGED_PER_PROBE {
             0 => {}
@@ -44,12 +44,13 @@ impl ProbeCount {
         self.count.load(Relaxed) >= self.due.load(Relaxed)
     }
 
-    /// They are not worth a merge yet: it is asked again when there are twice as many.
+    /// Postpones the next check until the count has doubled: the probes so far do not justify a
+    /// merge.
     pub(crate) fn put_off(&self) {
         self.due.store(self.count.load(Relaxed).saturating_mul(2).max(PROBES_MIN), Relaxed);
     }
 
-    /// Spends them.
+    /// Takes all probes counted so far and resets the count.
     pub(crate) fn take(&self) -> usize {
         self.due.store(PROBES_MIN, Relaxed);
         self.count.swap(0, Relaxed) as usize

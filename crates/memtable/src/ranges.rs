@@ -1,24 +1,24 @@
-//! The range deletes of a memtable, and the sets of them that readers ask.
+//! The range deletes of a memtable, and the sets of them that readers search.
 //!
 //! ```text
 //!   tail   the newest, as they came; at most a commit's, or a few
 //!   sets   immutable, each at least twice as large as the next
 //! ```
 //!
-//! A set is sorted and cut into fragments ([`frondb_core::range_delete`]), which costs as much as
-//! the set is large. So a range delete only joins the tail; a reader that finds it too long makes
-//! it a set, and sets of like size are made one, so each delete is sorted again as often as there
-//! are sets, whatever the order of commits and reads. Readers ask every set: a handful of
-//! searches.
+//! A set is sorted and cut into fragments ([`frondb_core::range_delete`]); building it takes time
+//! in proportion to its size. So a range delete only joins the tail. A reader that finds the tail
+//! too long builds a set of it and merges sets of similar size, so each range delete is sorted
+//! again at most once per set, whatever the order of commits and reads. A reader searches every
+//! set: a handful of searches.
 //!
-//! Thread safety: everything may be called from any thread. The lock is held for a push, a copy
-//! of a pointer or a look at a short tail, not while a set is made.
+//! Thread safety: everything may be called from any thread. The lock is held to push, to copy a
+//! pointer or to search a short tail, and never while a set is built.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::{Arc, RwLock};
 use frondb_core::{RangeDelete, SeqNo};
 
-/// A tail that a lookup of one key walks through.
+/// Longest tail that a point lookup searches linearly.
 const TAIL_MAX: usize = 16;
 
 /// The range deletes of a memtable.
@@ -37,7 +37,8 @@ impl Ranges {
         self.0.write().tail.push(range);
     }
 
-    /// The newest that covers `key` and is visible at `snapshot`; 0 if there is none.
+    /// SeqNo of the newest range delete that covers `key` and is visible at `snapshot`; 0 if there
+    /// is none.
     pub(crate) fn newest_covering(&self, key: &[u8], snapshot: SeqNo) -> SeqNo {
         let newest_of = |sets: &[RangeDeletes]| {
             let newest = sets.iter().map(|set| set.newest_covering(key, snapshot));
@@ -54,7 +55,7 @@ impl Ranges {
         newest_of(&self.sets())
     }
 
-    /// All there are, in sets.
+    /// All range deletes, as sets.
     pub(crate) fn sets(&self) -> Arc<[RangeDeletes]> {
         let (tail, seen) = {
             let layers = self.0.read();
@@ -66,7 +67,7 @@ impl Ranges {
         let taken = tail.len();
         let sets = with(&seen, RangeDeletes::new(tail));
         let mut layers = self.0.write();
-        // Another reader may have done the same meanwhile; what it made is as good.
+        // Another reader may have built the same set meanwhile; its result is as good.
         if Arc::ptr_eq(&layers.sets, &seen) {
             layers.tail.drain(..taken);
             layers.sets = Arc::clone(&sets);
@@ -75,7 +76,7 @@ impl Ranges {
     }
 }
 
-/// `sets` and a new one, those of like size made one.
+/// `sets` with `new` added; sets of similar size are merged into one.
 fn with(sets: &[RangeDeletes], new: RangeDeletes) -> Arc<[RangeDeletes]> {
     let mut kept = sets.len();
     let mut size = new.len();

@@ -1,6 +1,6 @@
 //! What the writer publishes and readers take: the tail, the arrays, the counters.
 //!
-//! [`Memtable`](crate::Memtable) draws how the parts belong together.
+//! [`Memtable`](crate::Memtable) shows how these parts belong together.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::AtomicU64;
@@ -10,20 +10,20 @@ use crate::arena::{Chunks, Slot};
 use crate::array::SortedArray;
 use crate::probes::ProbeCount;
 
-/// A message on its way into the memtable.
+/// A message to be inserted into the memtable.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The key; may be empty. At most `limits::KEY_BYTES_MAX`.
     pub key: &'a [u8],
-    /// Its own SeqNo, larger than that of everything inserted before this batch.
+    /// The message's own SeqNo, larger than all SeqNos inserted before this batch.
     pub seq: SeqNo,
-    /// What the message does.
+    /// Put, delete or update.
     pub kind: MessageKind,
     /// Value, operand, or reference to a value in extents of its own; empty for a delete.
     pub value: &'a [u8],
 }
 
-/// What readers share with the writer.
+/// The part of the memtable that readers and the writer share.
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) tail: Vec<Slot>,
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
 
 /// All messages but those of the tail: immutable, and replaced as a whole.
 pub(crate) struct Published {
-    /// Covers the slots of `arrays` and of the tail.
+    /// Contains the messages of all slots in `arrays` and in the tail.
     pub(crate) chunks: Chunks,
     /// Newest first.
     pub(crate) arrays: Vec<Arc<SortedArray>>,

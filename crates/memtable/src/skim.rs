@@ -1,10 +1,10 @@
-//! What a reader may see of each key, found without a look at the rest.
+//! Gathers only the messages that a snapshot may see, key by key.
 //!
-//! A row that is written over and over has as many messages in the memtable; for one snapshot only the
-//! newest visible put or delete of a key counts, with the updates above it. So the next key is searched
-//! for in every array by galloping, and of its messages the newest are looked at until one settles it.
-//! That is slower than merging whole pieces (`gather.rs`) where keys have one message each, and a cursor
-//! goes from one way to the other by what it meets.
+//! A row that is overwritten many times has as many messages in the memtable. For one snapshot only
+//! the newest visible put or delete of a key counts, with the updates above it. So this module
+//! searches every array for the next key by galloping, and takes that key's messages, newest first,
+//! up to the first put or delete. Where each key has one message this is slower than merging whole
+//! pieces (`gather.rs`), so a cursor switches between the two by what it meets.
 
 use frondb_core::SeqNo;
 use smallvec::SmallVec;
@@ -14,12 +14,13 @@ use crate::gather::Rests;
 
 pub(crate) struct Skim<'a> {
     pub(crate) snapshot: SeqNo,
-    /// Of each array whether the snapshot sees all of it.
+    /// For each array, whether the snapshot sees all of its messages.
     pub(crate) visible: SmallVec<[bool; 24]>,
     pub(crate) chunks: &'a Chunks,
 }
 
-/// The bits of each array's next slot, side by side; of none those that come last.
+/// The bits of each array's next slot, side by side; an exhausted array has the bits that sort
+/// last.
 type Heads = SmallVec<[u64; 24]>;
 
 fn bits(slot: Option<&Slot>, none: u64) -> u64 {
@@ -27,8 +28,8 @@ fn bits(slot: Option<&Slot>, none: u64) -> u64 {
 }
 
 impl Skim<'_> {
-    /// Moves what the snapshot may see of the next `keys` keys to the end of `out`, in order. Returns
-    /// over how many slots it went.
+    /// Appends the visible messages of the next `keys` keys to `out`, in order. Returns the number
+    /// of slots passed.
     pub(crate) fn first(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
         let mut passed = 0;
         let mut heads: Heads = rests.iter().map(|rest| bits(rest.first(), u64::MAX)).collect();
@@ -51,7 +52,7 @@ impl Skim<'_> {
         passed
     }
 
-    /// The same from the end: the last `keys` keys, which ascend in `out`.
+    /// As [`first`](Self::first), from the end: the last `keys` keys, ascending in `out`.
     pub(crate) fn last(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
         let (begin, mut passed) = (out.len(), 0);
         let mut heads: Heads = rests.iter().map(|rest| bits(rest.last(), 0)).collect();
@@ -72,15 +73,15 @@ impl Skim<'_> {
                 *head = bits(left.last(), 0);
                 passed += n;
             }
-            // All is turned round at the end.
+            // Each key's messages are reversed here because the whole output is reversed below.
             out.extend(seen.iter().rev());
         }
         out[begin..].reverse();
         passed
     }
 
-    /// Hands out messages of one key, newest first, up to the one that settles what the key has;
-    /// whether there was one.
+    /// Hands out the visible messages of one key, newest first, up to the first put or delete.
+    /// Returns whether there was a put or delete.
     fn take_visible(&self, same: &[Slot], all: bool, mut take: impl FnMut(Slot)) -> bool {
         let newer = |&slot: &Slot| self.chunks.seq(slot) > self.snapshot;
         let first = if all { 0 } else { same.partition_point(newer) };
@@ -93,7 +94,7 @@ impl Skim<'_> {
         false
     }
 
-    /// How many slots at the beginning have the key of `key`.
+    /// Number of slots at the beginning that have the key of `key`.
     fn count_first(&self, slots: &[Slot], key: Slot) -> usize {
         let same = |&slot: &Slot| self.chunks.same_key(slot, key);
         let mut end = 1;
@@ -104,7 +105,7 @@ impl Skim<'_> {
         known + slots[known..end].partition_point(same)
     }
 
-    /// How many slots at the end have it.
+    /// Number of slots at the end that have the key of `key`.
     fn count_last(&self, slots: &[Slot], key: Slot) -> usize {
         let other = |&slot: &Slot| !self.chunks.same_key(slot, key);
         let len = slots.len();

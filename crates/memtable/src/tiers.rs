@@ -1,17 +1,18 @@
-//! Which arrays there are and when they are merged: the writer's list, newest array first.
+//! The list of arrays and the policy of merging them: the writer's list, newest array first.
 //!
-//! An array has a level, at first by its size. When [`FAN_IN`] arrays of one level stand together
-//! they are merged into one of the next level, so a slot is moved once a level and a reader meets
-//! a few arrays of each. A merge is not done at once but in steps paid by the inserts that
-//! follow, so no commit waits for a large one: each inserted slot pays for [`STEPS_PER_SLOT`]
-//! slots of every merge that is going on. A merge of n slots is therefore done when a fraction of
-//! n more have come, long before its level is full again.
+//! Each array has a level, at first by its size. When [`FAN_IN`] arrays of one level stand
+//! together, they are merged into one array of the next level. So a slot is moved once per level,
+//! and a reader meets a few arrays of each level. Merges are amortised: instead of doing a merge at
+//! once, each inserted slot pays for [`STEPS_PER_SLOT`] slots of every merge under way, so no
+//! commit waits for a large merge. A merge of n slots is done when a fraction of n more slots have
+//! been inserted, long before its level is full again.
 //!
-//! Readers pay too. Where they turn to the arrays more often than new ones come, the newest arrays are merged before
-//! their level is full: as many of them as would have spared the readers since the last array more
-//! than the merge costs. So a memtable that is read as much as it is written has about half as many
-//! arrays, and one that is only written to merges none of them early. Where nothing is written, the cursor that is
-//! opened next does a step of the merge: a table that was filled and is then read soon has one array.
+//! Reads pay for merges, too. Where readers probe the arrays more often than new arrays are made,
+//! the newest arrays are merged before their level is full: as many of them as would have saved the
+//! readers, since the last array was made, more work than the merge costs. So a memtable that is
+//! read as much as it is written has about half as many arrays, and a memtable that is only written
+//! merges none early. If nothing is being written, the next cursor to be opened does a step of the
+//! merge: a table that is filled and read soon after ends with one array.
 //!
 //! ```text
 //!   newest                                                        oldest
@@ -20,6 +21,7 @@
 //! ```
 //!
 //! Invariants: SeqNos of an array are all larger than those of the arrays behind it; only
+//! neighbours are merged; an array is an input of at most one merge.
 //! neighbours are merged; an array belongs to one merge at most.
 
 use std::ops::Range;
@@ -30,22 +32,23 @@ use crate::arena::{Chunks, Slot};
 use crate::array::{ArrayBuilder, SeqSpan, SortedArray};
 use crate::gather::{Rests, sort_stable, take_first};
 
-/// Arrays of a level that become one of the next.
+/// Number of arrays of a level that become one array of the next.
 const FAN_IN: usize = 4;
 /// Slots of a merge that one inserted slot pays for.
 const STEPS_PER_SLOT: usize = 8;
-/// Slots that are merged at a time: with fewer the searches for pivots would show, with more they
-/// and what sorting them needs would leave the processor's cache.
+/// Slots merged per step. With fewer slots the searches for pivots would show in profiles; with
+/// more, the slots and the sort's scratch memory would not fit the processor's cache.
 const STEP_SLOTS: usize = 4096;
-/// Arrays are not merged beyond this size: while a merge runs its slots are there twice.
+/// Largest array that a merge may produce: while a merge runs, its slots exist twice.
 const MERGED_SLOTS_MAX: usize = 1 << 20;
-/// Arrays up to `FAN_IN` times this size begin at level 0.
+/// Arrays of fewer than `FAN_IN` times this many slots begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
 
-/// Slots that may be merged for one look at the arrays to meet one less: what an array costs a cursor of
+/// Slots that are worth merging to remove one array from one probe: what an array costs a cursor of
 /// some hundred keys, measured (docs/decisions/0002-memtable.md).
 const SLOTS_PER_PROBE: usize = 48;
-/// Slots merged for readers while a commit waits: a millisecond, when the tail is full.
+/// Most slots merged on behalf of readers while a commit waits: a millisecond, paid when the tail
+/// is full.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
 pub(crate) struct Tiers {
@@ -54,21 +57,21 @@ pub(crate) struct Tiers {
     /// The level of each array; `None` while it is in a merge.
     levels: Vec<Option<u32>>,
     merges: Vec<Merge>,
-    /// What a step of a merge gathers.
+    /// The slots that a merge step gathers.
     scratch: Vec<Slot>,
 }
 
 struct Merge {
-    /// Neighbours, newest first.
+    /// Neighbouring arrays, newest first.
     inputs: Vec<Arc<SortedArray>>,
-    /// How many slots of each input were merged.
+    /// Number of slots of each input that are merged.
     done: Vec<usize>,
-    /// Slots not merged yet.
+    /// Slots still to be merged.
     left: usize,
     /// Level of the output.
     level: u32,
     output: ArrayBuilder,
-    /// Slots paid for, and neither merged nor thinned yet.
+    /// Slots paid for that are not yet spent on merging or thinning.
     credit: usize,
 }
 
@@ -77,7 +80,7 @@ impl Tiers {
         Self { arrays: Vec::new(), levels: Vec::new(), merges: Vec::new(), scratch: Vec::new() }
     }
 
-    /// The arrays that readers are to see, newest first.
+    /// The arrays that readers see, newest first.
     pub(crate) fn arrays(&self) -> &[Arc<SortedArray>] {
         &self.arrays
     }
@@ -91,8 +94,9 @@ impl Tiers {
 
     /// Adds the newest slots, sorted, whose SeqNos are `seqs`.
     ///
-    /// Arrays of lower levels that stand before a larger new one would never meet their like
-    /// again, so they go into it at once; together they are hardly larger than it.
+    /// Arrays of lower levels in front of a larger new array would never be merged with their
+    /// peers, so the new array absorbs them at once; together they are hardly larger than the new
+    /// array.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
         let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
@@ -111,7 +115,7 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
-    /// Whether so many looks are worth the next step of a merge, under way or to be begun.
+    /// Whether `probes` probes pay for the next step of a merge, under way or still to be begun.
     pub(crate) fn pays(&self, probes: usize) -> bool {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         match self.merges.is_empty() {
@@ -120,8 +124,9 @@ impl Tiers {
         }
     }
 
-    /// Pays for `inserted` new slots: moves the merges on, and begins new ones where due or where they
-    /// would have spared the readers since the last call, who looked `looks` times, more than they cost.
+    /// Spends the credit of `inserted` new slots: advances the merges, and begins new ones where a
+    /// level is full or where a merge would have saved the readers, who made `probes` probes since
+    /// the last call, more than it costs.
     pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         if let Some((inputs, level)) = self.worth_merging(worth) {
@@ -147,8 +152,8 @@ impl Tiers {
         self.merges.push(Merge::new(&self.arrays[inputs], level));
     }
 
-    /// How many of the newest arrays it is best to merge, if each array less is worth so many slots, and
-    /// the level of the output; `None` if no merge is worth its slots.
+    /// The newest arrays that are best merged, if each array removed is worth `worth` slots, and
+    /// the level of the output; `None` if no merge pays off.
     fn worth_merging(&self, worth: usize) -> Option<(Range<usize>, u32)> {
         let (mut slots, mut level, mut most, mut best) = (0, 0, 0, None);
         for (i, (array, of_array)) in self.arrays.iter().zip(&self.levels).enumerate() {
@@ -169,7 +174,7 @@ impl Tiers {
         self.scratch = Vec::new();
     }
 
-    /// Puts the output of a finished merge in the place of its inputs.
+    /// Replaces the inputs of a finished merge by its output.
     fn install(&mut self, merge: Merge, chunks: &Chunks) {
         let first = |array: &Arc<SortedArray>| Arc::ptr_eq(array, &merge.inputs[0]);
         let Some(start) = self.arrays.iter().position(first) else {
@@ -180,15 +185,16 @@ impl Tiers {
         self.levels.splice(inputs, [Some(merge.level)]);
     }
 
-    /// The neighbours to be merged next and their level, the lowest first.
+    /// The neighbours to be merged next and their level, lowest level first.
     fn due(&self) -> Option<(Range<usize>, u32)> {
         let highest = self.levels.iter().flatten().max().copied()?;
         (0..=highest).find_map(|level| Some((self.due_at(level)?, level)))
     }
 
-    /// The first stretch of neighbours, none above `level` and none in a merge, with enough
-    /// arrays of `level`. A lower one can stand among them when a large batch came while it was
-    /// being made; it is taken along. Newer arrays of lower levels in front are not.
+    /// The first group of neighbours, none above `level` and none in a merge, with enough arrays of
+    /// `level`. An array of a lower level can stand among them if a large batch arrived while the
+    /// array was being made; the merge includes it. Newer arrays of lower levels in front are left
+    /// out.
     fn due_at(&self, level: u32) -> Option<Range<usize>> {
         let mut next = 0;
         while let Some(start) = self.levels[next..].iter().position(|&l| l == Some(level)) {
@@ -225,7 +231,7 @@ impl Merge {
         self.left == 0 && self.output.left_to_thin() == 0
     }
 
-    /// Merges, and then thins, what is paid for. Returns how many slots that were.
+    /// Merges, and then thins, as many slots as are paid for. Returns their number.
     fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) -> usize {
         self.credit = self.credit.saturating_add(paid);
         let mut spent = 0;
@@ -267,7 +273,7 @@ mod tests {
 
     const ROWS: u64 = 10_000;
 
-    /// An array of a message for each row.
+    /// Pushes an array with one message per row.
     fn write_all(arena: &mut Arena, tiers: &mut Tiers, from: u64) {
         let slot =
             |row: u64| arena.append(&row.to_be_bytes(), SeqNo(from + row), MessageKind::Put, b"");
@@ -276,8 +282,8 @@ mod tests {
         tiers.push(slots, seqs, &arena.chunks());
     }
 
-    /// Rows that are written over and over: the second array, of the newest messages, costs as many slots
-    /// as the first, and is paid for as that is.
+    /// Rows that are overwritten: the second array, of the newest messages only, takes as many
+    /// steps as the first and is paid for in the same way.
     #[test]
     fn no_insert_does_more_than_is_paid_for() {
         let (mut arena, mut tiers) = (Arena::new(SeqNo(1)), Tiers::new());

@@ -1,12 +1,12 @@
-//! Counts the longest stretch of deletes without a put between them (rule 15).
+//! Counts the longest run of tombstones: deletes without a put between them (rule 15).
 //!
-//! Reading the first or last key has to step over such a stretch, so a memtable that grew a long
-//! one is frozen and consolidated. An exact count would need an ordered walk; this follows one
-//! stretch, as an interval of keys: a delete joins it and widens the interval, a put inside the
-//! interval ends it. Deleting from the left or from the right, in any order of keys, is counted
-//! exactly. A put that is older than the deletes around it is not noticed, so the count may be
-//! too high; two stretches that grow in turns with puts between them end each other, so it may be
-//! too low when deletes do not go one way.
+//! A reader of the first or last key must step over such a run, so a memtable with a long run is
+//! frozen and consolidated. An exact count would need an ordered walk. This counter follows one run
+//! as an interval of keys: a delete joins the run and widens the interval; a put inside the
+//! interval ends the run. The count is exact when rows are deleted from the left or from the right,
+//! in any order of keys. The count may be too high, because a put that is older than the deletes
+//! around it goes unnoticed. It may be too low when deletes do not go one way, because two runs
+//! that grow in turns, with puts between them, end each other.
 
 #[derive(Default)]
 pub(crate) struct TombstoneRun {
@@ -17,18 +17,18 @@ pub(crate) struct TombstoneRun {
 }
 
 impl TombstoneRun {
-    /// Deletes in the longest stretch so far.
+    /// Number of deletes in the longest run so far.
     pub(crate) fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// Whether puts need not be reported.
+    /// Whether a run is open. Without one, puts need not be reported.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.len > 0
     }
 
-    /// Its first and last key, if it goes on.
+    /// First and last key of the open run.
     pub(crate) fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.is_open().then(|| (self.lo.clone(), self.hi.clone()))
     }
@@ -46,7 +46,7 @@ impl TombstoneRun {
         self.longest = self.longest.max(self.len);
     }
 
-    /// A message that leaves the key with a value.
+    /// Reports a message that leaves the key with a value.
     pub(crate) fn put(&mut self, key: &[u8]) {
         if self.len > 0 && *self.lo <= *key && *key <= *self.hi {
             self.len = 0;

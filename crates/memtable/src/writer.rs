@@ -16,22 +16,22 @@ use crate::shared::{Counters, Entry, Published, Shared};
 use crate::tiers::Tiers;
 use crate::tombstone_run::TombstoneRun;
 
-/// Most slots of the tail: inserting one moves half of 4 KiB on average.
+/// Longest tail, in slots: an insertion moves 2 KiB on average.
 const TAIL_SLOTS_MAX: usize = 256;
-/// Up to this many slots are inserted one by one; more are merged into a new tail.
+/// Batches up to this many slots are inserted one by one; larger ones are merged into a new tail.
 const INSERT_SINGLY_MAX: usize = 4;
 
 pub(crate) struct Writer {
     arena: Arena,
-    /// The arena's chunks as readers know them.
+    /// The arena's chunks as readers see them.
     chunks: Chunks,
     tiers: Tiers,
-    /// What `tiers` holds, summed up when it changes.
+    /// Bytes of `tiers`, updated when `tiers` changes.
     tier_bytes: usize,
-    /// Slots of the batch at hand.
+    /// Slots of the current batch.
     slots: Vec<Slot>,
     tombstone_run: TombstoneRun,
-    /// Slots of the tail, room for slots there, and their SeqNos.
+    /// Length, capacity and SeqNos of the tail.
     tail_len: usize,
     tail_capacity: usize,
     tail_seqs: SeqSpan,
@@ -61,7 +61,7 @@ impl Writer {
         })
     }
 
-    /// Inserts a batch that is not empty and makes it visible.
+    /// Inserts a batch, which is not empty, and makes it visible.
     pub(crate) fn insert(&mut self, batch: &[Entry<'_>], shared: &RwLock<Shared>, c: &Counters) {
         assert!(!self.sealed, "insert into a frozen memtable");
         let chunks_before = self.arena.chunk_count();
@@ -83,7 +83,8 @@ impl Writer {
             self.follow_tombstone_run();
             c.tombstone_run.store(self.tombstone_run.longest(), Relaxed);
         }
-        // Before the messages, so that whoever sees one sees a memtable that is not empty.
+        // Counted before the messages are published, so that a reader that sees a message never
+        // sees an empty memtable.
         add(&c.messages, batch.len() as u64);
         add(&c.deletes, deletes);
         add(&c.data_bytes, data_bytes as u64);
@@ -98,7 +99,7 @@ impl Writer {
         self.charge(c);
     }
 
-    /// Merges arrays for those who look at them, if that is worth it by now.
+    /// Does a merge step on behalf of readers, if their probes pay for it.
     pub(crate) fn merge_for_readers(&mut self, shared: &RwLock<Shared>, c: &Counters) {
         let probes = c.probes.count();
         if self.sealed || !self.tiers.pays(probes) {
@@ -113,11 +114,12 @@ impl Writer {
         self.charge(c);
     }
 
-    /// Counts a range delete; the caller keeps it.
+    /// Counts a range delete; the caller stores it.
     pub(crate) fn note_range_delete(&mut self, range: &RangeDelete, c: &Counters) {
         assert!(!self.sealed, "insert into a frozen memtable");
         let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
-        // Once in the list and once in the set, where its ends are also points.
+        // Each range delete is stored once in the list and once in the set, where its ends are also
+        // points.
         self.range_delete_bytes += 3 * bytes + 3 * size_of::<RangeDelete>();
         add(&c.data_bytes, bytes as u64);
         add(&c.range_deletes, 1);
@@ -136,7 +138,7 @@ impl Writer {
         self.charge(c);
     }
 
-    /// Key order, newest first within a key. A batch that is sorted already costs one pass.
+    /// Sorts by key, newest first within a key. A batch that is already sorted costs one pass.
     fn sort_slots(&mut self) {
         let chunks = &self.chunks;
         self.slots.sort_by(|&a, &b| {
@@ -171,12 +173,12 @@ impl Writer {
             self.tail_capacity = shared.tail.capacity();
             (tail, state.and_then(|state| shared.state.replace(state)))
         };
-        // Freed here, outside the lock.
+        // Frees the old tail and arrays outside the lock.
         drop(retired);
     }
 
     fn insert_singly(&self, tail: &mut Vec<Slot>) {
-        // From the oldest of a key to the newest, each before what is older.
+        // From the oldest message of a key to the newest: each goes in front of the older ones.
         for &slot in self.slots.iter().rev() {
             let probe = self.chunks.probe(self.chunks.key(slot));
             let at = rank_below(tail, &self.chunks, &probe);
@@ -184,7 +186,7 @@ impl Writer {
         }
     }
 
-    /// The batch and the tail in one, the batch being newer.
+    /// The batch and the tail, merged; the batch is newer.
     fn merged_with_tail(&self, shared: &RwLock<Shared>) -> Vec<Slot> {
         let shared = shared.read();
         let mut merged = Vec::with_capacity(self.slots.len() + shared.tail.len());
@@ -217,8 +219,8 @@ impl Writer {
         drop(retired);
     }
 
-    /// Before the first array: `slots` are all that the memtable has, so the order of keys may
-    /// still change.
+    /// Chooses the order before the first array is made: `slots` are all the messages of the
+    /// memtable, so the order may still change.
     fn choose_order(&mut self, slots: &mut [Slot]) {
         let (Some(&first), Some(&last)) = (slots.first(), slots.last()) else { return };
         let order = KeyOrder::between(self.chunks.key(first), self.chunks.key(last));
@@ -233,7 +235,7 @@ impl Writer {
         Arc::new(Published { chunks, arrays, probes: Arc::clone(&self.probes) })
     }
 
-    /// Brings the reservation and the counter up to date.
+    /// Updates the reservation and the counter.
     pub(crate) fn charge(&mut self, c: &Counters) {
         let bytes = size_of::<Self>()
             + (self.tail_capacity + self.slots.capacity()) * size_of::<Slot>()
