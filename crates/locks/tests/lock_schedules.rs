@@ -10,27 +10,16 @@ use std::ops::Bound::Excluded;
 use std::time::Duration;
 
 use frondb_core::budget::Budget;
-use frondb_core::clock::{Clock, Nanos};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{ErrorKind, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
 use frondb_locks::LockWait::{Forever, Upto};
 use frondb_locks::{LockManager, LockOptions, LockTable};
+use frondb_testkit::StillClock;
 use shuttle::thread;
 
 const SCHEDULES: usize = 3000;
-
-#[derive(Debug)]
-struct NoTime;
-
-impl Clock for NoTime {
-    fn now(&self) -> Nanos {
-        Nanos::ZERO
-    }
-
-    fn sleep(&self, _: Duration) {}
-}
 
 struct Setup {
     manager: Arc<LockManager>,
@@ -41,7 +30,7 @@ struct Setup {
 
 impl Setup {
     fn new() -> Arc<Self> {
-        let options = LockOptions { bytes_max: 1 << 20, clock: Arc::new(NoTime) };
+        let options = LockOptions { bytes_max: 1 << 20, clock: Arc::new(StillClock) };
         let manager = LockManager::new(options, Budget::new(1 << 20));
         let tables = vec![manager.table(TreeId(1)), manager.table(TreeId(2))];
         Arc::new(Self { manager, tables, inside: AtomicU64::new(0) })

@@ -2,26 +2,13 @@
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-locks --test shuttle`.
 #![cfg(shuttle)]
 
-use std::time::Duration;
-
 use frondb_core::SeqNo;
-use frondb_core::clock::{Clock, Nanos};
 use frondb_core::sync::Arc;
 use frondb_locks::{SeqOracle, Snapshots};
+use frondb_testkit::StillClock;
 use shuttle::thread;
 
 const SCHEDULES: usize = 2000;
-
-#[derive(Debug)]
-struct NoTime;
-
-impl Clock for NoTime {
-    fn now(&self) -> Nanos {
-        Nanos::ZERO
-    }
-
-    fn sleep(&self, _: Duration) {}
-}
 
 fn commits(oracle: &SeqOracle) {
     for n in [2, 1] {
@@ -38,7 +25,7 @@ fn commits(oracle: &SeqOracle) {
 fn a_job_knows_every_snapshot_below_visible_under_shuttle() {
     let schedule = || {
         let oracle = Arc::new(SeqOracle::new(SeqNo(1)));
-        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(NoTime));
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(StillClock));
         let writers: Vec<_> = (0..2)
             .map(|_| {
                 let oracle = Arc::clone(&oracle);

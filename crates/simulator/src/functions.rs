@@ -2,29 +2,7 @@
 //! in order, so folded and unfolded operands give the same result.
 
 use frondb::UpdateFn;
-
-/// Appends the operand to the value. Operands can be combined.
-#[derive(Clone, Copy, Debug)]
-pub struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(
-        &self,
-        _key: &[u8],
-        existing: Option<&[u8]>,
-        operand: &[u8],
-    ) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
-}
+pub use frondb_testkit::functions::Append;
 
 /// Hashes the operand into the value's eight bytes, so that the order matters. Operands cannot be
 /// combined and pile up until they meet a value.
