@@ -1,7 +1,7 @@
-//! The fold of jobs: of all messages of a key, those that some reader can still tell apart.
+//! The fold of jobs: keeps the messages of a key that some reader can still tell apart.
 //!
 //! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
-//! the older without the newer. Only the newest of a stripe can be seen by anyone.
+//! the older without the newer. Readers can only see the newest message of a stripe.
 //!
 //! ```text
 //!   snapshots            20            35
@@ -9,18 +9,19 @@
 //!            oldest stripe              newest
 //! ```
 //!
-//! What is done with the newest message of a stripe (rules 13, 14):
-//! - Hidden by a range delete that every reader of the stripe sees: dropped, with all below it.
-//! - Put: kept. Delete: kept, unless nothing older exists anywhere, that is at the base and in the
-//!   oldest stripe, and the tree is not being built.
-//! - Update: the operands below it in the stripe are gathered. Upon a put or delete of the stripe,
-//!   or at the base with no older message left, they become one put; else neighbours are combined
-//!   where the function can. A function that fails, or makes more than a value may hold, leaves
-//!   the messages as they were.
+//! The newest message of a stripe (rules 13, 14):
+//! - Hidden by a range delete that every reader of the stripe sees: dropped, with all messages
+//!   below it.
+//! - Put: kept. Delete: kept, unless no older message exists anywhere (at the base, in the oldest
+//!   stripe) and the tree is not being built.
+//! - Update: the operands below it in the stripe are gathered. If they end at a put or delete of
+//!   the stripe, or at the base without an older message, they become one put. Otherwise neighbours
+//!   are combined where the function can combine them. If the function fails, or its result is
+//!   longer than a value may be, the messages stay as they were.
 //!
-//! Messages of a stripe are decided as they come, newest first, without looking ahead; only
-//! operands are copied. Range deletes must include every one on the path of the inputs, those of
-//! upper nodes too, or operands might be combined across one.
+//! Messages of a stripe are decided as they arrive, newest first, without lookahead; only operands
+//! are copied. The range deletes must include all on the path of the inputs, including those of
+//! upper nodes. Otherwise operands might be combined across a range delete.
 
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::{RangeDeleteCursor, RangeDeletes};
@@ -31,10 +32,10 @@ use crate::merger::Merger;
 use crate::stats::FoldStats;
 use crate::update::{apply_all, combine};
 
-/// What a fold must respect.
+/// The constraints of a fold.
 #[derive(Clone, Debug)]
 pub struct FoldOptions {
-    /// Live snapshots, ascending. Later ones must be above every message of the inputs.
+    /// Live snapshots, ascending. Later snapshots must be above every message of the inputs.
     pub snapshots: Arc<[SeqNo]>,
     /// Range deletes over the inputs: all on the path that are newer than the oldest input.
     pub range_deletes: RangeDeletes,
@@ -46,7 +47,7 @@ pub struct FoldOptions {
     pub update: Option<SharedUpdateFn>,
 }
 
-/// A message that was put together or held back, not one a source holds.
+/// A message that was computed or held back, as opposed to one in a source.
 struct Queued {
     seq: SeqNo,
     kind: MessageKind,
@@ -64,11 +65,12 @@ pub struct FoldMerge {
     range_deletes: RangeDeleteCursor,
     /// Messages of the current key at or above this are in the stripe that was decided last.
     stripe_floor: SeqNo,
-    /// The merger's entry was looked at and is still to be processed.
+    /// The merger's entry was read but not yet processed.
     held: bool,
     queue: Vec<Queued>,
     queue_key: Vec<u8>,
-    /// Entries of the queue handed out; while it is not empty the last of those is current.
+    /// Number of queued entries handed out; while the queue is not empty, the last of them is
+    /// current.
     queue_at: usize,
     dropped_refs: Vec<Box<[u8]>>,
     first_dropped: Option<Box<[u8]>>,
@@ -79,7 +81,7 @@ impl FoldMerge {
     /// A fold of `sources`, all running forward, index 0 the newest. Reads nothing yet.
     ///
     /// # Errors
-    /// None today; opening a source may fail in time.
+    /// None today; opening a source may fail in the future.
     pub fn new(sources: Vec<Box<dyn Source>>, options: FoldOptions) -> Result<Self> {
         debug_assert!(options.snapshots.is_sorted(), "snapshots must ascend");
         Ok(Self {
@@ -97,7 +99,7 @@ impl FoldMerge {
         })
     }
 
-    /// Moves to the next message to keep; false when there is none.
+    /// Moves to the next message to keep; `false` when none is left.
     ///
     /// # Errors
     /// What a source returned, once; the fold has then ended.
@@ -191,14 +193,14 @@ impl FoldMerge {
         self.stats
     }
 
-    /// The values of the references dropped since the last call: what they name can be freed when
-    /// the job is installed (rule 17).
+    /// The values of the references dropped since the last call: the extents that they name can be
+    /// freed once the job is installed (rule 17).
     pub fn take_dropped_refs(&mut self) -> Vec<Box<[u8]>> {
         std::mem::take(&mut self.dropped_refs)
     }
 
-    /// The key of the first message that was dropped as it was, not folded with others: where keys
-    /// must differ, one that two messages have.
+    /// The key of the first message that was dropped, not folded into another. In a tree whose keys
+    /// must be unique, this key has two messages.
     pub fn take_first_dropped(&mut self) -> Option<Box<[u8]>> {
         self.first_dropped.take()
     }
@@ -243,7 +245,7 @@ impl FoldMerge {
         self.stripe_floor == SeqNo(0)
     }
 
-    /// Whether there is, and will be, no data older than the inputs.
+    /// Whether no data older than the inputs exists or will exist.
     #[inline(always)]
     fn nothing_below(&self) -> bool {
         self.options.at_base && !self.options.keep_deletes
@@ -274,13 +276,14 @@ impl FoldMerge {
         }
     }
 
-    /// Gathers the updates from the current entry down to what ends them, and queues what remains.
+    /// Gathers the updates from the current entry down to the message that ends them, and queues
+    /// the result.
     #[inline(never)]
     fn fold_updates(&mut self) -> Result<()> {
         self.queue_key.clear();
         self.queue_key.extend_from_slice(self.merger.key());
         let mut operands = vec![self.queued_current()];
-        // What ends the operands within the stripe, if anything does.
+        // The message that ends the operands within the stripe, if any.
         let mut end: Option<Queued> = None;
         let mut hidden_below = false;
         let mut older_left = false;
@@ -322,8 +325,8 @@ impl FoldMerge {
         }
     }
 
-    /// Queues one put in place of operands and their end, if that is known and the function does
-    /// not fail.
+    /// Queues one put for the operands and the message that ends them, if that message is known and
+    /// the function does not fail.
     fn become_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),
@@ -369,7 +372,7 @@ impl FoldMerge {
         self.stats.dropped_updates += (before - kept - 1) as u64;
     }
 
-    /// Queues what lies under operands that stayed, unless it is a delete that may go.
+    /// Queues the message below operands that stayed, unless it is a delete that may be dropped.
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =

@@ -1,4 +1,4 @@
-//! One input of a merge: the chunk that its source is in, and the place in it.
+//! One input of a merge: the current chunk of its source, and the position in it.
 
 use std::cmp::Ordering;
 
@@ -8,21 +8,21 @@ use frondb_core::{Chunk, Direction, Result, Source};
 use crate::loser_tree::Verdict;
 use crate::order::{self, END};
 
-/// The chunk of a source with the codes of its keys. The source is beside it, because inputs are kept
-/// when sources are dropped ([`crate::workspace`]).
+/// The current chunk of a source with the codes of its keys. The source is stored elsewhere,
+/// because inputs outlive sources ([`crate::workspace`]).
 #[derive(Default)]
 pub(crate) struct Input {
     pub(crate) chunk: Chunk,
-    /// Codes of the chunk's keys; none when the source is exhausted.
+    /// Codes of the chunk's keys; empty when the source is exhausted.
     pub(crate) codes: Array<u64>,
-    /// The entry it is at; `chunk.len()` or beyond when exhausted.
+    /// Index of the current entry; `chunk.len()` or beyond when exhausted.
     pub(crate) at: usize,
-    /// The last key of the chunk before, the base of the first code of the next.
+    /// The last key of the previous chunk, the base of the next chunk's first code.
     pub(crate) last_key: Vec<u8>,
 }
 
 impl Input {
-    /// Takes the first chunk; the code of its first entry, relative to no base, or [`END`].
+    /// Reads the first chunk. Returns the code of its first entry, relative to no base, or [`END`].
     pub(crate) fn start(&mut self, source: &mut impl Source, direction: Direction) -> Result<u64> {
         if self.refill(source, direction, true)? {
             return Ok(self.codes[self.at]);
@@ -31,8 +31,8 @@ impl Input {
         Ok(END)
     }
 
-    /// Takes the next chunk. The code of its first entry is relative to the last key of the chunk
-    /// before, unless it is the first.
+    /// Reads the next chunk. The code of its first entry is relative to the last key of the
+    /// previous chunk, if there is one.
     fn refill(
         &mut self,
         source: &mut impl Source,
@@ -91,15 +91,15 @@ impl Input {
         Ok(self.codes[self.at])
     }
 
-    /// Moves to the first entry that does not lie before `key`; see [`crate::Merger::skip`]. Returns its
-    /// code, relative to no base.
+    /// Moves to the first entry that does not lie before `key`; see [`crate::Merger::skip`].
+    /// Returns its code, relative to no base.
     pub(crate) fn skip(
         &mut self,
         source: &mut impl Source,
         key: &[u8],
         direction: Direction,
     ) -> Result<u64> {
-        // Exhausted before.
+        // The input may be exhausted already.
         let mut has_more = !self.is_exhausted();
         while has_more {
             let left = match direction {
@@ -128,13 +128,13 @@ impl Input {
         self.codes.is_empty()
     }
 
-    /// Key of the entry it is at.
+    /// Key of the current entry.
     #[inline(always)]
     pub(crate) fn key(&self) -> &[u8] {
         self.chunk.key(self.at)
     }
 
-    /// The code of the entry it is at relative to no base; [`END`] without one.
+    /// The code of the current entry, relative to no base; [`END`] without an entry.
     pub(crate) fn first_code(&self, direction: Direction) -> u64 {
         if self.is_exhausted() { END } else { order::first_code(self.key(), direction) }
     }
@@ -144,7 +144,7 @@ impl Input {
 #[inline(never)]
 pub(crate) fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> Verdict {
     let (first, second) = (&inputs[a as usize], &inputs[b as usize]);
-    // An exhausted source comes last whatever its code.
+    // An exhausted source comes last, whatever its code.
     match (first.is_exhausted(), second.is_exhausted()) {
         (false, false) => {}
         (first_ended, _) => return Verdict { first_wins: !first_ended, loser_code: END },

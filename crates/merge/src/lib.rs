@@ -10,8 +10,8 @@
 //!   Lookup                  the same for one key, fed by hand
 //! ```
 //!
-//! Everything here is for one thread at a time; sources are `Send`, so a merge may move between
-//! threads at its caller's steps. Sources come positioned and bounded by their caller.
+//! Each object is used by one thread at a time. Sources are `Send`, so a merge may move between
+//! threads between two steps. The caller positions and bounds the sources.
 
 mod fold;
 mod input;

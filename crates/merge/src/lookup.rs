@@ -1,14 +1,14 @@
-//! What one key has for a reader, from messages fed newest to oldest.
+//! The value of one key for a reader, from messages fed newest to oldest.
 
 use frondb_core::message::UpdateFn;
 use frondb_core::{MessageKind, Result, SeqNo};
 
 use crate::update::{Found, Under, ValueReader, resolve};
 
-/// Collects the messages of one key that a snapshot sees, until one settles the matter.
+/// Collects the messages of one key that a snapshot sees, until one of them decides the value.
 ///
-/// The caller asks its sources from the newest to the oldest, feeds what they have at or below the
-/// snapshot, and stops when told to:
+/// The caller searches its sources from the newest to the oldest, feeds each message at or below
+/// the snapshot, and stops when [`feed`](Self::feed) returns `false`:
 ///
 /// ```
 /// use frondb_core::{MessageKind, SeqNo};
@@ -29,12 +29,12 @@ pub struct Lookup {
     last: Option<SeqNo>,
     /// Operands, newest first.
     operands: Vec<Vec<u8>>,
-    state: State,
+    state: LookupState,
 }
 
 #[derive(Debug, Default)]
-enum State {
-    /// Nothing under the operands was found yet.
+enum LookupState {
+    /// No message below the operands was found yet.
     #[default]
     Open,
     Absent,
@@ -43,14 +43,14 @@ enum State {
 }
 
 impl Lookup {
-    /// A lookup that has seen nothing.
+    /// A lookup before its first message.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A range delete at `seq`, visible at the snapshot, covers the key. May be told at any time
-    /// before the messages it hides are fed; the newest counts.
+    /// Reports a range delete at `seq` that covers the key and is visible at the snapshot. May be
+    /// called at any time before the messages that it hides are fed; the newest range delete counts.
     pub fn hide_below(&mut self, seq: SeqNo) {
         self.hidden_below = self.hidden_below.max(seq);
     }
@@ -58,10 +58,10 @@ impl Lookup {
     /// Whether older messages can still change the answer.
     #[must_use]
     pub fn wants_more(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, LookupState::Open)
     }
 
-    /// The newest of what was fed and told: messages and range deletes; 0 if there was nothing.
+    /// SeqNo of the newest message or range delete so far; 0 if there was none.
     #[must_use]
     pub fn newest(&self) -> SeqNo {
         self.first.max(self.hidden_below)
@@ -79,22 +79,22 @@ impl Lookup {
         }
         self.last = Some(seq);
         self.state = if seq < self.hidden_below {
-            State::Absent
+            LookupState::Absent
         } else {
             match kind {
-                MessageKind::Put => State::Value(value.to_vec()),
-                MessageKind::PutRef => State::Reference(value.to_vec()),
-                MessageKind::Delete => State::Absent,
+                MessageKind::Put => LookupState::Value(value.to_vec()),
+                MessageKind::PutRef => LookupState::Reference(value.to_vec()),
+                MessageKind::Delete => LookupState::Absent,
                 MessageKind::Update => {
                     self.operands.push(value.to_vec());
-                    State::Open
+                    LookupState::Open
                 }
             }
         };
         self.wants_more()
     }
 
-    /// The answer, when all sources were asked or [`feed`](Self::feed) said that it is enough.
+    /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned `false`.
     ///
     /// # Errors
     /// Invalid if there are updates and `update` is missing or fails; what `values` returns when an
@@ -107,15 +107,15 @@ impl Lookup {
     ) -> Result<Option<Found>> {
         if self.operands.is_empty() {
             return Ok(match self.state {
-                State::Open | State::Absent => None,
-                State::Value(value) => Some(Found::Value(value)),
-                State::Reference(reference) => Some(Found::Reference(reference)),
+                LookupState::Open | LookupState::Absent => None,
+                LookupState::Value(value) => Some(Found::Value(value)),
+                LookupState::Reference(reference) => Some(Found::Reference(reference)),
             });
         }
         let under = match &self.state {
-            State::Open | State::Absent => Under::Absent,
-            State::Value(value) => Under::Value(value),
-            State::Reference(reference) => Under::Reference(reference),
+            LookupState::Open | LookupState::Absent => Under::Absent,
+            LookupState::Value(value) => Under::Value(value),
+            LookupState::Reference(reference) => Under::Reference(reference),
         };
         resolve(update, values, key, under, self.operands.iter().map(Vec::as_slice))
     }

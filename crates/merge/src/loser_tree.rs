@@ -1,22 +1,22 @@
-//! A loser tree: the winner of a tournament is replaced, and one path replayed, per entry.
+//! A loser tree: each entry replaces the winner of a tournament and replays one path.
 //!
 //! ```text
-//!            winner                 each inner node keeps who lost there, with its code;
+//!            winner                 each inner node keeps the loser of its match and its code;
 //!           [node 1]                the codes on the winner's path are all relative to the
-//!        [2]       [3]              winner, because to the winner they lost
+//!        [2]       [3]              winner, because they lost to the winner
 //!       0   1     2   3             leaf i is node i + n, its parent (i + n) / 2
 //! ```
 //!
-//! Who wins is decided by codes (`order.rs`); a tie asks the caller, who looks at keys.
+//! Codes decide a match (`order.rs`); in a tie the caller compares the keys.
 
-/// A source that lost, or the winner, with its code.
+/// A source that lost a match, or the winner, with its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Player {
     pub(crate) code: u64,
     pub(crate) source: u32,
 }
 
-/// What a tie turned out to be.
+/// The caller's decision of a tie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
     /// Whether the first player stays ahead.
@@ -25,13 +25,13 @@ pub(crate) struct Verdict {
     pub(crate) loser_code: u64,
 }
 
-/// The tree of losers; of nobody before the first matches.
+/// The tree of losers; empty before the first tournament.
 #[derive(Debug, Default)]
 pub(crate) struct LoserTree {
     /// Node 0 is unused.
     losers: Vec<Player>,
     winner: Player,
-    /// Where winners of subtrees are put while all matches are played.
+    /// Winners of subtrees while a tournament is played.
     winners: Vec<Player>,
 }
 
@@ -57,13 +57,14 @@ impl LoserTree {
         self.winner = self.winners[1];
     }
 
-    /// The source that is ahead and its code, relative to the winner before.
+    /// The winning source and its code, relative to the previous winner.
     #[inline(always)]
     pub(crate) fn winner(&self) -> Player {
         self.winner
     }
 
-    /// The winner's source moved on to an entry with `code`, relative to the winner it had.
+    /// Replaces the winner's entry by its source's next entry, with a `code` relative to the
+    /// winning entry.
     #[inline(always)]
     pub(crate) fn replace(&mut self, code: u64, mut tie: impl FnMut(u32, u32) -> Verdict) {
         let n = self.losers.len();
@@ -76,8 +77,8 @@ impl LoserTree {
                 winner = ahead;
                 self.losers[node] = behind;
             } else {
-                // Both ways are computed and selected, because which source wins is random and a
-                // mispredicted branch costs more than the rest.
+                // Both outcomes are computed and one selected: the winner is random, and a
+                // mispredicted branch costs more than all other work here.
                 let swap = other.code < winner.code;
                 let ahead_code = if swap { other.code } else { winner.code };
                 let behind_code = if swap { winner.code } else { other.code };

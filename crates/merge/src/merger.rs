@@ -1,9 +1,9 @@
 //! The k-way merge: entries of all sources in the order key, then SeqNo descending (reversed when
 //! going backward), each (key, SeqNo) once.
 //!
-//! Sources fill chunks; the codes of a chunk's keys relative to their predecessors in the same
-//! source are computed in one loop when it arrives. Then an entry costs a step in its chunk and
-//! log2(sources) comparisons of integers in the loser tree.
+//! Sources fill chunks. When a chunk arrives, one loop computes the codes of its keys relative to
+//! their predecessors in the same source. After that an entry costs a step in its chunk and
+//! log2(sources) integer comparisons in the loser tree.
 
 use frondb_core::chunk::Entries;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
@@ -12,33 +12,32 @@ use crate::input::{Input, break_tie};
 use crate::order::{END, EQUAL};
 use crate::workspace::Workspace;
 
-/// Fewer entries of one source in a row do not pay for looking.
+/// Shortest run of entries from one source that justifies checking for such runs.
 const ALONE_MIN: usize = 4;
 
-/// How many times nobody looks then.
+/// Number of entries without a check after a run that was too short.
 const ALONE_PAUSE: u32 = 64;
 
 /// Merges sorted sources; index 0 is the newest. For one thread at a time.
 pub struct Merger<S: Source = Box<dyn Source>> {
     sources: Vec<S>,
-    /// The first of its inputs are those of the sources.
+    /// Its first inputs are those of the sources.
     work: Workspace,
     direction: Direction,
-    state: State,
+    state: MergeState,
     /// SeqNo of the last entry handed out.
     last_seq: SeqNo,
-    /// The source that failed when it was asked for what follows its entry, which was the last one
-    /// handed out.
+    /// The source that failed to read on behind the last entry that was handed out.
     failed: Option<usize>,
-    /// How often not to look whether one source is ahead by much.
+    /// Number of entries until the next check whether one source is far ahead.
     pause: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// No entry was asked for yet.
+enum MergeState {
+    /// No entry was requested yet.
     Fresh,
-    /// The winner is to be handed out: a skip put it there.
+    /// A skip made the winner the next entry to hand out.
     Placed,
     /// The winner was handed out.
     Running,
@@ -54,7 +53,7 @@ impl<S: Source> Merger<S> {
             work: Workspace::take(sources.len()),
             sources,
             direction,
-            state: State::Fresh,
+            state: MergeState::Fresh,
             last_seq: SeqNo::MAX,
             failed: None,
             pause: 0,
@@ -69,14 +68,15 @@ impl<S: Source> Merger<S> {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
         loop {
-            let moved = if self.state == State::Running { self.step() } else { self.begin() };
+            let moved = if self.state == MergeState::Running { self.step() } else { self.begin() };
             if !matches!(moved, Ok(true)) {
-                self.state = State::Ended;
+                self.state = MergeState::Ended;
                 return moved;
             }
             let seq = self.seq();
             if self.same_key() && seq == self.last_seq {
-                // The same message from two sources: the newer one was handed out (rule 2).
+                // Two sources have the same message; the newer source's was handed out already
+                // (rule 2).
                 continue;
             }
             self.last_seq = seq;
@@ -84,33 +84,33 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// The first entry of all, or the first behind a skip.
+    /// The first entry of the merge, or the first behind a skip.
     #[cold]
     fn begin(&mut self) -> Result<bool> {
         match self.state {
-            State::Fresh => self.start(),
-            State::Ended => Ok(false),
-            State::Placed | State::Running => {
-                self.state = State::Running;
+            MergeState::Fresh => self.start(),
+            MergeState::Ended => Ok(false),
+            MergeState::Placed | MergeState::Running => {
+                self.state = MergeState::Running;
                 Ok(!self.at_end())
             }
         }
     }
 
-    /// Passes over what lies before `key`: forward the keys below it, backward those from it on. The
-    /// next entry is then the first of the others. Looks for it from where each input is, so that a
-    /// short way is cheap.
+    /// Skips the entries before `key`: forward those with keys below it, backward those with keys
+    /// from it on. The next entry is the first of the rest. Each input searches from its current
+    /// position, so a short skip is cheap.
     ///
     /// # Errors
     /// What a source returned, once; the merge has then ended.
     pub fn skip(&mut self, key: &[u8]) -> Result<()> {
         let skipped = match self.state {
-            State::Ended => return Ok(()),
-            State::Running | State::Placed => self.skip_inputs(key),
-            State::Fresh => self.start().and_then(|_| self.skip_inputs(key)),
+            MergeState::Ended => return Ok(()),
+            MergeState::Running | MergeState::Placed => self.skip_inputs(key),
+            MergeState::Fresh => self.start().and_then(|_| self.skip_inputs(key)),
         };
         if skipped.is_err() {
-            self.state = State::Ended;
+            self.state = MergeState::Ended;
         }
         skipped
     }
@@ -118,17 +118,17 @@ impl<S: Source> Merger<S> {
     fn skip_inputs(&mut self, key: &[u8]) -> Result<()> {
         let direction = self.direction;
         self.restart(|input, source| input.skip(source, key, direction))?;
-        if self.state == State::Running {
-            self.state = State::Placed;
-            // None of its key was handed out.
+        if self.state == MergeState::Running {
+            self.state = MergeState::Placed;
+            // No entry of the new key was handed out yet.
             self.last_seq = SeqNo::MAX;
         }
         Ok(())
     }
 
-    /// How many entries behind the current one `is_wanted` holds for, one after the other: of this source's
-    /// chunk, before those of all other sources, each of another key. At most `max`, of at most `bytes`; none
-    /// backward.
+    /// Length of the run of entries behind the current one that satisfy `is_wanted`, precede the
+    /// entries of all other sources, lie in this source's chunk, and have a key each. At most `max`
+    /// entries of at most `bytes`; 0 in a backward merge.
     fn count_alone(
         &self,
         max: usize,
@@ -154,8 +154,9 @@ impl<S: Source> Merger<S> {
         (start..end).take_while(|&i| codes[i] != EQUAL && is_wanted(chunk, i)).count()
     }
 
-    /// Moves on over as many entries as there are of those that `is_wanted` holds for and that need no
-    /// comparison with other sources, at most `max`, of at most `bytes` of keys and as many of values; they lie one after the other. Empty if it is not worth while.
+    /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with other
+    /// sources: at most `max`, with at most `bytes` of keys and as many of values. Returns them as
+    /// consecutive entries; none if a check for a run does not pay off.
     pub(crate) fn next_alone(
         &mut self,
         max: usize,
@@ -163,7 +164,7 @@ impl<S: Source> Merger<S> {
         is_wanted: impl Fn(&Chunk, usize) -> bool,
     ) -> Entries<'_> {
         let is_alone = self.inputs().iter().filter(|input| !input.is_exhausted()).count() == 1;
-        if self.state != State::Running || !is_alone && !self.may_be_alone() {
+        if self.state != MergeState::Running || !is_alone && !self.may_be_alone() {
             return Entries::default();
         }
         let count = self.count_alone(max, bytes, is_wanted);
@@ -185,7 +186,7 @@ impl<S: Source> Merger<S> {
         Entries::new(chunk, at + 1 - count..at + 1)
     }
 
-    /// Among several sources it is not worth while to look where they alternate.
+    /// Whether to check for a run of one source: a check does not pay off where sources alternate.
     fn may_be_alone(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause == 0
@@ -204,11 +205,11 @@ impl<S: Source> Merger<S> {
         if self.sources.is_empty() {
             return Ok(false);
         }
-        self.state = State::Running;
+        self.state = MergeState::Running;
         Ok(!self.at_end())
     }
 
-    /// Moves each input to an entry and plays a tournament among them. `code` returns the code of the input's
+    /// Moves each input to an entry and plays a tournament. `code` returns the code of an input's
     /// entry, relative to no base.
     fn restart(&mut self, code: impl Fn(&mut Input, &mut S) -> Result<u64>) -> Result<()> {
         self.work.codes.clear();
@@ -249,21 +250,21 @@ impl<S: Source> Merger<S> {
         winner.code == END && self.work.inputs[winner.source as usize].is_exhausted()
     }
 
-    /// The source that is ahead, after a tournament.
+    /// The winning source, after a tournament.
     #[inline(always)]
     fn winner(&self) -> usize {
         self.work.tree.winner().source as usize
     }
 
-    /// The inputs of its sources.
+    /// The inputs of the sources.
     fn inputs(&self) -> &[Input] {
         &self.work.inputs[..self.sources.len()]
     }
 
-    /// Whether the winner is an entry that may be looked at.
+    /// Whether the winner is a valid entry.
     #[inline(always)]
     fn is_at_entry(&self) -> bool {
-        matches!(self.state, State::Running | State::Placed)
+        matches!(self.state, MergeState::Running | MergeState::Placed)
     }
 
     #[inline(always)]
@@ -310,13 +311,13 @@ impl<S: Source> Merger<S> {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
     }
 
-    /// Of a merge that failed, the key of the last entry that it handed out.
+    /// The key of the last entry that a failed merge handed out.
     #[must_use]
     pub fn last_key(&self) -> Option<&[u8]> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
-    /// Whether the entry has the key of the entry before it.
+    /// Whether the entry has the same key as its predecessor.
     #[inline(always)]
     #[must_use]
     pub fn same_key(&self) -> bool {

@@ -1,12 +1,12 @@
-//! Offset-value codes: how far, and to what, a key differs from the one before it, as one number.
+//! Offset-value codes: where and by what a key differs from its predecessor, as one number.
 //!
-//! A merge of composite keys compares long equal beginnings again and again: an index key is a
-//! price that many rows share, eight bytes of date that begin with zeros, and so on. A code
-//! (Conner 1977; Graefe and Do 2023) keeps what is known from earlier comparisons, so that nearly
-//! every comparison in the tree is one of two integers.
+//! A merge of composite keys compares long equal prefixes again and again: an index key is a price
+//! that many rows share, eight bytes of date that begin with zeros, and so on. A code (Conner 1977;
+//! Graefe and Do 2023) stores the result of earlier comparisons, so that nearly every comparison in
+//! the tree compares two integers.
 //!
-//! Keys are seen as columns of six bytes, padded with zeros, and a last column that is the length.
-//! The code of a key relative to a *base* that comes before it in merge order:
+//! Keys are divided into columns of six bytes, padded with zeros, and a last column, the length.
+//! The code of a key relative to a *base* that precedes it in merge order:
 //!
 //! ```text
 //!   63            48 47                             0
@@ -15,13 +15,13 @@
 //!   |                      0                         |     the keys are equal
 //! ```
 //!
-//! Two facts make it work, for keys that all have codes relative to the same base:
+//! Two facts make codes work, for keys whose codes are all relative to the same base:
 //! 1. The smaller code has the earlier key. Equal codes other than 0 say nothing more.
 //! 2. If codes differ, the later key's code relative to the earlier *key* is its code relative to
 //!    the base: either it leaves the common path at an earlier column, where the earlier key still
 //!    follows the base, or both leave at one column with different bytes.
 //!
-//! Going backward all columns are complemented, and "earlier" means a larger key.
+//! A backward merge complements all columns, and "earlier" means a larger key.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ const VALUE_MASK: u64 = (1 << 48) - 1;
 /// The code of a key that equals its base.
 pub(crate) const EQUAL: u64 = 0;
 
-/// The code of an exhausted source: not below any other.
+/// The code of an exhausted source; no code is larger.
 pub(crate) const END: u64 = u64::MAX;
 
 /// Column `column` of `key` in the merge order of `direction`.
@@ -70,7 +70,7 @@ fn code_at(key: &[u8], column: usize, complement: u64) -> u64 {
     (0xffff - column as u64) << 48 | column_value(key, column, complement)
 }
 
-/// The code of a key that has no base yet.
+/// The code of a key without a base.
 #[inline]
 pub(crate) fn first_code(key: &[u8], direction: Direction) -> u64 {
     code_at(key, 0, complement(direction))
@@ -86,7 +86,8 @@ pub(crate) fn code(base: &[u8], key: &[u8], direction: Direction) -> u64 {
     code_at(key, same / COLUMN_BYTES, complement(direction))
 }
 
-/// One key begins with the other (`same` bytes): padding may make their columns equal.
+/// Handles a key that is a prefix of the other (`same` bytes): padding may make their columns
+/// equal.
 #[inline(never)]
 fn code_of_extension(base: &[u8], key: &[u8], same: usize, direction: Direction) -> u64 {
     if base.len() == key.len() {
@@ -117,8 +118,8 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a_words.len() * 8 + a_rest.iter().zip(b_rest).take_while(|(x, y)| x == y).count()
 }
 
-/// Replaces `codes` by those of sorted keys, stored one after the other and ending at `ends`, in
-/// the order they are walked; the first walked one is relative to `base`, if there is one.
+/// Replaces `codes` by the codes of sorted keys, which are stored one after the other and end at
+/// `ends`, in the order of the merge; the first code is relative to `base`, if there is one.
 pub(crate) fn code_all(
     keys: &[u8],
     ends: &[u32],

@@ -1,19 +1,19 @@
 //! Applying update operands (rules 13 and 16), shared by folds, cursors and lookups.
 //!
-//! A result that is longer than a value may be counts as a failure of the function, in folds and
-//! for readers alike: the operands stay as they are, the key cannot be read until it is put or
-//! deleted, and nothing else notices. Only what is left in the end is measured: a fold that would
-//! have to keep a longer value in between keeps the operands, so a reader gets the same answer
-//! before and after every fold.
+//! A result longer than the longest value counts as a failure of the function, in folds and for
+//! readers alike: the operands stay, the key cannot be read until it is put or deleted, and nothing
+//! else is affected. Only the final result is measured. A fold that would have to store a longer
+//! intermediate value keeps the operands instead, so a reader gets the same answer before and after
+//! every fold.
 
 use frondb_core::limits::VALUE_BYTES_MAX;
 use frondb_core::message::UpdateFn;
 use frondb_core::{Error, ErrorKind, Result};
 
-/// So much of a key is named in an error, bytes.
+/// Longest part of a key that an error message shows, bytes.
 const KEY_SHOWN_BYTES: usize = 256;
 
-/// Reads values that lie in extents of their own, for updates upon them.
+/// Reads values in extents of their own, for updates that apply to them.
 pub trait ValueReader: Send + Sync {
     /// The value that `reference`, the value of a `PutRef`, names.
     ///
@@ -22,19 +22,19 @@ pub trait ValueReader: Send + Sync {
     fn read(&self, reference: &[u8]) -> Result<Vec<u8>>;
 }
 
-/// What a key has for a reader.
+/// The value of a key, as a reader sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// This value.
+    /// The value itself.
     Value(Vec<u8>),
     /// The value that this reference names.
     Reference(Vec<u8>),
 }
 
-/// What lies under operands.
+/// The message below the operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Under<'a> {
-    /// Nothing: the key is absent.
+    /// None: the key is absent.
     Absent,
     /// A value.
     Value(&'a [u8]),
@@ -45,7 +45,7 @@ pub(crate) enum Under<'a> {
 /// Applies operands, given newest first, to `existing`.
 ///
 /// # Errors
-/// What the function says, or that the result is too long for a value.
+/// The function's own error, or a result that is too long for a value.
 pub(crate) fn apply_all<'a>(
     update: &dyn UpdateFn,
     key: &[u8],
@@ -66,7 +66,7 @@ pub(crate) fn apply_all<'a>(
     }
 }
 
-/// One operand for two neighbours, if the function can combine them and a block can hold it.
+/// Combines two neighbouring operands into one, if the function can and the result fits a block.
 pub(crate) fn combine(
     update: &dyn UpdateFn,
     key: &[u8],
@@ -76,10 +76,11 @@ pub(crate) fn combine(
     update.combine(key, older, newer).filter(|operand| operand.len() <= VALUE_BYTES_MAX)
 }
 
-/// What a reader sees of operands, given newest first, upon what lies under them.
+/// The value that a reader sees: operands, given newest first, applied to the message below them.
 ///
 /// # Errors
-/// Invalid if the update function is missing, fails, or makes a value that is too long, and what reading a reference returns.
+/// Invalid if the update function is missing, fails, or returns a value that is too long; and the
+/// errors of reading a reference.
 pub(crate) fn resolve<'a>(
     update: Option<&dyn UpdateFn>,
     values: Option<&dyn ValueReader>,
@@ -111,7 +112,8 @@ pub(crate) fn resolve<'a>(
     };
     let value = apply_all(update, key, existing, operands).map_err(|message| {
         let name = format!("update function {} v{}", update.name(), update.version());
-        // Who scans needs the key to go on behind it.
+        // The caller of a scan needs the whole key to continue behind it; the message shows its
+        // beginning.
         let key = key[..key.len().min(KEY_SHOWN_BYTES)].escape_ascii();
         Error::new(ErrorKind::Invalid, format!("{name} failed for key \"{key}\": {message}"))
     })?;

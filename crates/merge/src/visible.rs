@@ -1,12 +1,12 @@
 //! The merge of cursors: what one snapshot sees, resolved, in either direction.
 //!
-//! Forward, the messages of a key come newest first: the first one at or below the snapshot decides
-//! unless it is an update, and the rest is skipped. Backward they come oldest first, so each visible
-//! one replaces what was known of the key, and the entry is complete when the key changes; it is
-//! copied, because its source may have moved on by then.
+//! Forward, the messages of a key arrive newest first: the first one at or below the snapshot
+//! decides unless it is an update, and the rest is skipped. Backward they arrive oldest first, so
+//! each visible message replaces the previous one of its key, and the entry is complete when the
+//! key changes. A backward entry is copied, because its source may have moved on by then.
 //!
-//! A transaction reads its own messages above all others: they come with SeqNos from [`Own::from`]
-//! on, whatever the snapshot. So do those of its overlay, below its own.
+//! A transaction reads its own messages above all others: they have SeqNos from [`Own::from`] on,
+//! whatever the snapshot. The messages of its overlay come next, below its own.
 
 use frondb_core::chunk::Entries;
 use frondb_core::message::SharedUpdateFn;
@@ -18,34 +18,34 @@ use crate::merger::Merger;
 use crate::stats::VisibleStats;
 use crate::update::{Found, Under, ValueReader, resolve};
 
-/// What a transaction has written itself and not committed.
+/// The messages that the reader's transaction has written and not committed.
 #[derive(Clone)]
 pub struct Own {
     /// Own message number `n` comes with SeqNo `from + n`, above all committed ones.
     pub from: SeqNo,
-    /// Messages with SeqNos from here on are seen whatever the snapshot: `from`, or lower where an overlay
-    /// lies between own messages and committed ones.
+    /// Messages with SeqNos from here on are visible whatever the snapshot: `from`, or lower if an
+    /// overlay lies between own messages and committed ones.
     pub seen_from: SeqNo,
-    /// The largest number that is seen.
+    /// The largest visible number of an own message.
     pub upto: u64,
     /// Own range deletes, with numbers for SeqNos.
     pub range_deletes: Arc<[RangeDeletes]>,
 }
 
-/// What a reader sees by.
+/// The view of a reader.
 #[derive(Clone)]
 pub struct VisibleOptions {
-    /// Messages above it do not exist for this reader.
+    /// Messages above the snapshot do not exist for this reader.
     pub snapshot: SeqNo,
-    /// Which way the sources run.
+    /// Direction of the sources.
     pub direction: Direction,
-    /// Range deletes over the sources, in as many sets as they come.
+    /// Range deletes over the sources, in any number of sets.
     pub range_deletes: Vec<RangeDeletes>,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
-    /// Reads values that updates lie upon and that have extents of their own.
+    /// Reads values in extents of their own that updates apply to.
     pub values: Option<Arc<dyn ValueReader>>,
-    /// What the reader's transaction has written itself.
+    /// The uncommitted messages of the reader's transaction.
     pub own: Option<Own>,
 }
 
@@ -64,7 +64,7 @@ impl VisibleOptions {
     }
 }
 
-/// Merges sources into the entries one snapshot sees. For one thread at a time.
+/// Merges sources into the entries that one snapshot sees. For one thread at a time.
 pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     merger: Merger<S>,
     options: VisibleOptions,
@@ -74,9 +74,9 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     own_range_deletes: RangeDeleteCursor,
     /// Whether any range delete may hide anything.
     hides: bool,
-    /// Forward: the current key was decided, its older messages are skipped.
+    /// Forward: the current key is decided, and its older messages are skipped.
     decided: bool,
-    /// The merger's entry was looked at and is still to be processed.
+    /// The merger's entry was read but not yet processed.
     held: bool,
     /// The current entry is in `key`, `kind` and `value`, not in the merger.
     copied: bool,
@@ -92,7 +92,7 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
 }
 
 impl<S: Source> VisibleMerge<S> {
-    /// A merge of `sources`, newest first, that run in the options' direction from wherever their
+    /// A merge of `sources`, newest first, which run in the options' direction from where the
     /// caller positioned them. Reads nothing yet.
     #[must_use]
     pub fn new(sources: Vec<S>, mut options: VisibleOptions) -> Self {
@@ -120,7 +120,7 @@ impl<S: Source> VisibleMerge<S> {
         }
     }
 
-    /// Moves to the next entry the snapshot sees; false when there is none.
+    /// Moves to the next entry that the snapshot sees; `false` when none is left.
     ///
     /// # Errors
     /// What a source returned, once; or Invalid if the update function is missing or fails for a
@@ -144,9 +144,10 @@ impl<S: Source> VisibleMerge<S> {
         moved
     }
 
-    /// Moves on over entries that need no more than a look at each: puts that the snapshot sees, of keys with
-    /// one message, which come from one source. At most `max`, with at most `bytes` of keys and as many of
-    /// values; none where a plain [`next`](Self::next) has to be made, and none backward.
+    /// Moves over entries that need no resolving and returns them: puts that the snapshot sees, of
+    /// keys with one message each, from one source. At most `max`, with at most `bytes` of keys and
+    /// as many of values. Returns none if the caller must call [`next`](Self::next) instead, and
+    /// none in a backward merge.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         if self.ended || self.held || self.hides || !self.decided {
@@ -167,9 +168,9 @@ impl<S: Source> VisibleMerge<S> {
         entries
     }
 
-    /// Passes over what lies before `key`: forward the keys below it, backward those from it on. `key`
-    /// must lie behind the current entry's (backward it may be that key). The next entry is then the first
-    /// of the others that the snapshot sees.
+    /// Skips the entries before `key`: forward those with keys below it, backward those with keys
+    /// from it on. `key` must lie behind the current entry's key (backward it may equal it). The
+    /// next entry is the first of the rest that the snapshot sees.
     ///
     /// # Errors
     /// What a source returned, once; the merge has then ended.
@@ -194,7 +195,7 @@ impl<S: Source> VisibleMerge<S> {
         if self.copied { &self.key } else { self.merger.key() }
     }
 
-    /// Put or PutRef: whether [`value`](Self::value) is the value or names it.
+    /// Put or PutRef: whether [`value`](Self::value) is the value itself or a reference to it.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> MessageKind {
@@ -208,14 +209,14 @@ impl<S: Source> VisibleMerge<S> {
         if self.copied { &self.value } else { self.merger.value() }
     }
 
-    /// Of a merge that failed because the updates of a key could not be applied: the key.
+    /// The key whose updates could not be applied, if the merge failed for that reason.
     #[must_use]
     pub fn unresolved_key(&self) -> Option<&[u8]> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// Where a merge goes on that failed for a source that could not go on: the last key it read, and
-    /// whether it is done with that key. `None` if it has read nothing.
+    /// Where a merge resumes that failed because a source could not read on: the last key that it
+    /// read, and whether it is done with that key. `None` if it has read nothing.
     #[must_use]
     pub fn resume(&self) -> Option<(&[u8], bool)> {
         self.merger.last_key().map(|key| (key, self.decided))
@@ -227,7 +228,7 @@ impl<S: Source> VisibleMerge<S> {
         self.stats
     }
 
-    /// The merger's next entry. Inlined where there is one call for each entry of a usual scan; see
+    /// The merger's next entry. Inlined at the one call per entry of a usual scan; see
     /// [`take_another`](Self::take_another).
     #[inline(always)]
     fn take(&mut self) -> Result<bool> {
@@ -236,7 +237,7 @@ impl<S: Source> VisibleMerge<S> {
         Ok(taken)
     }
 
-    /// The same where it is not worth its code.
+    /// As [`take`](Self::take), where inlining does not pay off.
     #[inline(never)]
     fn take_another(&mut self) -> Result<bool> {
         self.take()
@@ -259,7 +260,7 @@ impl<S: Source> VisibleMerge<S> {
         self.range_deletes.hides(key, seq, self.options.snapshot)
     }
 
-    /// A delete was stepped over. Those of the reader's own are nothing to clean up.
+    /// Counts a skipped delete. The reader's own deletes leave nothing to compact.
     fn pass_delete(&mut self, seq: SeqNo) {
         if seq > self.options.snapshot {
             return;
@@ -313,7 +314,7 @@ impl<S: Source> VisibleMerge<S> {
         self.operands.push(self.merger.value().to_vec());
         let mut kind = MessageKind::Delete;
         self.value.clear();
-        // Not before all that it needs was read.
+        // Called once all that it needs was read.
         self.decided = false;
         while self.take_another()? {
             if !self.merger.same_key() {
@@ -321,7 +322,7 @@ impl<S: Source> VisibleMerge<S> {
                 break;
             }
             let seq = self.merger.seq();
-            // Below own messages there may be committed ones above the snapshot.
+            // Committed messages above the snapshot may lie below own messages.
             if !self.sees(seq) {
                 continue;
             }
@@ -339,8 +340,8 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind).map(|_| ())
     }
 
-    /// Makes the copied entry out of `operands` (newest first) upon `value` of `kind`; false if the
-    /// key is absent.
+    /// Applies `operands` (newest first) to `value` of `kind` and stores the result as the copied
+    /// entry; `false` if the key is absent.
     fn resolve(&mut self, kind: MessageKind) -> Result<bool> {
         let under = match kind {
             MessageKind::Put => Under::Value(&self.value),
@@ -377,13 +378,13 @@ impl<S: Source> VisibleMerge<S> {
         self.key.clear();
         self.key.extend_from_slice(self.merger.key());
         self.operands.clear();
-        // What the messages so far amount to: `kind` and `value` under `operands`.
+        // The result of the messages so far: `operands` on top of `kind` and `value`.
         let mut kind = MessageKind::Delete;
         let mut deleted = None;
         loop {
             let seq = self.merger.seq();
             if self.sees(seq) {
-                // Everything that was older than a hidden message is hidden too.
+                // All messages older than a hidden one are hidden, too.
                 let is_delete = self.hides && self.hidden(seq) || self.apply_backward(&mut kind);
                 deleted = is_delete.then_some(seq);
             }
@@ -407,7 +408,7 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind)
     }
 
-    /// Lays the merger's entry over what is known of the key; whether that is a delete.
+    /// Applies the merger's entry to the key's earlier messages; returns whether the entry is a delete.
     fn apply_backward(&mut self, kind: &mut MessageKind) -> bool {
         match self.merger.kind() {
             MessageKind::Update => self.operands.push(self.merger.value().to_vec()),

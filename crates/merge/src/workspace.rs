@@ -1,9 +1,9 @@
-//! What a merge works in, kept for the next merge: a short scan would otherwise spend more on memory than
-//! on its entries.
+//! The buffers of a merge, pooled for later merges: a short scan would otherwise spend more time on
+//! memory than on its entries.
 //!
-//! A workspace is taken and given back whole, so that a scan of ten entries moves none of its buffers
-//! about. Those that are kept are empty: no block is held by them. They are the process's and not each
-//! thread's: a thousand connections that idle hold none of them.
+//! A workspace is taken and returned as one object, so that a scan of ten entries moves no buffers.
+//! Pooled workspaces are empty and hold no block. The pool belongs to the process, not to a thread,
+//! so a thousand idle connections hold no workspaces.
 
 use frondb_core::mem::Array;
 use frondb_core::pool::Shared;
@@ -11,42 +11,43 @@ use frondb_core::pool::Shared;
 use crate::input::Input;
 use crate::loser_tree::LoserTree;
 
-/// Bytes that are kept: a scan of a hundred rows needs some 20 KiB for each of its few sources.
+/// Bytes of all pooled workspaces: a scan of a hundred rows needs some 20 KiB for each of its few
+/// sources.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of an input that is kept.
+/// Largest input that is pooled, bytes.
 const INPUT_BYTES_MAX: usize = 128 << 10;
 
-/// How many workspaces are kept.
+/// Most workspaces that are pooled.
 const KEPT_MAX: usize = 32;
 
-/// Inputs of a workspace that are kept.
+/// Most inputs of a pooled workspace.
 const INPUTS_MAX: usize = 32;
 
-/// The inputs of a merge, the newest first, and their tournament.
+/// The inputs of a merge, newest first, and their tournament.
 #[derive(Default)]
 pub(crate) struct Workspace {
-    /// At least as many as there are sources: an earlier merge may have had more.
+    /// At least one input per source; an earlier merge may have had more.
     pub(crate) inputs: Vec<Input>,
-    /// Codes of the inputs when a tournament begins.
+    /// Codes of the inputs at the beginning of a tournament.
     pub(crate) codes: Array<u64>,
     pub(crate) tree: LoserTree,
 }
 
-/// Workspaces that no merge has. The one that was given back last is taken first.
+/// The idle workspaces. The last one returned is taken first.
 struct Kept {
-    /// With the bytes that each takes.
+    /// Each with its size in bytes.
     workspaces: Vec<(Workspace, usize)>,
-    /// Of all of them.
+    /// Bytes of all workspaces.
     bytes: usize,
 }
 
 static KEPT: Shared<Kept> = Shared::new(Kept::new());
 
 impl Workspace {
-    /// One with at least so many inputs, all of them empty.
+    /// A workspace with at least `inputs` inputs, all of them empty.
     pub(crate) fn take(inputs: usize) -> Self {
-        // A new one if another thread is at those that are kept.
+        // A new workspace if another thread holds the pool's lock.
         let mut workspace = KEPT.try_with(Kept::take).unwrap_or_default();
         if workspace.inputs.len() < inputs {
             workspace.inputs.resize_with(inputs, Input::default);
@@ -54,17 +55,17 @@ impl Workspace {
         workspace
     }
 
-    /// Keeps it for the next merge, if there is room.
+    /// Returns the workspace to the pool, if there is room.
     pub(crate) fn give_back(mut self) {
         self.empty();
         let bytes = self.allocated();
         let mut given = Some(self);
         KEPT.try_with(|kept| kept.keep(&mut given, bytes));
-        // Whatever was not kept is freed here, outside the lock.
+        // Whatever the pool did not take is freed here, outside the lock.
         drop(given);
     }
 
-    /// Forgets all entries, and what is too large to be kept.
+    /// Removes all entries, and frees buffers that are too large to be pooled.
     fn empty(&mut self) {
         self.inputs.truncate(INPUTS_MAX);
         for input in &mut self.inputs {
@@ -121,7 +122,7 @@ mod tests {
         given.is_none()
     }
 
-    /// A workspace of one input that takes so many bytes, about.
+    /// A workspace of one input with about `bytes` bytes.
     fn of_bytes(bytes: usize) -> Workspace {
         let mut input = Input::default();
         input.codes.reserve(bytes / size_of::<u64>());

@@ -1,7 +1,8 @@
-//! Counting the entries of a key range exactly, by the blocks that its bounds fall in.
+//! Counts the entries of a key range exactly, by reading the blocks that its bounds fall in.
 //!
-//! Who asks is about to read the range, as an optimizer is before a short query. So of a range of a few
-//! blocks those that are not in the cache are read with one request, those between the bounds too.
+//! The caller is about to read the range, like an optimizer before a short query. So if the range
+//! has only a few blocks, those that are not in the cache are read with one request, including the
+//! blocks between the bounds.
 
 use std::ops::Range;
 
@@ -12,15 +13,16 @@ use smallvec::SmallVec;
 use crate::index::BlockIndex;
 use crate::reader::Run;
 
-/// Blocks that are read together, at most, and their bytes: what a short scan would read by and by.
+/// Most blocks, and most bytes, that are read together: as much as a short scan would read in any
+/// case.
 const TOGETHER_BLOCKS_MAX: usize = 8;
 const TOGETHER_BYTES_MAX: usize = 128 << 10;
 
-/// Blocks in the hand, by number: the cache may have dropped them again.
+/// Blocks held by number, because the cache may have evicted them again.
 type Blocks = SmallVec<[(usize, Block); 4]>;
 
 impl Run {
-    /// How many entries have a key of `[lo, hi)`; `hi` `None` is the end.
+    /// Number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the run.
     ///
     /// # Errors
     /// `Corruption` or a device error of the block index or of a block that a bound falls in.
@@ -54,8 +56,8 @@ impl Run {
         Ok(below_hi.saturating_sub(below_lo))
     }
 
-    /// The first and the last of the blocks, and those that were read beside them. What cannot be read is
-    /// not there: whoever needs it will be told why.
+    /// The first and the last of the blocks, and the blocks read along with them. A block that
+    /// cannot be read is left out; the caller that needs it gets the error.
     fn hold(&self, index: &BlockIndex, blocks: Range<usize>) -> Blocks {
         let ends = [blocks.start, blocks.end - 1];
         let mut held: Blocks =
@@ -73,7 +75,7 @@ impl Run {
         held
     }
 
-    /// Reads these blocks and what lies between them with one request.
+    /// Reads these blocks, and the blocks between them, with one request.
     fn read_together(&self, index: &BlockIndex, blocks: &[usize], held: &mut Blocks) {
         let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else { return };
         let (offset, (last_offset, last_len)) = (index.extent(first).0, index.extent(last));

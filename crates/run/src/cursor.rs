@@ -1,17 +1,18 @@
-//! Walks a run in either direction, chunk by chunk, within bounds.
+//! A cursor over a run: in either direction, chunk by chunk, within bounds.
 //!
-//! For readers blocks come from the cache, and what is missing is read ahead: one block first,
-//! then windows that double up to 1 MiB while the walk goes on. Blocks of large windows are not
-//! kept in the cache: a long scan must not empty it. For merges the run is read in windows of
-//! 128 KiB past the cache.
+//! A reader takes blocks from the cache and reads missing blocks ahead: first one block, then
+//! windows that double up to 1 MiB while the scan continues. Blocks of large windows are not
+//! inserted into the cache, because a long scan must not empty it. A merge reads the run in windows
+//! of 128 KiB, bypassing the cache.
 //!
-//! A window stays encoded until the walk comes to its blocks, so a walk that ends early has
-//! decoded no block in vain, and a damaged block fails when it is reached and not before. It goes with its
-//! last block.
+//! A window stays encoded until the cursor reaches its blocks. So a cursor that stops early has
+//! decoded no block in vain, and a damaged block fails only when it is reached. The window is freed
+//! with its last block.
 //!
-//! With little memory a reader's walk charges the block that it is in: the cache may have evicted it. When
-//! what all walks hold has grown to a part of the memory, the next ones hold none: they copy a small chunk
-//! out of their block and ask for it again, which the cache most likely still has.
+//! With little memory, a reader's cursor charges its current block, because the cache may have
+//! evicted it. When the blocks of all cursors reach a part of the memory, further cursors hold
+//! none: they copy a small chunk out of their block and fetch the block again for the next, most
+//! likely from the cache.
 
 use std::ops::Range;
 
@@ -28,9 +29,10 @@ use crate::little::{CHUNK_ENTRIES_LITTLE, is_little, merge_window_bytes};
 use crate::read::Span;
 use crate::reader::Run;
 
-/// First chunk of a reader's walk, entries: a short scan must not pay for a whole block.
+/// First chunk of a reader's cursor, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
-/// First chunk behind a leap, entries: one who leaps from group to group needs one of them.
+/// First chunk behind a long skip, entries: a cursor that skips from group to group needs one entry
+/// of each.
 const CHUNK_ENTRIES_LEAP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
@@ -38,64 +40,65 @@ const CHUNK_ENTRIES_MAX: usize = 1024;
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
 const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
-/// Windows of all readers together take at most the memory divided by this, about.
+/// The windows of all readers together take at most about the memory divided by this.
 const WINDOWS_DIVISOR: u64 = 16;
-/// With little memory, the blocks that all walks of readers hold between two chunks take at most the memory
-/// divided by this.
+/// With little memory, the blocks that all readers' cursors hold between two chunks take at most
+/// the memory divided by this.
 const HELD_DIVISOR: u64 = 8;
 
-/// Who walks.
+/// The purpose of a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
-    /// A user's scan: through the cache, small first.
+    /// A user's scan: through the cache, small reads first.
     Scan,
-    /// A merge: past the cache, large windows.
+    /// A merge: bypasses the cache, large windows.
     Merge,
 }
 
-/// A walk over part of a run. See the module's head.
+/// A cursor over part of a run. See the module's head.
 pub struct RunCursor {
     run: Arc<Run>,
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
-    /// Blocks not yet begun: `[next, end)` forward, taken from the end backward.
+    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor.
     next: usize,
     end: usize,
-    /// Key bounds, if they cut the run: looked up in the first and last block when it is reached.
+    /// Key bounds, if they cut the run: searched in the first and last block when it is reached.
     lo: Option<Box<[u8]>>,
     hi: Option<Box<[u8]>>,
-    /// The block being handed out and the entries of it that are left.
+    /// The current block, and its entries that are left.
     block: Option<Block>,
-    /// That block's number; it is fetched again if entries are left of it and it is not held.
+    /// Number of the current block; it is fetched again if it has entries left and is not held.
     number: usize,
     left: Range<usize>,
-    /// What that block takes; with little memory a walk without it holds none between two chunks.
+    /// Memory of the current block. With little memory, a cursor without it holds no block between
+    /// two chunks.
     held: Option<Charge>,
-    /// There is little memory, so a reader charges the block that it holds.
+    /// Memory is little, so a reader charges the block that it holds.
     is_little: bool,
     chunk_entries: usize,
-    /// Chunks are small and have their own values; nothing is read ahead.
+    /// Chunks are small and own their values; nothing is read ahead.
     is_small: bool,
-    /// What was read ahead.
+    /// The blocks read ahead.
     window: Option<Window>,
-    /// Bytes to read at once; 0 for a single block.
+    /// Bytes of the next read; 0 for a single block.
     window_bytes: usize,
 }
 
-/// Consecutive blocks as they lie on disk.
+/// Consecutive encoded blocks.
 struct Window {
     blocks: Range<usize>,
     /// Logical offset of the first.
     offset: u64,
     span: Span,
-    /// Whether its blocks go into the cache.
+    /// Whether its blocks are inserted into the cache.
     keep: bool,
-    /// What a reader's takes of the budget; a merge has reserved its own.
+    /// A reader's charge for the window; a merge has reserved its memory in advance.
     _charge: Option<Charge>,
 }
 
-/// The memory of a reader's window or block, in the budget and in the sum of all of its kind.
+/// The memory of a reader's window or block, in the budget and in the sum of its kind.
 struct Charge {
     env: Arc<RunEnv>,
     sum: Sum,
@@ -103,11 +106,11 @@ struct Charge {
     _reserved: Reservation,
 }
 
-/// Which sum: see [`RunEnv`].
+/// The sum to charge; see [`RunEnv`].
 type Sum = fn(&RunEnv) -> &AtomicU64;
 
 impl Charge {
-    /// A charge, unless the sum would pass `most` with it.
+    /// A charge, unless it would raise the sum above `most`.
     fn within(env: &Arc<RunEnv>, sum: Sum, bytes: u64, most: u64) -> Option<Self> {
         let before = sum(env).fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > most {
@@ -126,7 +129,7 @@ impl Drop for Charge {
 }
 
 impl RunCursor {
-    /// A walk over the entries with `lo <= key < hi`.
+    /// A cursor over the entries with `lo <= key < hi`.
     pub fn new(
         run: Arc<Run>,
         direction: Direction,
@@ -145,7 +148,7 @@ impl RunCursor {
         let next = lo.map_or(0, |lo| index.find(lo));
         let end = hi.map_or(index.len(), |hi| {
             let block = index.find(hi);
-            // A block whose separator is the bound has nothing below it.
+            // A block whose separator equals the bound has no entry below it.
             if index.separator(block) < hi { block + 1 } else { block }
         });
         let memory = run.env().budget.total();
@@ -178,9 +181,9 @@ impl RunCursor {
         })
     }
 
-    /// See [`Source::skip`]. Forward.
+    /// Forward [`Source::skip`].
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
-        // The block after the one that is being handed out begins above the key.
+        // The block behind the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > key;
         let target = if is_here { self.next } else { self.index.find(key) };
         // Versions of a key that fills several blocks begin in the first of them.
@@ -199,9 +202,9 @@ impl RunCursor {
         Ok(())
     }
 
-    /// See [`Source::skip`]. Backward.
+    /// Backward [`Source::skip`].
     fn skip_from(&mut self, key: &[u8]) -> Result<()> {
-        // The block that is being handed out begins below the key.
+        // The current block begins below the key.
         let is_here = !self.left.is_empty() && self.index.separator(self.number) < key;
         let target = if is_here { self.end } else { self.index.find(key) };
         if target >= self.end {
@@ -219,7 +222,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// The first entry that is left of the block being handed out and is not below the key.
+    /// Index of the current block's first remaining entry that is not below the key.
     fn find_in_block(&mut self, key: &[u8]) -> Result<Option<usize>> {
         if self.left.is_empty() {
             return Ok(None);
@@ -228,7 +231,7 @@ impl RunCursor {
         Ok(Some(at.clamp(self.left.start, self.left.end)))
     }
 
-    /// The block being handed out, of which entries are left.
+    /// The current block, which has entries left.
     fn take_block(&mut self) -> Result<&Block> {
         let block = match self.block.take() {
             Some(block) => block,
@@ -237,7 +240,7 @@ impl RunCursor {
         Ok(&*self.block.insert(block))
     }
 
-    /// Gives up the block that is being handed out, for one that is its neighbour or further away.
+    /// Leaves the current block for a neighbour, or for one further away.
     fn leave_block(&mut self, is_far: bool) {
         self.block = None;
         self.left = 0..0;
@@ -247,14 +250,15 @@ impl RunCursor {
         }
     }
 
-    /// So many entries of a block were passed over: where a reader leaps far it needs few at each place.
+    /// Notes that `entries` entries of a block were skipped: a reader that skips far needs few
+    /// entries at each place.
     fn skipped(&mut self, entries: usize) {
         if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
             self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_LEAP);
         }
     }
 
-    /// Takes up the next block that has entries within the bounds.
+    /// Moves to the next block that has entries within the bounds.
     fn next_block(&mut self) -> Result<bool> {
         while self.next < self.end {
             let number = match self.direction {
@@ -288,13 +292,14 @@ impl RunCursor {
         Ok(false)
     }
 
-    /// Whether a reader's walk charges its block.
+    /// Whether a reader's cursor charges its block.
     fn is_charged(&self) -> bool {
         self.is_little && self.mode == ReadMode::Scan
     }
 
-    /// With little memory, charges the block that a reader is about to hold, if there is room for it: until
-    /// a larger one comes or the walk ends. One of a crowd holds none.
+    /// With little memory, charges the block that a reader is about to hold, if there is room for
+    /// it. The charge lasts until a larger block comes or the cursor ends. With very many cursors,
+    /// further ones hold no block.
     fn charge(&mut self, block: &Block) {
         if !self.is_charged() {
             return;
@@ -309,7 +314,7 @@ impl RunCursor {
         }
     }
 
-    /// The block of that number, from the cache, the window or the device.
+    /// Block `number`, from the cache, the window or the device.
     fn fetch(&mut self, number: usize) -> Result<Block> {
         if self.mode == ReadMode::Scan
             && let Some(block) = self.run.cached_block(number)
@@ -346,7 +351,7 @@ impl RunCursor {
         Ok(block)
     }
 
-    /// Reads the block and its neighbours in the walk's direction with one request.
+    /// Reads the block and its neighbours in the cursor's direction with one request.
     fn read_window(&mut self, number: usize) -> Result<Window> {
         let mut blocks = number..number + 1;
         let mut bytes = self.index.extent(number).1;
@@ -370,7 +375,7 @@ impl RunCursor {
         let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
-                // Of a single block there is one for each thread that reads, and for a moment.
+                // Single blocks need no limit: there is one per reading thread, and only briefly.
                 let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
                 let charge = (blocks.len() > 1).then(charge).flatten();
                 (self.run.read(offset, len)?, charge)
@@ -383,13 +388,13 @@ impl RunCursor {
         Ok(Window { blocks, offset, span, keep, _charge: charge })
     }
 
-    /// The size of the next window, of `wanted` bytes at most: windows of all readers together take a part
-    /// of the memory.
+    /// The size of the next window, at most `wanted` bytes: the windows of all readers together
+    /// take a part of the memory.
     fn next_window(&self, wanted: usize) -> usize {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);
         let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
-        // With little memory the blocks of a window are asked for several times.
+        // With little memory the blocks of a window are requested several times.
         let most = if self.is_little { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
         let wanted = wanted.min(most);
         if wanted as u64 <= room { wanted } else { room as usize / 2 }

@@ -2,18 +2,18 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Blocks that may be kept on behalf of reads that lie back.
+/// Most unused credit, in blocks, that reads of the past leave behind.
 const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
 
-/// How many blocks were kept, against how often somebody read.
+/// How many blocks were kept, compared with the number of reads.
 #[derive(Debug, Default)]
 pub(crate) struct Demand {
-    /// In reads: each pays for one block.
+    /// Credits used; one read buys one block.
     spent: AtomicU64,
 }
 
 impl Demand {
-    /// Whether one of the `reads` so far pays for a block; it is then spent.
+    /// Spends one of the `reads` so far on a block; `false` if all of them are spent.
     pub(crate) fn take(&self, reads: u64) -> bool {
         let spend = |spent: u64| {
             let spent = spent.max(reads.saturating_sub(CREDIT_BLOCKS_MAX));

@@ -1,4 +1,4 @@
-//! What all runs of an engine share: the space, the cache, the budget, the counters.
+//! The handles that all runs of an engine share: the space, the cache, the budget, the counters.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::flights::Flights;
 use crate::index::BlockIndex;
 use crate::loads::Loads;
 
-/// What the cache holds of runs.
+/// The objects of runs that the cache holds.
 #[derive(Clone)]
 pub enum Cached {
     /// A decoded data block.
@@ -28,14 +28,14 @@ pub enum Cached {
     Filter(Arc<FilterReader>),
 }
 
-/// What reading did, counted since the engine was opened.
+/// Counters of reads since the engine was opened.
 #[derive(Debug, Default)]
 pub struct RunStats {
     /// Reads sent to the device for lookups and scans.
     pub reads: AtomicU64,
     /// Bytes of those reads.
     pub read_bytes: AtomicU64,
-    /// Lookups that a filter answered with "not here".
+    /// Lookups that a filter excluded.
     pub filter_negatives: AtomicU64,
     /// Lookups that a filter passed.
     pub filter_positives: AtomicU64,
@@ -45,32 +45,32 @@ pub struct RunStats {
     pub merge_read_bytes: AtomicU64,
 }
 
-/// The handles a run needs; one for all runs of an engine.
+/// The handles of a run; one object for all runs of an engine.
 pub struct RunEnv {
-    /// Where the bytes are.
+    /// The data files.
     pub space: Arc<Space>,
     /// Decoded blocks, indexes and filters.
     pub cache: Arc<Cache<Cached>>,
-    /// The one memory budget.
+    /// The memory budget.
     pub budget: Arc<Budget>,
-    /// Whether blocks are worth keeping as they are written.
+    /// Decides whether blocks are kept in the cache as they are written.
     pub(crate) demand: Demand,
     /// Filters and indexes that are being read.
     pub(crate) loads: Loads<Cached>,
     /// Blocks that readers are reading and decoding.
     pub(crate) flights: Flights,
-    /// Bytes that the windows of readers' walks have.
+    /// Bytes of the read-ahead windows of all readers.
     pub(crate) window_bytes: AtomicU64,
-    /// With little memory, bytes of the blocks that readers' walks hold.
+    /// With little memory: bytes of the blocks that readers' cursors hold.
     pub(crate) held_bytes: AtomicU64,
-    /// Block indexes that a salvage rebuilt, by run.
+    /// Block indexes rebuilt by a salvage, by run.
     pub(crate) rebuilt: Mutex<BTreeMap<RunId, Arc<BlockIndex>>>,
     /// Counters.
     pub stats: RunStats,
 }
 
 impl RunEnv {
-    /// The handles, with all counters at 0.
+    /// New handles, with all counters at 0.
     #[must_use]
     pub fn new(space: Arc<Space>, cache: Arc<Cache<Cached>>, budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
@@ -88,7 +88,7 @@ impl RunEnv {
     }
 }
 
-/// The hash by which filters know a key.
+/// The hash of a key that filters store.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8], prefix: Option<u16>) -> u64 {
     match prefix {

@@ -1,8 +1,8 @@
-//! Blocks that readers are reading and decoding: so many at once as a part of the memory has room for.
+//! Limits how many blocks readers read and decode at the same time: a part of the memory.
 //!
-//! A block on its way takes its bytes on disk and its decoded ones, twice while they are laid out. The cache
-//! counts it when it has arrived. A hundred threads that all wait for the device would have ten megabytes
-//! that nothing has counted.
+//! A block in flight takes its bytes on disk and its decoded bytes, the latter twice while they are
+//! laid out. The cache counts the block only when it is inserted. A hundred threads that all wait
+//! for the device would use ten megabytes that no budget counts.
 //!
 //! ```text
 //!   miss -- others wait, or no room beside what is on its way? -- yes -- wait
@@ -10,30 +10,31 @@
 //!                  +-- charged, so that the cache yields first -- read, decode, keep -- give back
 //! ```
 //!
-//! Invariant: who has a block on its way waits for the device alone, so each one ends, and then the one that
-//! waits longest goes on. Threads: any. The lock is a leaf.
+//! Invariant: a thread with a block in flight waits for the device only, so each flight ends, and
+//! then the thread that has waited longest continues. Threads: any. No other lock is taken under
+//! this one.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// What is on its way takes at most the memory divided by this, or is one block.
+/// The blocks in flight take at most the memory divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// See the module's head. One for all runs of an engine.
+/// See the module's head. One object for all runs of an engine.
 #[derive(Default)]
 pub(crate) struct Flights {
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    /// Of all that are on their way.
+struct FlightState {
+    /// Bytes of all blocks in flight.
     bytes: u64,
     waiting: usize,
 }
 
-/// A block on its way; over when it is dropped.
+/// A block in flight; it ends on drop.
 pub(crate) struct Flight<'a> {
     flights: &'a Flights,
     bytes: u64,
@@ -46,8 +47,8 @@ impl Flights {
     pub(crate) fn begin(&self, budget: &Arc<Budget>, bytes: u64) -> Flight<'_> {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
-        let is_room = |state: &State| state.bytes == 0 || state.bytes + bytes <= most;
-        // Not before those that wait, or a large block might never come to its turn.
+        let is_room = |state: &FlightState| state.bytes == 0 || state.bytes + bytes <= most;
+        // Not before the threads that wait: otherwise a large block might never get its turn.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
             state.waiting += 1;
@@ -60,7 +61,7 @@ impl Flights {
             state.waiting -= 1;
         }
         state.bytes += bytes;
-        // There may be room for the next one too.
+        // There may be room for the next thread, too.
         let wakes = has_waited && state.waiting > 0 && state.bytes < most;
         drop(state);
         if wakes {
@@ -72,7 +73,8 @@ impl Flights {
 }
 
 impl Flight<'_> {
-    /// Whether it had to wait: another thread may have kept the same block in the cache by now.
+    /// Whether the caller had to wait: another thread may have put the same block into the cache by
+    /// now.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
@@ -80,7 +82,7 @@ impl Flight<'_> {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        // Before the next one charges its own.
+        // Released before the next thread charges its own block.
         self.charged = None;
         let mut state = self.flights.state.lock();
         state.bytes -= self.bytes;
@@ -150,8 +152,9 @@ mod schedules {
     use super::*;
     use shuttle::thread;
 
-    /// Small blocks, and one that only goes alone: in every schedule all arrive, and together they take no more
-    /// than there is room for. A wake that is lost leaves threads waiting for ever, which shuttle notices.
+    /// Small blocks, and one that is only admitted alone: in every schedule all are read, and
+    /// together they never take more than the limit. A lost wake-up would leave threads waiting for
+    /// ever, which shuttle reports.
     fn readers() {
         let (budget, flights) = (Budget::new(1600), Arc::new(Flights::default()));
         let threads: Vec<_> = [60, 50, 150, 40]

@@ -1,4 +1,4 @@
-//! Bytes of a run that are not blocks: the metadata kept in the manifest and the block index.
+//! The bytes of a run that are not blocks: the metadata in the manifest, and the block index.
 //!
 //! Metadata (all integers varints unless said otherwise):
 //!
@@ -22,8 +22,8 @@
 //!   entries
 //! ```
 //!
-//! A separator is the shortest string above the last key of the block before and not above the
-//! first key of its own block; the first is empty.
+//! A separator is the shortest string above the last key of the previous block and not above the
+//! first key of its own block; the first separator is empty.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -32,20 +32,20 @@ use frondb_space::Extent;
 
 /// Metadata flag: each message carries its own SeqNo.
 const FLAG_PER_ENTRY_SEQS: u8 = 1;
-/// Metadata flag: the SeqNos stored with messages are local numbers of a transaction; what is to be
-/// added to them follows.
+/// Metadata flag: the SeqNos stored with messages are local numbers of a transaction; the number to
+/// add to them follows.
 const FLAG_SHIFTED: u8 = 2;
 /// Metadata flag beside per-entry seqs: no key has several messages.
 const FLAG_ONE_A_KEY: u8 = 4;
 
-/// Everything the manifest keeps of one run.
+/// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunMeta {
     /// Never reused.
     pub id: RunId,
     /// The tree whose messages it holds.
     pub tree: TreeId,
-    /// Where its bytes lie, in order.
+    /// The extents of its bytes, in order.
     pub extents: Vec<Extent>,
     /// Bytes of its data blocks; the index frame follows.
     pub blocks_bytes: u64,

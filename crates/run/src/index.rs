@@ -1,4 +1,4 @@
-//! The block index of a run in memory: where the block of a key lies.
+//! The block index of a run in memory: maps a key to its block.
 //!
 //! ```text
 //!  block       0            1            2            3
@@ -6,15 +6,16 @@
 //!  keys        [a .. elm]   [f .. kiwi]  [kiwi .. l]  [m .. z]
 //! ```
 //!
-//! (c) marks a block that *continues* the key its predecessor ends with: versions of one key may
-//! fill several blocks, and the separator is then that key itself. Every other separator lies
-//! above the last key of the block before. So keys of block `i` are in
-//! `[separator(i), separator(i + 1))`, its end included if block `i + 1` continues.
+//! (c) marks a block that *continues* the last key of its predecessor: versions of one key may fill
+//! several blocks, and the separator is then that key itself. Every other separator lies above the
+//! last key of the previous block. So the keys of block `i` are in `[separator(i), separator(i +
+//! 1))`, including the end if block `i + 1` continues.
 //!
-//! An index that a salvage rebuilt may have gaps: blocks that cannot be decoded, whose keys may begin with their
-//! separator and end with that of the next block ([`crate::rebuild`]).
+//! An index rebuilt by a salvage may have gaps: blocks that cannot be decoded, whose keys may begin
+//! with their separator and end with the separator of the next block ([`crate::rebuild`]).
 //!
-//! Arrays, searched by 8-byte prefixes first. Immutable, so any thread may search it.
+//! The index consists of arrays and is searched by 8-byte prefixes first. Immutable, so any thread
+//! may search it.
 
 use std::cmp::Ordering;
 
@@ -32,14 +33,15 @@ pub struct BlockIndex {
     keys: Array<u8>,
     /// Logical offset of each block, and the end of the last.
     offsets: Array<u64>,
-    /// Entries before each block, and all of them.
+    /// Number of entries before each block, and the total.
     ranks: Array<u64>,
-    /// Blocks that begin with the last key of the block before, ascending.
+    /// Blocks that begin with the last key of their predecessor, ascending.
     continues: Array<u32>,
 }
 
 impl BlockIndex {
-    /// Decodes an index frame's payload that must describe `blocks` blocks of `blocks_bytes`.
+    /// Decodes the payload of an index frame, which must describe `blocks` blocks of
+    /// `blocks_bytes`.
     ///
     /// # Errors
     /// [`Truncated`] if it does not.
@@ -63,7 +65,7 @@ impl BlockIndex {
         if is_whole { Ok(index) } else { Err(Truncated) }
     }
 
-    /// An index of no blocks with room for so many.
+    /// An empty index with room for `blocks` blocks.
     pub(crate) fn with_capacity(blocks: usize) -> Self {
         let mut index = Self {
             prefixes: Array::with_capacity(blocks),
@@ -81,8 +83,8 @@ impl BlockIndex {
     /// Appends a block.
     ///
     /// # Errors
-    /// [`Truncated`] if it has no bytes, or if its separator contradicts the one before; that of the first
-    /// block is empty.
+    /// [`Truncated`] if the block has no bytes, or if its separator contradicts the previous one;
+    /// the separator of the first block is empty.
     pub(crate) fn push(
         &mut self,
         separator: &[u8],
@@ -127,13 +129,13 @@ impl BlockIndex {
         self.prefixes.len()
     }
 
-    /// Only while it is built: a run has a block.
+    /// True only during construction: every run has a block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
@@ -165,14 +167,14 @@ impl BlockIndex {
         self.ranks[block]
     }
 
-    /// Whether `block` begins with the last key of the block before it.
+    /// Whether `block` begins with the last key of its predecessor.
     #[must_use]
     pub fn continues(&self, block: usize) -> bool {
         !self.continues.is_empty() && self.continues.binary_search(&(block as u32)).is_ok()
     }
 
-    /// The first block that can hold `key`; if none does, the block where it would be. Entries of
-    /// larger keys begin in it or behind it, entries of smaller keys never lie behind it.
+    /// The first block that can hold `key`; if none can, the block where the key would be. Entries
+    /// of larger keys begin in this block or behind it; no entry of a smaller key lies behind it.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let prefix = key_prefix(key);
@@ -199,7 +201,7 @@ fn shared_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Collects the index while a run is written.
+/// Builds the index while a run is written.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBuilder {
     payload: Vec<u8>,
@@ -210,7 +212,7 @@ pub(crate) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// A block begins with `first`; the block before ended with `last`.
+    /// Begins a block with key `first`; the previous block ended with `last`.
     pub(crate) fn begin_block(&mut self, last: Option<&[u8]>, first: &[u8]) {
         let previous = std::mem::take(&mut self.separator);
         let mut continues = false;
@@ -225,7 +227,7 @@ impl IndexBuilder {
         self.pending = Some(continues);
     }
 
-    /// The block that began is finished.
+    /// Ends the current block.
     pub(crate) fn end_block(&mut self, bytes: u64, entries: u64) {
         let continues = self.pending.take().unwrap_or(false);
         put_varint(&mut self.payload, bytes << 1 | u64::from(continues));
@@ -281,7 +283,7 @@ mod tests {
             \x00\x04kiwi\x19\x02\
             \x00\x01m\x1a\x02";
         assert_eq!(build(&PICTURE), expected);
-        // What a separator shares with the one before is not stored again.
+        // A separator stores only what it does not share with its predecessor.
         let expected = b"\x03\x00\x00\x14\x02\x00\x03abd\x16\x02\x03\x01d\x18\x02";
         assert_eq!(build(&[("abc", "abcz"), ("abd", "abdc"), ("abddef", "b")]), expected);
     }
@@ -297,7 +299,7 @@ mod tests {
         }
         assert!(index.continues(2) && !index.continues(1) && !index.continues(4));
         assert_eq!((index.extent(2), index.rank(2), index.rank(4)), ((21, 12), 4, 8));
-        // A key that fills whole blocks is found where its newest version is.
+        // A key that fills several blocks is found at its newest version.
         let index = build(&[("a", "k"), ("k", "k"), ("k", "k"), ("k", "n")]);
         let index = BlockIndex::decode(&index, 4, bytes_of(4)).unwrap();
         assert_eq!([index.find(b"k"), index.find(b"k\0"), index.find(b"j")], [0, 3, 0]);

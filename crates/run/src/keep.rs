@@ -1,5 +1,5 @@
-//! What is kept in the cache as it is written, so that readers of what a job replaced find the new
-//! blocks where the old ones were.
+//! Keeps blocks in the cache as they are written, so that readers of the runs that a job replaces
+//! find the new blocks in the cache.
 //!
 //! ```text
 //!   a block of a job -- room in the cache? -- as many reads as blocks? --> decoded and kept
@@ -7,9 +7,10 @@
 //!                               +-----------------------+---> on the device only
 //! ```
 //!
-//! Without it a table that fits memory is read from the device again after each job that rewrites it.
-//! It evicts nothing, and where nobody reads it costs nothing: what it costs to decode a block is
-//! what the reader it spares would have paid, with a wait on top.
+//! Otherwise a table that fits in memory would be read from the device again after each job that
+//! rewrites it. Keeping evicts nothing, and costs nothing if there are no reads. Decoding a block
+//! here costs as much as it would cost the reader that needs the block, and saves that reader the
+//! wait for the device.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -21,17 +22,18 @@ use frondb_filter::FilterReader;
 use crate::env::{Cached, RunEnv};
 use crate::index::BlockIndex;
 
-/// More than a block or an index takes in memory, as a multiple of its raw bytes.
+/// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;
 
-/// The place of what is about to be written.
+/// The place of a frame before it is written.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
-/// Keeps parts of one run. Those of a run that is never finished are evicted in time: run ids are not reused.
+/// Keeps the parts of one run. Parts of a run that is never finished are evicted in time, because
+/// run ids are not reused.
 pub(crate) struct Keeper {
     env: Arc<RunEnv>,
     run: RunId,
-    /// Reads of the engine when the job was made.
+    /// Number of the engine's reads when the job was created.
     reads: u64,
 }
 
@@ -40,15 +42,15 @@ impl Keeper {
         Self { env, run, reads }
     }
 
-    /// The memory budget that its run is written with.
+    /// The memory budget of the run's writer.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.env.budget
     }
 
-    /// Keeps data block `number`, if that is worth it.
+    /// Keeps data block `number` if there is demand and room.
     ///
     /// # Errors
-    /// Corruption if the frame is not what a reader would accept: nothing of it may be written then.
+    /// Corruption if a reader would reject the frame: nothing of it may be written then.
     pub(crate) fn block(&self, number: u32, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
@@ -59,7 +61,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Keeps the block index, of `blocks` blocks of `blocks_bytes`; errors as [`block`](Self::block).
+    /// Keeps the block index, which describes `blocks` blocks of `blocks_bytes`; errors as
+    /// [`block`](Self::block).
     pub(crate) fn index(&self, frame: &[u8], blocks: u32, blocks_bytes: u64) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
@@ -83,8 +86,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether there is demand, and room for what the frame holds with the tables of its reader. Where
-    /// there is none, nothing is decoded.
+    /// Whether there is demand, and room for the frame's contents with the lookup tables of its
+    /// reader. If not, nothing is decoded.
     fn is_worth(&self, frame: &[u8]) -> bool {
         let raw_len = frame_raw_len(frame).unwrap_or(usize::MAX) as u64;
         let room = self.env.cache.room() / READER_FACTOR;

@@ -1,5 +1,5 @@
-//! Layer 3: immutable sorted runs. A run is written once by a [`RunWriter`], described by a
-//! [`RunMeta`] in the manifest, and read by point lookups and cursors until nobody holds it.
+//! Layer 3: immutable sorted runs. A [`RunWriter`] writes a run once, a [`RunMeta`] in the manifest
+//! describes it, and point lookups and cursors read it until its last holder is gone.
 //!
 //! ```text
 //!  extents of data files, one logical byte space:
@@ -7,11 +7,11 @@
 //!  0                             blocks_bytes                 end
 //! ```
 //!
-//! A [`Spool`] is their poor relative, for what is sorted outside of memory: read once, and never in
-//! the manifest.
+//! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
+//! manifest.
 //!
-//! The crate knows nothing of trees, nodes or logs: a [`Run`] is told when it is dead and gives
-//! its extents back when the last holder lets go (rule 7).
+//! The crate knows nothing of trees, nodes or logs: its owner marks a [`Run`] as dead, and the last
+//! holder to drop it releases its extents (rule 7).
 
 mod count;
 mod cursor;

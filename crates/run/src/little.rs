@@ -1,14 +1,14 @@
-//! What a merge takes for each of its inputs, and how it takes less where there is little memory.
+//! The memory of a merge's inputs, and how it shrinks where memory is little.
 //!
 //! ```text
 //!   input   | window of encoded blocks | a decoded block | chunk |
 //!           goes with its last block                     the merge's arrays
 //! ```
 //!
-//! A decoded block is the least that an input can do with, so with little memory blocks of runs are smaller,
-//! and the planner merges so many runs at once as a part of the memory has room for.
+//! An input cannot do with less than a decoded block. So with little memory the blocks of runs are
+//! smaller, and the planner merges only as many runs at once as a part of the memory can hold.
 
-/// With less memory than this there is little.
+/// Less memory than this is little memory.
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 /// Largest chunk with little memory, entries.
@@ -17,25 +17,25 @@ pub(crate) const CHUNK_ENTRIES_LITTLE: usize = 256;
 /// Window of a merge, bytes, with ordinary memory.
 const MERGE_WINDOW_BYTES: u64 = 128 << 10;
 
-/// The least window, and the least block that a run is made to have.
+/// Smallest window of a merge, and smallest block size of a run.
 const LITTLE_BYTES_MIN: u64 = 16 << 10;
 
-/// What an input takes with ordinary memory, about, in windows.
+/// Approximate memory of an input with ordinary memory, in windows.
 const INPUT_WINDOWS: u64 = 6;
 
-/// What an input takes with little memory beside its window and a decoded block: a chunk of entries of
-/// ordinary size.
+/// With little memory: bytes of an input beside its window and a decoded block, that is a chunk of
+/// entries of ordinary size.
 const CHUNK_BYTES_LITTLE: u64 = 12 << 10;
 
-/// The inputs of one merge take at most the memory divided by this, where it is little.
+/// With little memory, the inputs of one merge take at most the memory divided by this.
 const MERGE_DIVISOR: u64 = 8;
 
-/// Whether a merge and a walk make do with less.
+/// Whether merges and cursors must economise.
 pub(crate) fn is_little(memory_bytes: u64) -> bool {
     memory_bytes < ORDINARY_BYTES
 }
 
-/// Window of a merge, bytes: with little memory smaller, for a merge has one for each of its inputs.
+/// Window of a merge, bytes: smaller with little memory, because a merge has a window per input.
 pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
     if !is_little(memory_bytes) {
         return MERGE_WINDOW_BYTES as usize;
@@ -43,24 +43,24 @@ pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
     (memory_bytes / 1024).max(LITTLE_BYTES_MIN) as usize
 }
 
-/// Key and value bytes that a block of a run has at most, one entry not counted.
+/// Most key and value bytes of a run's block, not counting its last entry.
 #[must_use]
 pub fn run_block_bytes_max(memory_bytes: u64) -> usize {
     if is_little(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
 }
 
-/// What a merge takes for each of its inputs, about.
+/// Approximate memory of each input of a merge.
 #[must_use]
 pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     let window = merge_window_bytes(memory_bytes) as u64;
     if !is_little(memory_bytes) {
         return window * INPUT_WINDOWS;
     }
-    // A block takes a quarter more than its bytes, and is as large as the window.
+    // A decoded block takes a quarter more than its bytes, and is as large as the window.
     window + window * 5 / 4 + CHUNK_BYTES_LITTLE
 }
 
-/// How many inputs a merge may have.
+/// Most inputs of one merge.
 #[must_use]
 pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     if !is_little(memory_bytes) {
@@ -70,7 +70,8 @@ pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     (inputs as usize).max(MERGE_INPUTS_MIN)
 }
 
-/// What the smallest memory, of tests, is to make do with: fewer, and a message were written often.
+/// Lower bound, for the smallest memory of tests: with fewer inputs a message would be rewritten
+/// often.
 const MERGE_INPUTS_MIN: usize = 16;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Reading filters and block indexes that the cache does not have: each once at a time, and never so many
-//! at once that their buffers pass a part of the memory.
+//! Loads filters and block indexes that are not in the cache: each by one thread at a time, and in
+//! total within a part of the memory.
 //!
-//! The filter of a large leaf has megabytes. When the cache cannot hold all of them, every reader misses; 64
-//! threads that each read one would take hundreds of megabytes that nothing has counted.
+//! The filter of a large leaf has megabytes. When the cache cannot hold all filters, every reader
+//! misses, and 64 threads that each read a filter would use hundreds of megabytes that no budget
+//! counts.
 //!
 //! ```text
 //!   miss -- is it being read? -- yes -- wait, share what the reader gets
@@ -12,8 +13,8 @@
 //!                           +-- read, keep in the cache, give the memory back
 //! ```
 //!
-//! Invariant: a load that is under way ends, also if it fails or panics; then another waiter tries.
-//! Threads: any. The lock is a leaf but for the cache's own.
+//! Invariant: a load under way ends, even if it fails or panics; another waiting thread tries then.
+//! Threads: any. The only lock taken under this one is the cache's.
 
 use std::collections::HashMap;
 
@@ -22,10 +23,10 @@ use frondb_core::Result;
 use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 
-/// What is being read at once takes at most the memory divided by this, or is one.
+/// The loads under way take at most the memory divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// See the module's head. One for all runs of an engine.
+/// See the module's head. One object for all runs of an engine.
 pub(crate) struct Loads<V> {
     state: Mutex<LoadState<V>>,
     changed: Condvar,
@@ -33,14 +34,14 @@ pub(crate) struct Loads<V> {
 
 struct LoadState<V> {
     under_way: HashMap<CacheKey, Arc<Load<V>>>,
-    /// Bytes that they take while they are read.
+    /// Bytes that the loads under way take.
     bytes: u64,
 }
 
-/// A load under way: set when it is over, to nothing if it failed.
+/// A load under way: set when it ends, to `None` if it failed.
 type Load<V> = OnceLock<Option<V>>;
 
-/// Ends a load however it ends.
+/// Ends a load on drop, however it ends.
 struct Ending<'a, V> {
     loads: &'a Loads<V>,
     key: CacheKey,
@@ -56,8 +57,8 @@ impl<V> Default for Loads<V> {
 }
 
 impl<V: Clone> Loads<V> {
-    /// What `cached` has by now, or another thread is reading, or `read` returns. Reading takes `bytes`
-    /// of memory, charged to `part`.
+    /// The value that `cached` returns by now, that another thread is loading, or that `read`
+    /// returns. Reading takes `bytes` of memory, charged to `part`.
     pub(crate) fn load(
         &self,
         key: CacheKey,
@@ -72,7 +73,7 @@ impl<V: Clone> Loads<V> {
         };
         let _charged = budget.reserve(part, bytes);
         let value = read()?;
-        // Shared before the load is over; a failure leaves it empty.
+        // The value is shared before the load ends; a failed load stays empty.
         let _ = ending.load.set(Some(value.clone()));
         Ok(value)
     }

@@ -1,5 +1,5 @@
-//! The stream that runs are written to: acquires extents ahead, writes them in large aligned
-//! pieces, and hands each run the extents it came to lie in.
+//! The output stream of runs: acquires extents ahead, writes them in large aligned pieces, and
+//! returns to each run the extents that hold it.
 //!
 //! All slices of a flush share one stream, so that they become one large sequential write.
 //!
@@ -8,10 +8,10 @@
 //!  runs       |  run a  |p|  run b   :   run b  |p|     run c    |p|  given back
 //! ```
 //!
-//! Each run begins at a page (`p` is padding with zeros) and may go on in the next extent. Life
+//! Each run begins at a page (`p` is padding with zeros) and may continue in the next extent. Life
 //! cycle: `new`, then for each run `write`... and [`end_run`](Output::end_run), then
-//! [`finish`](Output::finish). A stream that is dropped before that gives back every extent it
-//! acquired: nothing of it can be in the manifest yet. For one thread at a time.
+//! [`finish`](Output::finish). A stream that is dropped before `finish` releases every extent that
+//! it acquired: the manifest cannot name any of them yet. For one thread at a time.
 
 use frondb_core::Result;
 use frondb_core::limits::PAGE_BYTES;
@@ -19,10 +19,10 @@ use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_space::{Class, Extent, Space};
 
-/// Bytes written to the device at once. A reader's request may have to wait for one that is under way.
+/// Bytes per write to the device. A reader's request may have to wait for a write under way.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// Pages acquired at once when much is expected.
+/// Most pages acquired at once.
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 
 /// See the module's head.
@@ -30,26 +30,26 @@ pub struct Output {
     space: Arc<Space>,
     class: Class,
     reserved: bool,
-    /// Bytes still expected, a hint for how much to acquire.
+    /// Bytes still expected: a hint for the size of the next extent.
     expected: u64,
-    /// The extent being filled and how many of its pages are on the device already.
+    /// The extent being filled, and how many of its pages are already on the device.
     extent: Option<Extent>,
     pages_written: u32,
-    /// Page of the extent at which the current run's part of it begins.
+    /// Page of the extent at which the current run's part begins.
     part_start: u32,
     buf: Buf,
     filled: usize,
-    /// Extents, or parts of them, of the run being written.
+    /// Extents, or parts of extents, of the current run.
     run_extents: Vec<Extent>,
     run_bytes: u64,
-    /// Everything acquired so far, for giving it back.
+    /// All extents acquired so far, to release them on failure.
     acquired: Vec<Extent>,
     bytes_written: u64,
 }
 
 impl Output {
-    /// A stream into `space`; about `expected_bytes` will be written. `reserved` lets it use the
-    /// space that is kept for a full disk.
+    /// A stream into `space` that expects about `expected_bytes`. `reserved` lets it use the space
+    /// that is reserved for a full disk.
     #[must_use]
     pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64, reserved: bool) -> Self {
         let buf_bytes = (expected_bytes.min(BUFFER_BYTES as u64) as usize)
@@ -72,7 +72,7 @@ impl Output {
         }
     }
 
-    /// The same, with another size of the writes; before the first.
+    /// Sets the size of writes; call it before the first write.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         debug_assert_eq!(self.filled, 0, "what was written would be lost");
@@ -96,7 +96,7 @@ impl Output {
     /// Appends to the current run.
     ///
     /// # Errors
-    /// `NoSpace` or an error of the device; the stream is then good for dropping only.
+    /// `NoSpace` or an error of the device; the stream can only be dropped then.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.run_bytes += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -119,11 +119,11 @@ impl Output {
         std::mem::take(&mut self.run_extents)
     }
 
-    /// Writes what is buffered and gives back what was acquired and not used. The extents of
-    /// ended runs now belong to the caller. Returns the bytes written, padding included.
+    /// Writes the buffer and releases the acquired space that was not used. The extents of ended
+    /// runs belong to the caller now. Returns the bytes written, padding included.
     ///
     /// # Errors
-    /// What the device reports; all extents are then given back, those of ended runs too.
+    /// Errors of the device; all extents are released then, including those of ended runs.
     pub fn finish(mut self) -> Result<u64> {
         debug_assert!(self.run_extents.is_empty(), "the last run was not ended");
         self.write_buffer()?;
@@ -134,7 +134,7 @@ impl Output {
         Ok(self.bytes_written)
     }
 
-    /// Bytes that fit the buffer before it must be written.
+    /// Room in the buffer before it must be written.
     fn room(&mut self) -> Result<usize> {
         loop {
             let Some(extent) = self.extent else {
@@ -159,7 +159,7 @@ impl Output {
 
     fn acquire(&mut self) -> Result<()> {
         let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
-        // Beyond what was expected: a buffer, and more the longer it gets.
+        // Beyond the expected size: a buffer's worth, and more the longer the stream gets.
         let grown = self.bytes_written / (8 * PAGE_BYTES as u64);
         let least = (self.buf.len() / PAGE_BYTES) as u64;
         let pages = left.max(grown).clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;
@@ -175,7 +175,7 @@ impl Output {
         Ok(())
     }
 
-    /// Gives the pages since the last cut of the current extent to the current run.
+    /// Assigns the pages since the last cut of the current extent to the current run.
     fn close_part(&mut self) {
         let Some(extent) = self.extent else { return };
         let end = self.pages_written + (self.filled / PAGE_BYTES) as u32;
@@ -185,13 +185,13 @@ impl Output {
         let (page, pages) = (extent.page + self.part_start, end - self.part_start);
         self.part_start = end;
         match self.run_extents.last_mut() {
-            // What was acquired piece by piece often lies in one stretch all the same.
+            // Extents acquired one by one are often adjacent.
             Some(last) if last.file == extent.file && last.end() == page => last.pages += pages,
             _ => self.run_extents.push(Extent { file: extent.file, page, pages }),
         }
     }
 
-    /// Sends whole pages to the device.
+    /// Writes whole pages to the device.
     fn write_buffer(&mut self) -> Result<()> {
         let Some(extent) = self.extent else { return Ok(()) };
         debug_assert!(self.filled.is_multiple_of(PAGE_BYTES));

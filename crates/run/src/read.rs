@@ -5,7 +5,7 @@ use frondb_core::mem::Buf;
 use frondb_core::{Error, Result};
 use frondb_space::{Extent, Space};
 
-/// Bytes read from a run: whole pages, and where the span asked for begins in them.
+/// Bytes read from a run: whole pages, and the offset of the requested span in them.
 pub(crate) struct Span {
     buf: Buf,
     start: usize,
@@ -46,7 +46,7 @@ pub(crate) fn read_span(
     Err(Error::internal(format!("a read of {len} bytes at {offset} passes the end of a run")))
 }
 
-/// File name and offset of logical `offset`, for naming a corruption.
+/// File name and offset of logical `offset`, for the place of a corruption.
 pub(crate) fn locate(space: &Space, extents: &[Extent], offset: u64) -> (String, u64) {
     let mut skip = offset;
     for extent in extents {

@@ -1,4 +1,4 @@
-//! A run as readers hold it: point lookups, and the shared parts its cursors use.
+//! A run for its readers: point lookups, and the parts shared by its cursors.
 
 use std::ops::Range;
 
@@ -18,41 +18,42 @@ use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::read::{Span, locate, read_span};
 
-/// What reading a block index takes, about, as a multiple of what it takes on disk.
+/// Approximate memory for reading a block index, as a multiple of its size on disk.
 const INDEX_FACTOR: u64 = 6;
 
-/// A filter may take the memory divided by this: more than a writer with as much memory makes.
+/// Largest filter that is read: the memory divided by this. A writer with as much memory makes none
+/// larger.
 const FILTER_DIVISOR: u64 = 32;
 
-/// The place of a block that was found sound.
+/// The place of a block that passes its checks, so that no error needs a place.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
-/// What [`Run::key_after`] found.
+/// The result of [`Run::key_after`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyAfter {
-    /// The key; `None` if the range ends before.
+    /// The key; `None` if the range ends before it.
     pub key: Option<Box<[u8]>>,
-    /// Entries below it, or all of the range, about.
+    /// Estimate of the entries below the key, or of all entries of the range.
     pub entries: u64,
 }
 
-/// Takes a message and returns whether older ones are still wanted.
+/// Receives a message and returns whether older ones are wanted.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
-/// An immutable run. Thread-safe; dropped by its last holder.
+/// An immutable run. Thread-safe; its last holder frees it.
 ///
-/// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an
-/// edit, 4 [`kill`](Self::kill)ed once that edit is durable, 5 the last version or cursor that
-/// pins it goes, and its extents are released.
+/// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an edit,
+/// 4 [`kill`](Self::kill)ed once that edit is durable, 5 released: the last version or cursor that
+/// pins it is gone, and its extents are free.
 ///
-/// A transaction's private run has local numbers for SeqNos; [`attached`](Self::attached) is the same
-/// run with SeqNos. Both name the same bytes, and they are released once.
+/// The private run of a transaction has local numbers for SeqNos; [`attached`](Self::attached)
+/// returns the same run with SeqNos. Both handles name the same bytes, which are released once.
 pub struct Run {
     meta: RunMeta,
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
-    /// The handle whose SeqNos were local, which owns the extents.
+    /// The handle with local numbers, which owns the extents.
     private: Option<Arc<Run>>,
 }
 
@@ -63,9 +64,9 @@ impl Run {
         Arc::new(Self { meta, filter_prefix, env, dead: AtomicBool::new(false), private: None })
     }
 
-    /// The run with its local numbers made SeqNos ([`RunMeta::attached`]): the same bytes, and the
-    /// same blocks in the cache. Killing it kills `self`, whose extents go with the last holder of
-    /// either.
+    /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
+    /// and the same blocks in the cache. Killing it kills `self`; the last holder of either handle
+    /// releases the extents.
     #[must_use]
     pub fn attached(self: Arc<Self>, base: SeqNo) -> Arc<Self> {
         Arc::new(Self {
@@ -77,26 +78,25 @@ impl Run {
         })
     }
 
-    /// What the manifest says of it.
+    /// The run's metadata in the manifest.
     #[must_use]
     pub fn meta(&self) -> &RunMeta {
         &self.meta
     }
 
-    /// The handles it reads through.
+    /// The handles that the run reads through.
     #[must_use]
     pub fn env(&self) -> &Arc<RunEnv> {
         &self.env
     }
 
-    /// The durable manifest no longer names the run: its extents are released when the last holder
-    /// lets go.
+    /// Marks the run as dead: no durable manifest names it. The last holder releases its extents.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Release);
     }
 
-    /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until it
-    /// returns `false`. Returns whether it always returned `true`.
+    /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until `visit`
+    /// returns `false`. Returns `true` if `visit` never returned `false`.
     ///
     /// # Errors
     /// `Corruption` or a device error for the block that holds the key.
@@ -121,15 +121,15 @@ impl Run {
                 }
             }
             number += 1;
-            // Older versions may go on in blocks that begin with the key.
+            // Older versions may continue in blocks that begin with the key.
             if is_last || !index.continues(number) || index.separator(number) != key {
                 return Ok(true);
             }
         }
     }
 
-    /// Whether the filter lets `key` pass (`true` if the run has none, or one that was written with far more
-    /// memory: to read it would empty the cache, for one lookup).
+    /// Whether the filter admits `key`. Always `true` if the run has no filter, or a filter from a
+    /// writer with far more memory: reading that one would empty the cache for a single lookup.
     pub fn may_contain(&self, key: &[u8]) -> Result<bool> {
         let most = self.env.budget.total() / FILTER_DIVISOR;
         if self.meta.filter_bytes == 0 || u64::from(self.meta.filter_bytes) > most {
@@ -166,7 +166,8 @@ impl Run {
         }
     }
 
-    /// Reads an index or a filter and keeps it in the cache; see [`Loads`].
+    /// Reads an index or a filter and inserts it into the cache; see
+    /// [`Loads`](crate::loads::Loads).
     #[cold]
     fn load(
         &self,
@@ -175,8 +176,8 @@ impl Run {
         read: fn(&Self) -> Result<(Cached, u64)>,
     ) -> Result<Cached> {
         let RunEnv { cache, budget, loads, .. } = &*self.env;
-        // As it is on disk, and decoded: an index is compressed, and its arrays stand beside what they
-        // are made of.
+        // The bytes on disk and decoded: an index is compressed, and its arrays coexist with the
+        // bytes that they are decoded from.
         let takes = match part {
             CacheKey::FILTER => (Part::Filter, u64::from(self.meta.filter_bytes) * 2),
             _ => (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR),
@@ -194,15 +195,15 @@ impl Run {
         )
     }
 
-    /// The block index, rebuilt from the blocks if it cannot be read; later calls of [`index`](Self::index)
-    /// return the rebuilt one.
+    /// The block index, rebuilt from the blocks if it cannot be read; later calls of
+    /// [`index`](Self::index) return the rebuilt index.
     pub(crate) fn index_or_rebuilt(&self) -> Result<Arc<BlockIndex>> {
         let error = match self.index() {
             Ok(index) => return Ok(index),
             Err(error) => error,
         };
         let index = self.rebuild_index().ok_or(error)?;
-        // The rebuilt one may count blocks in another way.
+        // The rebuilt index may number the blocks differently.
         self.env.cache.remove_run(self.meta.id, self.meta.blocks);
         self.env.rebuilt.lock().insert(self.meta.id, Arc::clone(&index));
         Ok(index)
@@ -237,7 +238,7 @@ impl Run {
         Ok((Cached::Filter(Arc::new(filter)), bytes))
     }
 
-    /// Data block `number`, from the cache or the device; kept in the cache.
+    /// Data block `number`, from the cache or the device; inserted into the cache.
     pub(crate) fn block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
         if let Some(block) = self.cached_block(number) {
             return Ok(block);
@@ -256,9 +257,10 @@ impl Run {
         Ok(block)
     }
 
-    /// Begins to read data block `number`, when there is room for it beside what others are reading.
+    /// Waits until there is room for data block `number` beside the blocks that other threads read,
+    /// and begins its flight.
     pub(crate) fn fly<'a>(&self, env: &'a RunEnv, index: &BlockIndex, number: usize) -> Flight<'a> {
-        // As it is on disk, decompressed, and laid out for searching.
+        // The bytes on disk, decompressed, and laid out for searching.
         let raw = self.meta.raw_bytes / u64::from(self.meta.blocks.max(1));
         let len = index.extent(number).1 as u64;
         env.flights.begin(&env.budget, len + 2 * raw.max(len))
@@ -280,7 +282,7 @@ impl Run {
 
     /// Decodes the block whose frame is `frame`, at logical `offset`.
     pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
-        // Naming the place costs an allocation, so the fault pays for it, not the read.
+        // A place costs an allocation, so only a failed decode computes one.
         Block::decode(frame, &NOWHERE)
             .or_else(|_| self.placed(offset, |place| Block::decode(frame, place)))
     }
@@ -291,7 +293,7 @@ impl Run {
             .or_else(|_| self.placed(offset, |place| decode_frame(frame, kind, place)))
     }
 
-    /// Decodes once more, so that the error says where this run has it.
+    /// Decodes once more, so that the error names the place in this run.
     fn placed<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         decode(&Place { file: &file, offset })
@@ -312,7 +314,7 @@ impl Run {
         read_span(&self.env.space, &self.meta.extents, offset, len)
     }
 
-    /// Decodes entries of one of its blocks.
+    /// Decodes entries of one of the run's blocks.
     #[inline]
     pub(crate) fn fill(&self, block: &Block, entries: Range<usize>, chunk: &mut Chunk) {
         block.fill(entries, self.meta.max_seq, chunk);
@@ -329,14 +331,14 @@ impl Run {
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
     }
 
-    /// The first key from `lo` on that at least `n` entries of `[lo, hi)` lie below, by the block
-    /// index alone.
+    /// The first key from `lo` on with at least `n` entries of `[lo, hi)` below it, according to
+    /// the block index alone.
     pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let index = self.index()?;
         let from = index.find(lo);
         let mut block = from;
         let too_few = |block| index.rank(block) - index.rank(from) < n;
-        // A block that continues a key begins with it, not behind it.
+        // A block that continues a key does not begin a new one.
         while block < index.len() && (too_few(block) || index.continues(block)) {
             block += 1;
         }
@@ -351,8 +353,8 @@ impl Run {
         Ok(KeyAfter { key: None, entries: index.rank(block + 1) - index.rank(from) })
     }
 
-    /// Estimate of the entries with a key below `key`, from the block index alone: within a block, which
-    /// may hold thousands of small entries, as if its keys were even.
+    /// Estimate of the number of entries with a key below `key`, from the block index alone. Within
+    /// a block, which may hold thousands of small entries, keys are taken to be evenly distributed.
     pub fn rank(&self, key: &[u8]) -> Result<u64> {
         if *key <= *self.meta.first_key {
             return Ok(0);
@@ -392,8 +394,8 @@ impl std::fmt::Debug for Run {
     }
 }
 
-/// How many of `entries` with keys from `begin` to `end` are below `key`, if the keys are even: by the eight
-/// bytes behind what both ends begin with.
+/// How many of `entries`, whose keys lie evenly between `begin` and `end`, are below `key`, judged
+/// by the eight bytes behind the common prefix of both ends.
 fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
     if key <= begin || key >= end {
         return if key <= begin { 0 } else { entries };
@@ -402,6 +404,6 @@ fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
     let number = |key: &[u8]| u128::from(key_prefix(&key[common..]));
     let (from, to) = (number(begin), number(end));
     let at = number(key) - from;
-    // Ends that differ behind those bytes alone say nothing.
+    // If the ends do not differ within those bytes, half of the entries is the best estimate.
     if from == to { entries / 2 } else { (u128::from(entries) * at / (to - from)) as u64 }
 }

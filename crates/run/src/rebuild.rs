@@ -1,29 +1,31 @@
-//! Rebuilds the block index of a run from its blocks, for a salvage: when a file ends in the middle of a run
-//! or the index is damaged, the blocks are still there.
+//! Rebuilds the block index of a run from its blocks, for a salvage: if a file ends in the middle
+//! of a run or the index is damaged, the blocks are still there.
 //!
-//! Blocks follow each other without padding, and each frame states its length, so a walk from the first
-//! block finds them all. Nothing in a frame names its run, and salvage must not guess: space is reused, so there
-//! may be sound blocks of an earlier run, and a value may look like a block. An index is rebuilt in two cases:
+//! Blocks follow each other without padding, and each frame states its length, so a pass from the
+//! first block finds all of them. No frame names its run, and a salvage must not guess: space is
+//! reused, so there may be sound blocks of an earlier run, and a value may look like a block. An
+//! index is rebuilt in two cases:
 //!
-//! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the manifest
-//!    counts, of each kind and in bytes, from its first key to its last.
-//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads behind the end of a file, or the device
-//!    cannot read them. Then pages of the blocks may be missing too, anywhere, because extents lie in any
-//!    order. The walk continues at the first frame behind missing pages, and ends at other damage. The bytes
-//!    between are a *gap*; the index lists it as blocks that cannot be decoded:
+//! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the
+//!    manifest counts, of each kind and in bytes, from its first key to its last.
+//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads them behind the end of a
+//!    file, or the device cannot read them. Then pages of the blocks may be missing, too, anywhere,
+//!    because extents lie in any order. The pass continues at the first frame behind missing pages,
+//!    and ends at other damage. The bytes between are a *gap*; the index lists it as blocks that
+//!    cannot be decoded:
 //!
 //! ```text
 //!  blocks      | [a .. f] | gap  | [m .. p] | gap, to the end
 //!  separator     ""         "f"    "m"        "p"
 //! ```
 //!
-//! A gap may hold any key from the last one before it to the first one behind it, both included, because
-//! versions of one key may lie in two blocks. The block before a gap and the one behind it count as part of it:
-//! if one of them were at the wrong place, no neighbour would show it.
+//! A gap may hold any key from the last one before it to the first one behind it, both included,
+//! because versions of one key may lie in two blocks. The blocks before and behind a gap count as
+//! part of it: if one of them were in the wrong place, no neighbour would show it.
 //!
-//! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts do not belong
-//! to the run, and frames behind missing pages that lead neither to more missing pages nor to the end of the
-//! blocks.
+//! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
+//! do not belong to the run, and frames behind missing pages that lead neither to more missing
+//! pages nor to the end of the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
 use frondb_core::Chunk;
@@ -32,31 +34,32 @@ use frondb_core::sync::Arc;
 
 use crate::index::BlockIndex;
 use crate::reader::Run;
-use crate::verify::Found;
+use crate::verify::Tally;
 
-/// Longest part of a gap that the index lists as one block, bytes: a reader of a gap holds all of it in memory.
+/// Longest part of a gap that the index lists as one block, bytes: a reader of a gap holds all of
+/// this part in memory.
 const GAP_BYTES_MAX: u64 = 1 << 20;
 
-/// What a block stores for a message beside key and value, at most, bytes.
+/// Most bytes that a block stores per message beside key and value.
 const MESSAGE_BYTES_MAX: u64 = 24;
 
-/// The index so far.
+/// The index under construction.
 struct Rebuilding<'a> {
     run: &'a Run,
     index: BlockIndex,
-    found: Found,
+    found: Tally,
     /// The last block, which is not in the index yet.
     last: Option<Placed>,
     /// Last key in the index.
     last_key: Vec<u8>,
     /// Bytes of a gap at the end, which is not in the index yet.
     gap_bytes: u64,
-    /// The gap has the block behind it.
+    /// Whether the gap includes the block behind it.
     is_gap_closed: bool,
     chunk: Chunk,
 }
 
-/// A block as the index will have it.
+/// A block as the index will list it.
 struct Placed {
     bytes: u64,
     first_key: Vec<u8>,
@@ -66,13 +69,13 @@ struct Placed {
 }
 
 impl Run {
-    /// The index of the blocks that can be read. `None` if that is not certain.
+    /// The index of the readable blocks; `None` if it would not be certain.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
         let meta = self.meta();
         let mut rebuilding = Rebuilding {
             run: self,
             index: BlockIndex::with_capacity(meta.blocks as usize),
-            found: Found::default(),
+            found: Tally::default(),
             last: None,
             last_key: Vec::new(),
             gap_bytes: 0,
@@ -110,8 +113,8 @@ impl Run {
         has_entries.then(|| Arc::new(rebuilding.index))
     }
 
-    /// Most bytes that a block of this run has before it is encoded. All but the last block are about as large
-    /// as the options of the tree say, and one entry larger.
+    /// Largest raw size of a block of this run. All blocks but the last are about as large as the
+    /// tree's options say, plus one entry.
     fn block_bytes_max(&self) -> u64 {
         let meta = self.meta();
         let all = meta.raw_bytes.saturating_add(meta.entries.saturating_mul(MESSAGE_BYTES_MAX));
@@ -124,7 +127,7 @@ impl Run {
         (from / page * page..end).step_by(PAGE_BYTES).any(|page| self.is_missing(page))
     }
 
-    /// Offset of the first missing page in what may be a block at `offset`.
+    /// Offset of the first missing page within a possible block at `offset`.
     fn missing_from(&self, offset: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes.min(offset.saturating_add(self.block_bytes_max()));
         let mut pages = (offset.next_multiple_of(PAGE_BYTES as u64)..end).step_by(PAGE_BYTES);
@@ -148,7 +151,7 @@ impl Run {
     /// Offset of the first frame that begins in a page.
     fn frame_from(&self, page: u64) -> Option<u64> {
         let both = PAGE_BYTES + FRAME_HEADER_BYTES;
-        // Headers may span two pages, of which the second may be missing.
+        // A header may span two pages, and the second may be missing.
         let span = self.read_for_merge(page, both);
         let span = span.or_else(|_| self.read_for_merge(page, PAGE_BYTES)).ok()?;
         let headers = span.bytes().windows(FRAME_HEADER_BYTES).take(PAGE_BYTES);
@@ -156,8 +159,9 @@ impl Run {
         places.find(|(_, place)| self.block_at(*place).is_some()).map(|(_, place)| place)
     }
 
-    /// The block whose frame begins at `offset`, with the length of the frame. `None` if it cannot be read or
-    /// decoded, or states a length that no block of this run has: memory is not taken for a damaged length.
+    /// The block whose frame begins at `offset`, with the frame's length. `None` if the block
+    /// cannot be read or decoded, or if it states a length that no block of this run has: a damaged
+    /// length must not allocate memory.
     fn block_at(&self, offset: u64) -> Option<(u64, Block)> {
         let left = self.meta().blocks_bytes.checked_sub(offset)?;
         let header = self.read_for_merge(offset, FRAME_HEADER_BYTES).ok()?;
@@ -174,7 +178,7 @@ impl Run {
 }
 
 impl Rebuilding<'_> {
-    /// Takes up a block; `None` if it cannot be the next one of the run.
+    /// Appends a block; `None` if it cannot be the next block of the run.
     fn block(&mut self, bytes: u64, block: &Block) -> Option<()> {
         let (meta, chunk) = (self.run.meta(), &mut self.chunk);
         self.run.fill(block, 0..block.len(), chunk);
@@ -199,13 +203,13 @@ impl Rebuilding<'_> {
         Some(())
     }
 
-    /// Takes up a gap of so many bytes.
+    /// Appends a gap of `bytes` bytes.
     fn gap(&mut self, bytes: u64) {
         self.gap_bytes += bytes + self.last.take().map_or(0, |last| last.bytes);
         self.is_gap_closed = false;
     }
 
-    /// Enters what is not in the index yet: a block, or a gap. `None` if the index cannot hold it.
+    /// Adds the pending block or gap to the index. `None` if the index cannot hold it.
     fn enter(&mut self) -> Option<()> {
         if let Some(last) = self.last.take() {
             let separator = if self.index.is_empty() { &[] } else { &*last.first_key };

@@ -1,17 +1,17 @@
-//! Spools: sorted puts that are written once, read once from end to end, and gone with their last
-//! holder. The temporary files of an external sort.
+//! Spools: sorted puts that are written once, read once from end to end, and freed with their last
+//! holder. They are the temporary files of an external sort.
 //!
-//! A run would do, and costs twice the processor time: planes, block index and compression earn
-//! their keep when a block is looked into often. A spool's frames hold
-//! keys and values as arrays that a reader takes over as they are; they are written and read in batches.
+//! A run would serve, too, but costs twice the processor time: transposed columns, block index and
+//! compression pay off when a block is searched often. The frames of a spool hold keys and values
+//! as arrays that a reader uses as they are; frames are written and read in batches.
 //!
 //! ```text
 //!  frame  | count | key bytes | has kinds | key ends | value ends | kinds | keys | values |
 //!          4       4           4           4 each     4 each       1 each
 //! ```
 //!
-//! Never in the manifest: where batches begin and what their checksums are is in memory only, and a
-//! crash gives the space back by itself. Life cycle: [`SpoolWriter::add`] ...,
+//! A spool is never in the manifest: the offsets of batches and their checksums are in memory only,
+//! and a crash frees the space by itself. Life cycle: [`SpoolWriter::add`] ...,
 //! [`finish`](SpoolWriter::finish), [`Spool::source`].
 
 use frondb_block::{
@@ -29,30 +29,30 @@ use crate::env::RunEnv;
 use crate::output::Output;
 use crate::read::{Span, locate, read_span};
 
-/// Key and value bytes after which a frame is closed. A merge has one of each spool before it: they
-/// must stay in the processor's cache.
+/// Key and value bytes after which a frame is closed. A merge has one frame of each spool in use,
+/// and they must stay in the processor's cache.
 const FRAME_BYTES: usize = 16 * 1024;
-/// Bytes of frames that are written, and read, at once: more than elsewhere, because whoever loads waits
-/// for each.
+/// Bytes of frames written, and read, at once: more than elsewhere, because the loading thread
+/// waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
-/// The place of a frame that was found sound.
+/// The place of a frame that passes its checks.
 const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
 
-/// Writes a [`Spool`]. Dropped before [`finish`](Self::finish) it gives its space back. For one
+/// Writes a [`Spool`]. Dropped before [`finish`](Self::finish), it releases its space. For one
 /// thread at a time.
 pub struct SpoolWriter {
     output: Output,
     env: Arc<RunEnv>,
     trial: CodecTrial,
     frame: Frame,
-    /// Frames as they go to the device.
+    /// Encoded frames to be written.
     encoded: Vec<u8>,
     batches: Vec<(u32, u64)>,
     entries: u64,
     raw_bytes: u64,
 }
 
-/// The entries of a frame that is filled.
+/// The entries of the frame being filled.
 #[derive(Default)]
 struct Frame {
     keys: Vec<u8>,
@@ -64,7 +64,7 @@ struct Frame {
 }
 
 impl SpoolWriter {
-    /// A writer of about `expected_bytes`.
+    /// A writer that expects about `expected_bytes`.
     #[must_use]
     pub fn new(env: Arc<RunEnv>, codec: Codec, expected_bytes: u64) -> Self {
         Self {
@@ -80,10 +80,10 @@ impl SpoolWriter {
         }
     }
 
-    /// Appends an entry: keys ascend, and none comes twice. Key and value keep the engine's limits.
+    /// Appends an entry: keys ascend and are unique. Key and value are within the engine's limits.
     ///
     /// # Errors
-    /// `NoSpace` or what the device reports; the writer is then good for dropping only.
+    /// `NoSpace` or an error of the device; the writer can only be dropped then.
     #[inline]
     pub fn add(&mut self, key: &[u8], kind: MessageKind, value: &[u8]) -> Result<()> {
         let frame = &mut self.frame;
@@ -118,10 +118,10 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Writes what is left; `None` if nothing was added.
+    /// Writes the rest; `None` if nothing was added.
     ///
     /// # Errors
-    /// As [`add`](Self::add); the space is given back.
+    /// As [`add`](Self::add); the space is released.
     pub fn finish(mut self) -> Result<Option<Spool>> {
         if !self.frame.key_ends.is_empty() {
             self.end_frame()?;
@@ -197,17 +197,17 @@ pub(crate) fn decode(payload: &Bytes, number: SeqNo, chunk: &mut Chunk) -> Optio
     Some(())
 }
 
-/// Ends as they were stored, moved by `start`; they ascend and the last is `end`.
+/// Ends as they were stored, shifted by `start`; they ascend, and the last is `end`.
 fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Option<()> {
     let (words, _) = stored.as_chunks::<4>();
-    // What is too large wraps around and is below `start`, or above `end`.
+    // A value that is too large wraps around and is then below `start`, or above `end`.
     let moved = ends.append(words.len(), 0).iter_mut().zip(words);
     moved.for_each(|(end, word)| *end = u32::from_le_bytes(*word).wrapping_add(start));
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
 }
 
-/// Sorted puts on the device; see the module's head. Any thread may read it. Its space goes with
-/// the last holder.
+/// Sorted puts on the device; see the module's head. Any thread may read it. The last holder
+/// releases its space.
 pub struct Spool {
     env: Arc<RunEnv>,
     extents: Vec<Extent>,
@@ -218,7 +218,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Entries.
+    /// Number of entries.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.entries
@@ -230,7 +230,7 @@ impl Spool {
         self.raw_bytes
     }
 
-    /// The entries in order, all with this number for a SeqNo.
+    /// The entries in order, all with the SeqNo `number`.
     #[must_use]
     pub fn source(self: &Arc<Self>, number: SeqNo) -> SpoolSource {
         SpoolSource { spool: Arc::clone(self), number, next: 0, offset: 0, batch: None, at: 0 }
@@ -252,7 +252,7 @@ impl Spool {
     /// The payload of a frame, at logical `offset`.
     fn frame(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
         decode_frame(frame, BlockKind::Spool, &NOWHERE).or_else(|_| {
-            // Once more, for an error that says where it is.
+            // Decodes once more, for an error that names the place.
             let (file, at) = locate(&self.env.space, &self.extents, offset);
             decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })
         })
@@ -271,14 +271,14 @@ impl Drop for Spool {
     }
 }
 
-/// A walk over a [`Spool`], a frame a chunk.
+/// A source over a [`Spool`], one frame per chunk.
 pub struct SpoolSource {
     spool: Arc<Spool>,
     number: SeqNo,
     /// The next batch, and its logical offset.
     next: usize,
     offset: u64,
-    /// The batch being handed out, from this byte on.
+    /// The current batch, from its next byte on.
     batch: Option<Span>,
     at: usize,
 }
@@ -287,7 +287,7 @@ impl Source for SpoolSource {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
         if self.batch.as_ref().is_none_or(|batch| self.at == batch.bytes().len()) {
-            // Its memory first: the next one takes its place.
+            // Frees the old batch first, so that the next one can take its place.
             self.batch = None;
             if self.next == self.spool.batches.len() {
                 return Ok(false);

@@ -1,5 +1,5 @@
-//! Reading a whole run to see whether it is what was written: every block's checksum, the order
-//! of the messages, and all that index, filter and metadata say about them.
+//! Reads a whole run and checks that it is what was written: every block's checksum, the order of
+//! the messages, and everything that index, filter and metadata say about them.
 
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
@@ -9,9 +9,9 @@ use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::reader::Run;
 
-/// What a walk over blocks counted, to be compared with the metadata.
+/// Counts of a pass over blocks, to be compared with the metadata.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Tally {
     entries: u64,
     deletes: u64,
     updates: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) last: Option<(Vec<u8>, SeqNo)>,
 }
 
-impl Found {
+impl Tally {
     /// Counts the messages of a block; `false` if they are out of order.
     pub(crate) fn add(&mut self, chunk: &Chunk) -> bool {
         let mut ordered = true;
@@ -51,7 +51,7 @@ impl Found {
         ordered
     }
 
-    /// Messages of each kind and bytes, as the metadata counts them.
+    /// Messages of each kind, and bytes, in the order of the metadata.
     fn counts(&self) -> [u64; 5] {
         [self.entries, self.deletes, self.updates, self.refs, self.raw_bytes]
     }
@@ -63,38 +63,40 @@ impl Found {
             && self.has_last_of(meta)
     }
 
-    /// Whether the last key is the one of the metadata.
+    /// Whether the last key equals that of the metadata.
     pub(crate) fn has_last_of(&self, meta: &RunMeta) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| **last == *meta.last_key)
     }
 
-    /// Whether these may be some of the messages that the metadata counts, and not all.
+    /// Whether these may be some, but not all, of the messages that the metadata counts.
     pub(crate) fn is_part_of(&self, meta: &RunMeta) -> bool {
         self.entries < meta.entries
             && self.counts().iter().zip(counts_of(meta)).all(|(found, all)| *found <= all)
     }
 }
 
-/// What the metadata says of [`Found::counts`].
+/// The counts in the metadata, in the order of [`Tally::counts`].
 fn counts_of(meta: &RunMeta) -> [u64; 5] {
     [meta.entries, meta.deletes, meta.updates, meta.refs, meta.raw_bytes]
 }
 
-/// A part of a run that cannot be read: its keys from `lo` on, and up to and with `hi` if there is one.
+/// A part of a run that cannot be read: its keys from `lo` on, up to and including `hi` if there is
+/// one.
 #[derive(Clone, Debug)]
 pub struct DamagedPart {
-    /// First key that may be in it.
+    /// First key that the part may contain.
     pub lo: Vec<u8>,
-    /// Key that may be the last in it; `None` if any above may be.
+    /// Last key that the part may contain; `None` if there is no upper bound.
     pub hi: Option<Vec<u8>>,
-    /// What is wrong, with its place.
+    /// The fault, with its place.
     pub error: Error,
 }
 
 impl Run {
-    /// Reads every block past the cache and gives the parts that are not what was written. Hands every
-    /// reference to a large value in the others to `visit`, with its key. Filters are not looked at. A block
-    /// index that cannot be read is rebuilt, and serves all later reads of the run.
+    /// Reads every block, bypassing the cache, and returns the damaged parts. Passes every
+    /// reference to a large value in the other parts to `visit`, with its key. Filters are not
+    /// checked. A block index that cannot be read is rebuilt, and serves all later reads of the
+    /// run.
     pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
         let meta = self.meta();
         let whole = |error| {
@@ -108,7 +110,7 @@ impl Run {
             Ok(index) => index,
             Err(error) => return whole(error),
         };
-        let (mut parts, mut found, mut chunk) = (Vec::new(), Found::default(), Chunk::new());
+        let (mut parts, mut found, mut chunk) = (Vec::new(), Tally::default(), Chunk::new());
         for number in 0..index.len() {
             let (offset, _) = index.extent(number);
             let next = (number + 1 < index.len()).then(|| index.separator(number + 1).to_vec());
@@ -137,7 +139,7 @@ impl Run {
         parts
     }
 
-    /// Fills `chunk` from a block that is what index and metadata say.
+    /// Fills `chunk` from a block that agrees with index and metadata.
     fn sound_block(&self, index: &BlockIndex, number: usize, chunk: &mut Chunk) -> Result<()> {
         let meta = self.meta();
         let (offset, len) = index.extent(number);
@@ -154,7 +156,8 @@ impl Run {
         Err(self.corrupt(offset, BlockKind::Data.name(), "the block is not the one of the index"))
     }
 
-    /// Reads every block, index and filter past the cache and checks order, counts and ranges.
+    /// Reads every block, the index and the filter, bypassing the cache, and checks order, counts
+    /// and ranges.
     ///
     /// # Errors
     /// The first fault found: `Corruption` with its place, or a device error.
@@ -162,8 +165,8 @@ impl Run {
         self.verify_with(&mut |_, _| {})
     }
 
-    /// As [`verify`](Self::verify); hands every reference to a large value to `visit`, with its
-    /// key. Those before a fault are handed out too.
+    /// As [`verify`](Self::verify); passes every reference to a large value to `visit`, with its
+    /// key, including those before a fault.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -171,7 +174,7 @@ impl Run {
         let meta = self.meta();
         let index = self.index()?;
         let filter = if meta.filter_bytes > 0 { Some(self.filter()?) } else { None };
-        let (mut found, mut chunk) = (Found::default(), Chunk::new());
+        let (mut found, mut chunk) = (Tally::default(), Chunk::new());
         for number in 0..index.len() {
             let (offset, len) = index.extent(number);
             let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;

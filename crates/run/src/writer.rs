@@ -14,7 +14,7 @@ use crate::index::IndexBuilder;
 use crate::keep::Keeper;
 use crate::output::Output;
 
-/// How a run is encoded.
+/// The encoding of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunOptions {
     /// Codec of the data blocks.
@@ -25,45 +25,44 @@ pub struct RunOptions {
     pub filter: FilterKind,
     /// How many bytes of a key the filter hashes; `None` hashes all of it.
     pub filter_prefix: Option<u16>,
-    /// How often these messages have been written, this time included.
+    /// How often these messages were written, including this time.
     pub writes: u8,
 }
 
-/// By how much the hashes of a run grow before that is charged.
+/// Growth of a run's hashes before it is charged to the budget.
 const FILTER_CHARGE_BYTES: u64 = 64 << 10;
-/// The hashes of a run may take the memory divided by this; a run of more has no filter.
+/// Most memory for a run's hashes: the total divided by this. A run with more keys has no filter.
 const HASHES_DIVISOR: u64 = 8;
-/// What making a filter of them may take on top: the memory divided by this.
+/// Most additional memory for building the filter from them: the total divided by this.
 const FILTER_WORK_DIVISOR: u64 = 128;
 
-/// What a large run takes while its filter is made: the hashes, the filter and the work.
+/// Memory of a large run while its filter is built: the hashes, the filter, and scratch space.
 fn making_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
     filter.memory_bytes() as u64 * 3 / 2 + budget.total() / FILTER_WORK_DIVISOR
 }
 
-/// See the module's head. The caller adds messages in order: keys ascend, SeqNos descend within a
-/// key.
+/// Writes one run. The caller adds messages in order: keys ascend, and SeqNos descend within a key.
 ///
-/// A block is closed when it holds [`RunOptions::block_bytes`]; an entry as large as that gets a
-/// block of its own (rule 17), so that reading its neighbours does not read it.
+/// A block is closed when it holds [`RunOptions::block_bytes`]. An entry of that size gets a block
+/// of its own (rule 17), so that reading its neighbours does not read the large entry.
 pub struct RunWriter {
     options: RunOptions,
     builder: BlockBuilder,
     index: IndexBuilder,
     filter: Option<FilterBuilder>,
-    /// What the hashes of a large run take, charged now and then.
+    /// Memory of a large run's hashes, charged from time to time.
     filter_memory: Option<Reservation>,
     frame: Vec<u8>,
-    /// None if nothing is kept in the cache.
+    /// `None` if nothing is kept in the cache.
     keeper: Option<Keeper>,
     meta: RunMeta,
-    /// Last key of the block before, once one was closed.
+    /// Last key of the previous block, once a block was closed.
     boundary: Option<Vec<u8>>,
 }
 
 impl RunWriter {
-    /// A writer for run `id` of `tree`. `per_entry_seqs` stores each message's SeqNo: needed when
-    /// a live snapshot lies below the largest.
+    /// A writer for run `id` of `tree`. `per_entry_seqs` stores the SeqNo of each message, which is
+    /// necessary if a live snapshot lies below the largest.
     #[must_use]
     pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
         let filter = match options.filter {
@@ -108,8 +107,9 @@ impl RunWriter {
         }
     }
 
-    /// Keeps what it writes in the cache as long as that has room and not more was kept than was read:
-    /// `reads` that found something, since the engine was opened. Before the first message.
+    /// Keeps the written blocks in the cache while there is room and fewer blocks were kept than
+    /// reads made: `reads` is the number of lookups that found something since the engine was
+    /// opened. Call it before the first message.
     #[must_use]
     pub fn keeping(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
         let work_bytes = (env.budget.total() / FILTER_WORK_DIVISOR) as usize;
@@ -118,7 +118,7 @@ impl RunWriter {
         self
     }
 
-    /// Messages so far.
+    /// Number of messages so far.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.meta.entries
@@ -143,7 +143,7 @@ impl RunWriter {
     /// Appends a message.
     ///
     /// # Errors
-    /// `NoSpace` or what the device reports; the writer is then good for dropping only.
+    /// `NoSpace` or an error of the device; the writer can only be dropped then.
     #[inline]
     pub fn add(
         &mut self,
@@ -210,9 +210,10 @@ impl RunWriter {
         output.write(&self.frame)
     }
 
-    /// Millions of keys have tens of megabytes of hashes until their filter is made. It is not, if they would
-    /// take a good part of the memory: no cache could keep such filters, and reading one costs far more than
-    /// the block that it spares.
+    /// Charges the filter's memory: millions of keys have tens of megabytes of hashes until their
+    /// filter is built. The run gets no filter if the hashes would take a large part of the memory:
+    /// no cache could keep such filters, and reading one costs far more than the block that it
+    /// saves.
     fn charge_filter(&mut self) {
         let (Some(filter), Some(keeper)) = (&self.filter, &self.keeper) else { return };
         let bytes = filter.memory_bytes() as u64;
