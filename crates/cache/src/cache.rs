@@ -1,4 +1,4 @@
-//! [`Cache`]: the shards, and how much they may hold.
+//! [`Cache`]: the shards, and the limit of what they hold together.
 
 use frondb_core::RunId;
 use frondb_core::budget::{Budget, Part};
@@ -8,47 +8,50 @@ use frondb_core::sync::{Arc, RwLock};
 use crate::shard::{Priority, Removed, Shard};
 use crate::{CacheKey, CacheOptions};
 
-/// A block larger than the capacity divided by this is not kept: it would cost too many others.
+/// A block larger than the capacity divided by this is not cached, because it would displace too
+/// many others.
 const DATA_DIVISOR: u64 = 8;
-/// The same for metadata. Every lookup in its run would read it again, so it may cost more.
+/// The same for metadata. Every lookup in its run would read it again, so it may displace more.
 const META_DIVISOR: u64 = 2;
 
-/// A cache of `V`s (cheap to clone: a counted pointer), bounded by what a memory budget leaves.
+/// A cache of `V`s (cheap to clone: a counted pointer), limited to what a memory budget leaves.
 ///
-/// # How large it is
-/// The capacity is no number that is set; it is computed whenever something is inserted:
+/// # Capacity
+/// The capacity is not set; every insertion computes it:
 ///
 /// ```text
 ///   capacity = max(total - what the other parts hold, total / 16)
 /// ```
 ///
-/// So it follows the other parts without being told. Only when they grow while nothing is inserted
-/// does someone have to act: the budget then calls back, and the cache evicts what the sum is over.
+/// So the capacity follows the other parts without notifications. Only if they grow while nothing
+/// is inserted does the budget have to act: it calls back, and the cache evicts as many bytes as
+/// the sum is over the total.
 ///
-/// The bytes of all shards count together and not shard by shard: a large filter that lands in
-/// one shard takes its room from all of them, where a fixed share for each would refuse it.
-/// Evictions come from the fuller of two shards (the one that was inserted into and the next in
-/// turn), which keeps them level.
+/// The limit applies to all shards together, not to each: a large filter that lands in one shard
+/// takes its room from all of them, where a fixed share would refuse it. Evictions come from the
+/// fuller of two shards (the one that was inserted into and the next in turn), which keeps the
+/// shards level.
 ///
 /// # Threads
-/// Everything may be called from any thread. A hit takes the shared side of one shard's lock.
-/// No call holds two locks, values are dropped outside of them, and a reader that holds a value
-/// keeps it alive whatever is evicted meanwhile.
+/// Everything may be called from any thread. A hit takes the shared side of one shard's lock. No
+/// call holds two locks, values are dropped outside of them, and a reader's value stays alive when
+/// the cache evicts it.
 pub struct Cache<V> {
     budget: Arc<Budget>,
     options: CacheOptions,
     shards: Box<[Slot<V>]>,
-    /// Bytes of all shards, counted before they go in and after they are out: never too few.
+    /// Bytes of all shards, counted before they are inserted and until after they are removed:
+    /// never too low.
     bytes: AtomicU64,
-    /// The shard whose turn it is to give something up.
+    /// The shard whose turn it is to evict.
     hand: AtomicUsize,
 }
 
-/// A shard on cache lines of its own, so that the counters of one do not slow the next one down.
+/// A shard on cache lines of its own, so that its counters do not slow down its neighbour.
 #[repr(align(128))]
 struct Slot<V> {
     shard: RwLock<Shard<V>>,
-    /// What the shard held when it was last changed.
+    /// Bytes of the shard after its last change.
     bytes: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -56,22 +59,22 @@ struct Slot<V> {
     evictions: AtomicU64,
 }
 
-/// What the cache did and holds.
+/// Counters and contents of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Lookups that found their block.
     pub hits: u64,
-    /// Lookups that did not.
+    /// Lookups that did not find their block.
     pub misses: u64,
     /// Entries inserted.
     pub inserts: u64,
-    /// Entries evicted to make room (not those that were removed or replaced).
+    /// Entries evicted to make room (without those removed or replaced).
     pub evictions: u64,
     /// Entries held.
     pub items: u64,
-    /// Bytes held, with what each entry costs.
+    /// Bytes held, including the overhead of each entry.
     pub bytes: u64,
-    /// Bytes it may hold now.
+    /// The current capacity in bytes.
     pub capacity: u64,
 }
 
@@ -97,7 +100,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         cache
     }
 
-    /// The value of a key, if it is here.
+    /// The value of a key, if it is cached.
     #[inline]
     #[must_use]
     pub fn get(&self, key: CacheKey) -> Option<V> {
@@ -109,8 +112,8 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         value
     }
 
-    /// Keeps a value that holds `bytes` bytes of memory, in place of the one its key has. What is
-    /// too large for the cache is not kept.
+    /// Inserts a value of `bytes` bytes of memory, replacing the key's previous value. A value too
+    /// large for the cache is not inserted.
     pub fn insert(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) {
         let bytes = bytes + Shard::<V>::ENTRY_BYTES;
         let own = self.shard_of(key.hash64());
@@ -129,11 +132,11 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         slot.inserts.fetch_add(1, Ordering::Relaxed);
         let old = slot.change(|shard| shard.insert(key, value, bytes, priority));
         self.uncount(old);
-        // Another thread may have made use of the same room.
+        // Another thread may have used the same room.
         self.make_room(0, own);
     }
 
-    /// [`insert`](Self::insert) if nothing has to be evicted for it. Returns whether it was done.
+    /// [`insert`](Self::insert) if it needs no eviction. Returns whether the value was inserted.
     pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) -> bool {
         let fits = bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room();
         if fits {
@@ -151,15 +154,15 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     /// Removes the index, the filter and the first `blocks` blocks of a run that was dropped.
-    /// Nothing needs this to be correct, for run ids are never reused: it makes room at once that
-    /// would be found in time.
+    /// Correctness does not depend on this, because run ids are never reused: the call only frees
+    /// at once what would be evicted in time.
     pub fn remove_run(&self, run: RunId, blocks: u32) {
         for block in (0..blocks).chain([CacheKey::INDEX, CacheKey::FILTER]) {
             drop(self.remove(CacheKey::block(run, block)));
         }
     }
 
-    /// Evicts everything, and gives back the tables' memory too.
+    /// Evicts everything, and frees the memory of the tables, too.
     pub fn clear(&self) {
         for slot in &self.shards {
             loop {
@@ -172,20 +175,20 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         }
     }
 
-    /// Bytes it may hold now.
+    /// The current capacity in bytes.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let floor = self.budget.total() / self.options.floor_divisor;
         self.budget.left_for(Part::Cache).max(floor)
     }
 
-    /// Bytes that fit before something is evicted.
+    /// Bytes that can be inserted before anything is evicted.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.capacity().saturating_sub(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// The counters, summed over the shards one after the other.
+    /// The counters, read from the shards one after the other.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
@@ -203,7 +206,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         stats
     }
 
-    /// Bytes of the cache's own tables, for checking what an entry is charged.
+    /// Bytes of the cache's own tables, to check the overhead charged per entry.
     #[doc(hidden)]
     #[must_use]
     pub fn table_bytes(&self) -> usize {
@@ -212,11 +215,11 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
 
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
-        // The highest bits: the tables begin at the lowest of either half.
+        // The highest bits, because the tables use the lowest bits of either half.
         (hash >> 54) as usize & (self.shards.len() - 1)
     }
 
-    /// Evicts until `bytes` more fit.
+    /// Evicts until `bytes` more bytes fit.
     fn make_room(&self, bytes: u64, own: usize) {
         while self.bytes.load(Ordering::Relaxed) + bytes > self.capacity() {
             if !self.evict_one(own) {
@@ -243,7 +246,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         let turn = self.hand.fetch_add(1, Ordering::Relaxed) % count;
         let held = |at: usize| self.shards[at].bytes.load(Ordering::Relaxed);
         let first = if held(turn) > held(own) { turn } else { own };
-        // Both may be empty while another one is not.
+        // Both may be empty while another shard is not.
         for at in (0..count).map(|step| (first + step) % count) {
             if held(at) == 0 {
                 continue;
@@ -257,7 +260,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         false
     }
 
-    /// Gives back what an entry was charged, now that it is out of its shard.
+    /// Releases the charge of an entry that has left its shard.
     fn uncount(&self, removed: Option<Removed<V>>) -> Option<V> {
         let removed = removed?;
         self.bytes.fetch_sub(removed.bytes, Ordering::Relaxed);
@@ -278,7 +281,7 @@ impl<V> Slot<V> {
         }
     }
 
-    /// Changes the shard; what the change returns is dropped by the caller, outside the lock.
+    /// Changes the shard; the caller drops the result outside the lock.
     fn change<T>(&self, change: impl FnOnce(&mut Shard<V>) -> T) -> T {
         let mut shard = self.shard.write();
         let result = change(&mut shard);

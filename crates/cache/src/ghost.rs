@@ -1,20 +1,21 @@
-//! The ghost: which keys left the small queue a short time ago, without their values.
+//! The ghost: the keys that recently left the small queue, without their values.
 //!
 //! A key that misses and is in the ghost has come back within about one turnover of the cache, so
-//! it goes to the main queue at once. The textbook's queue of keys with a map beside it takes some
-//! 60 bytes an entry; this is a table of fingerprints with the time they came in, eight bytes each:
+//! it goes to the main queue at once. A textbook queue of keys with a map beside it takes some 60
+//! bytes per entry; this is a table of fingerprints with their insertion times, eight bytes each:
 //!
 //! ```text
 //!   bucket = print mod buckets: | print time | print time | print time | print time |
 //! ```
 //!
-//! Time counts insertions. An entry older than the ghost is long is not there any more, although
-//! nothing was done to remove it; in a full bucket the oldest gives way. A fingerprint of 32 bits
-//! in a bucket of four errs once in a billion lookups, and then a block lives longer than it should.
+//! Time counts insertions. An entry older than the ghost's length counts as absent, although
+//! nothing removed it; in a full bucket the oldest entry is replaced. A fingerprint of 32 bits in a
+//! bucket of four gives a false positive once in a billion lookups, and its only effect is that a
+//! block stays longer than it should.
 
 /// Entries in a bucket.
 const WAYS: usize = 4;
-/// Fewest keys it remembers.
+/// Smallest length.
 const LENGTH_MIN: u32 = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -29,28 +30,28 @@ struct Entry {
 pub(crate) struct Ghost {
     buckets: Vec<[Entry; WAYS]>,
     time: u32,
-    /// How many keys it remembers.
+    /// Number of keys that the ghost remembers.
     length: u32,
 }
 
 impl Ghost {
-    /// Makes it remember about `keys` keys; as many as the shard holds is right for S3-FIFO.
+    /// Sets the length to about `keys` keys; S3-FIFO works best with as many as the shard holds.
     pub(crate) fn resize(&mut self, keys: usize) {
         self.length = u32::try_from(keys).unwrap_or(u32::MAX / 2).clamp(LENGTH_MIN, u32::MAX / 2);
         // A quarter more slots than keys, so that few buckets overflow early.
         let buckets = (self.length as usize + self.length as usize / 4) / WAYS;
         let buckets = buckets.next_power_of_two();
-        // Small changes of the cache's size are no reason to build the table anew.
+        // Small changes of the cache's size do not justify rebuilding the table.
         if buckets > self.buckets.len() || buckets < self.buckets.len() / 4 {
             let old = std::mem::replace(&mut self.buckets, vec![Default::default(); buckets]);
-            // The fingerprint alone chooses the bucket, so no key is needed for this.
+            // The fingerprint alone chooses the bucket, so no key is needed.
             for entry in old.into_iter().flatten().filter(|entry| entry.print != 0) {
                 self.place(entry);
             }
         }
     }
 
-    /// Remembers a key.
+    /// Remembers a key, as of now.
     pub(crate) fn insert(&mut self, hash: u64) {
         self.time = self.time.wrapping_add(1);
         if !self.buckets.is_empty() {
@@ -95,7 +96,7 @@ impl Ghost {
     }
 }
 
-/// The upper half of the hash: the lower one chose the shard and the map's bucket.
+/// The upper half of the hash; the lower half chose the shard and the map's bucket.
 fn print_of(hash: u64) -> u32 {
     ((hash >> 32) as u32).max(1)
 }

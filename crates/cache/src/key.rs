@@ -1,14 +1,14 @@
-//! [`CacheKey`]: what names a block.
+//! [`CacheKey`]: the name of a block.
 
 use frondb_core::RunId;
 
-/// A block of a run. Run ids are never reused (rule 7), so a key never means two things, and
-/// nothing needs to be removed from the cache for the sake of correctness.
+/// A block of a run. Run ids are never reused (rule 7), so a key always means the same block, and
+/// correctness never requires removing anything from the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CacheKey {
     /// The run.
     pub run: RunId,
-    /// Number of the block in the run, or one of the constants for what has no number.
+    /// Number of the block in the run, or one of the constants for parts without a number.
     pub block: u32,
 }
 
@@ -37,9 +37,9 @@ impl CacheKey {
         Self { run, block: Self::FILTER }
     }
 
-    /// A hash whose every bit depends on every bit of the key: the shard and the prints of the
-    /// table and of the ghost are cut out of it. Two multiplications; the keys are numbers of
-    /// our own, so nobody can choose them to collide.
+    /// A hash whose every bit depends on every bit of the key: the shard and the fingerprints of
+    /// table and ghost are cut out of it. Two multiplications; the keys are the engine's own
+    /// numbers, so no attacker can choose them to collide.
     #[inline]
     pub(crate) fn hash64(self) -> u64 {
         let mixed = u128::from(self.run.get() ^ 0x9e37_79b9_7f4a_7c15)

@@ -1,17 +1,18 @@
-//! Layer 2: decompressed blocks, shared by all readers, in what the memory budget leaves.
+//! Layer 2: the block cache: decompressed blocks, shared by all readers, in the memory that the
+//! budget leaves.
 //!
-//! S3-FIFO in shards: a hit takes a shared lock and touches one counter; a block that is read once
-//! passes through a small queue and does not disturb those that are read again, so a full scan
-//! leaves the hot set alone. `docs/design/cache.md` has the picture, `docs/decisions` why it is
-//! our own code.
+//! The policy is S3-FIFO, in shards. A hit takes a shared lock and changes one counter. A block
+//! that is read once passes through a small queue and does not displace blocks that are read again,
+//! so a full scan leaves the hot set in place. `docs/design/cache.md` has the picture;
+//! `docs/decisions` explains why the code is our own.
 //!
 //! | file | role |
 //! |---|---|
 //! | `key.rs` | [`CacheKey`] and its hash |
 //! | `options.rs` | [`CacheOptions`] |
-//! | `ghost.rs` | what was evicted a short time ago |
+//! | `ghost.rs` | recently evicted keys |
 //! | `list.rs` | queues of entries, linked by index |
-//! | `table.rs` | from a key's hash to its entry |
+//! | `table.rs` | the index from a key's hash to its entry |
 //! | `shard.rs` | one shard: its table, its two queues, its ghost |
 //! | `cache.rs` | [`Cache`]: shards, capacity and the budget |
 

@@ -1,4 +1,4 @@
-//! Queues of entries, linked through the entries themselves by index: an entry can leave from the
+//! Queues of entries that are linked through the entries by index. So an entry can leave from the
 //! middle when its run is dropped, and moving between queues allocates nothing.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What an entry keeps to be in a queue.
+/// An entry's links to its neighbours in a queue.
 #[derive(Clone, Copy)]
 pub(crate) struct Link {
     newer: u32,
@@ -21,13 +21,13 @@ impl Default for Link {
     }
 }
 
-/// Where a queue finds the links of its entries.
+/// Access of a queue to the links of its entries.
 pub(crate) trait Links {
     /// The link of an entry.
     fn link(&mut self, at: u32) -> &mut Link;
 }
 
-/// A queue. Holds indexes only; every call gets the entries.
+/// A queue. It stores indexes only; every call receives the entries.
 #[derive(Clone, Copy)]
 pub(crate) struct List {
     head: u32,
@@ -46,7 +46,7 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Adds an entry that is in no queue, as the newest.
+    /// Adds an entry, which is in no queue, as the newest.
     pub(crate) fn push(&mut self, links: &mut impl Links, at: u32) {
         *links.link(at) = Link { newer: NONE, older: self.head };
         match self.head {
@@ -56,7 +56,7 @@ impl List {
         self.head = at;
     }
 
-    /// Takes an entry of this queue out.
+    /// Removes an entry of this queue.
     pub(crate) fn remove(&mut self, links: &mut impl Links, at: u32) {
         let Link { newer, older } = std::mem::take(links.link(at));
         match newer {

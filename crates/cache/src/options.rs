@@ -1,10 +1,10 @@
-//! Options of this part.
+//! Options of the cache.
 
-/// Options of [`Cache`](crate::Cache). How large it is, the memory budget says.
+/// Options of [`Cache`](crate::Cache). The memory budget determines its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheOptions {
-    /// Shards, rounded up to a power of two; readers of different shards never meet. 1 to 1024,
-    /// default 16 for each processor, at most 256.
+    /// Number of shards, rounded up to a power of two; readers of different shards never contend. 1
+    /// to 1024, default 16 per processor, at most 256.
     pub shards: usize,
     /// The cache keeps at least the total budget divided by this, however much the other parts
     /// hold. 2 to 1024, default 16.
@@ -19,7 +19,7 @@ impl Default for CacheOptions {
 }
 
 impl CacheOptions {
-    /// The same within the documented ranges.
+    /// The options, clamped to the documented ranges.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {

@@ -9,9 +9,9 @@
 //!                  +-- in the ghost, or metadata --> main             v else evicted
 //! ```
 //!
-//! A hit adds one to a counter of the entry (at most 3) and moves nothing, which is why hits share
-//! the lock. "Read again" means twice or more after the insertion: a scan reads each block at most
-//! once after it was read ahead.
+//! A hit adds one to a counter of the entry (at most 3) and moves nothing, so hits can share the
+//! lock. "Read again" means at least two reads after the insertion: a scan reads each block at most
+//! once after reading it ahead.
 //!
 //! Threads: a shard is used under its lock; hits under the shared side, hence the atomic counter.
 
@@ -22,18 +22,17 @@ use crate::ghost::Ghost;
 use crate::list::{Link, Links, List};
 use crate::table::Table;
 
-/// Most reads that are counted.
+/// Counter limit of an entry's reads.
 const READS_MAX: u8 = 3;
-/// So many reads in the small queue make an entry move to the main one.
+/// Number of reads in the small queue that move an entry to the main queue.
 const READS_TO_MAIN: u8 = 2;
 
-/// What an entry is worth.
+/// The priority of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priority {
-    /// A block of data: has to earn its place.
+    /// A data block: it starts in the small queue.
     Data,
-    /// An index or a filter: many blocks' lookups need it, so it starts where a block that was
-    /// read again would be.
+    /// An index or a filter. It starts in the main queue, because lookups of many blocks need it.
     Meta,
 }
 
@@ -73,15 +72,15 @@ pub(crate) struct Shard<V> {
     bytes: u64,
 }
 
-/// What left the shard; the value is dropped by the caller, outside the lock.
+/// An entry that left the shard; the caller drops its value outside the lock.
 pub(crate) struct Removed<V> {
     pub(crate) value: V,
     pub(crate) bytes: u64,
 }
 
 impl<V> Shard<V> {
-    /// Bytes that an entry takes besides its value: itself, its slots in the table and in the
-    /// ghost, and what vectors that double have to spare.
+    /// Overhead of an entry in bytes: the entry itself, its slots in the table and in the ghost,
+    /// and the spare capacity of doubling vectors.
     pub(crate) const ENTRY_BYTES: u64 = (size_of::<Entry<V>>() * 3 / 2 + 16 + 16) as u64;
 
     pub(crate) fn new() -> Self {
@@ -97,22 +96,22 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Entries in the shard.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes of all its entries.
+    /// Bytes of all entries.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The value of a key, counting the read.
+    /// The value of a key; counts the read.
     #[inline]
     pub(crate) fn get(&self, key: CacheKey, hash: u64) -> Option<&V> {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key)?;
         let entry = &self.entries.0[at as usize];
-        // A read that is lost between load and store costs nothing; a locked add would.
+        // A read lost between load and store does no harm; a locked add would cost more.
         let reads = entry.reads.load(Ordering::Relaxed);
         if reads < READS_MAX {
             entry.reads.store(reads + 1, Ordering::Relaxed);
@@ -182,14 +181,14 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Gives back the memory of slots and buckets that are not needed any more.
+    /// Frees the memory of unused slots and buckets.
     pub(crate) fn shrink_to_fit(&mut self) {
         if self.table.len() == 0 {
             *self = Self::new();
         }
     }
 
-    /// Bytes of the tables, by what they hold room for.
+    /// Bytes of the tables, by their capacity.
     pub(crate) fn table_bytes(&self) -> usize {
         self.table.bytes()
             + self.entries.0.capacity() * size_of::<Entry<V>>()
@@ -236,7 +235,7 @@ impl<V> Shard<V> {
         self.enqueue(at, queue);
     }
 
-    /// Takes an entry that left the table out of its queue and out of its slot.
+    /// Removes an entry, which has left the table, from its queue and its slot.
     fn vacate(&mut self, at: u32) -> Option<Removed<V>> {
         self.dequeue(at);
         self.vacant.push(at);
@@ -260,7 +259,7 @@ mod tests {
         shard.get(key(block), key(block).hash64())
     }
 
-    /// Keeps the shard within ten entries of ten bytes.
+    /// Limits the shard to ten entries of ten bytes.
     fn insert(shard: &mut Shard<u32>, block: u32, priority: Priority) -> Vec<u32> {
         shard.insert(key(block), block, 10, priority);
         let mut evicted = Vec::new();

@@ -1,15 +1,15 @@
-//! The index of a shard: from a key's hash to the number of its entry, eight bytes a slot.
+//! The index of a shard: maps a key's hash to the number of its entry, eight bytes a slot.
 //!
 //! ```text
 //!   slot = print (32 bits) | entry (32 bits)         at print mod slots, or the next free one
 //! ```
 //!
-//! A map that holds the keys themselves takes four times the memory, so the first load of a lookup
-//! would miss the processor's cache four times as often; here the key is compared in the entry,
-//! which a hit needs anyway. Linear probing at most three quarters full; a removal moves those
-//! behind it back, so there are no tombstones to clear when blocks come and go for ever.
+//! A map that stores the keys would take four times the memory, so the first load of a lookup would
+//! miss the processor's cache four times as often. Here the key is compared in the entry, which a
+//! hit needs anyway. Linear probing, at most three quarters full. A removal moves the following
+//! slots back, so no tombstones accumulate while blocks come and go.
 
-/// Fewest slots of a table that holds something.
+/// Smallest table, slots.
 const SLOTS_MIN: usize = 16;
 
 #[derive(Clone, Copy)]
@@ -30,19 +30,19 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// How many entries it leads to.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The entry of that hash for which `is_it` holds.
+    /// The entry with this hash that satisfies `is_it`.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let at = self.position(hash, is_it)?;
         Some(self.slots[at].entry)
     }
 
-    /// Adds an entry whose key is not here.
+    /// Adds an entry whose key is not in the table.
     pub(crate) fn insert(&mut self, hash: u64, entry: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.rebuild((self.slots.len() * 2).max(SLOTS_MIN));
@@ -51,7 +51,7 @@ impl Table {
         self.len += 1;
     }
 
-    /// Removes the entry of that hash for which `is_it` holds.
+    /// Removes the entry with this hash that satisfies `is_it`.
     pub(crate) fn remove(&mut self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut gap = self.position(hash, is_it)?;
         let entry = self.slots[gap].entry;
@@ -89,7 +89,7 @@ impl Table {
         let print = print_of(hash);
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = print as usize & mask;
-        // Ends: at most three quarters of the slots are taken.
+        // The loop ends because at most three quarters of the slots are taken.
         loop {
             let slot = self.slots[at];
             if slot.entry == VACANT {
@@ -120,7 +120,7 @@ impl Table {
     }
 }
 
-/// The lower half of the hash; the shard is chosen by bits of the upper one.
+/// The lower half of the hash; bits of the upper half choose the shard.
 #[inline]
 fn print_of(hash: u64) -> u32 {
     hash as u32
@@ -132,7 +132,7 @@ mod tests {
     use frondb_core::prng::Prng;
     use std::collections::BTreeMap;
 
-    /// Prints of few values, so that long stretches form, wrap around and break up.
+    /// Few distinct fingerprints, so that long runs form, wrap around and break up.
     #[test]
     fn does_what_a_map_does() {
         let seed = 11;

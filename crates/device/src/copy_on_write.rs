@@ -1,16 +1,17 @@
-//! A device whose writes go to memory and a temporary file: what is below it is read and never changed.
+//! A device whose writes go to memory and a temporary file; the device below it is read and never
+//! changed.
 //!
 //! ```text
 //!   write --> pages in memory      read --> pages in memory, else the file below
 //!        `--> beyond a mebibyte: a temporary file without a name
 //! ```
 //!
-//! Used to open a database without changing it: recovery cuts tails and writes its files as ever, and
-//! all of that goes when the device is dropped. A page that is written is held whole; a file that grows
-//! takes no memory until it is written to.
+//! Used to open a database without changing it: recovery cuts tails and writes its files as always,
+//! and all changes disappear when the device is dropped. A written page is stored whole; a file
+//! that grows takes no memory until it is written to.
 //!
-//! Locks are shared ones of the device below, and none where that has no lock file. Thread-safe; one lock
-//! for the names and one for each file, the latter held over reads of the file below.
+//! A lock is a shared lock of the device below, or none where that has no lock file. Thread-safe;
+//! one lock for the names and one per file, which is held while the file below is read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,10 +26,11 @@ use crate::name;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// So many pages that were written stay in memory; the others go to a temporary file, if the device below has one.
+/// Number of written pages that stay in memory; further pages go to a temporary file, if the device
+/// below provides one.
 const MEMORY_PAGES: u64 = 256;
 
-/// A directory as the one below it, with changes that are kept beside it.
+/// A directory over the one below, with the changes beside it.
 #[derive(Debug)]
 pub struct CopyOnWriteDevice {
     below: Option<SharedDevice>,
@@ -45,7 +47,7 @@ struct State {
     dirs: BTreeMap<String, Arc<CopyOnWriteDevice>>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 struct Content {
     below: Option<SharedFile>,
@@ -56,38 +58,38 @@ struct Content {
 #[derive(Debug)]
 struct Changes {
     len: u64,
-    /// Bytes of the file below that are still part of this one.
+    /// Bytes of the file below that are still part of this file.
     below_len: u64,
     pages: BTreeMap<u64, Page>,
 }
 
-/// A page that was written.
+/// A written page.
 #[derive(Debug)]
 enum Page {
     Memory(Box<[u8; PAGE_BYTES]>),
-    /// In the temporary file, from this offset on.
+    /// In the temporary file, at this offset.
     Scratch(u64),
 }
 
-/// Where pages go that are too many for the memory.
+/// Stores pages, the first ones in memory and the rest in the temporary file.
 #[derive(Debug, Default)]
 struct Scratch {
-    /// Who has the temporary file.
+    /// The device that provides the temporary file.
     below: Option<SharedDevice>,
-    /// Pages in memory.
+    /// Number of pages in memory.
     in_memory: AtomicU64,
     file: Mutex<ScratchFile>,
 }
 
 #[derive(Debug, Default)]
 struct ScratchFile {
-    /// `None` until it is needed; then `Some(None)` if there is none.
+    /// `None` until it is needed; `Some(None)` if the device provides none.
     file: Option<Option<SharedFile>>,
     end: u64,
 }
 
 impl Scratch {
-    /// Keeps a new page.
+    /// Stores a new page.
     fn keep(&self, page: Box<[u8; PAGE_BYTES]>) -> Result<Page> {
         if self.in_memory.fetch_add(1, Ordering::Relaxed) < MEMORY_PAGES {
             return Ok(Page::Memory(page));
@@ -117,7 +119,7 @@ struct CopyOnWriteFile {
 }
 
 impl CopyOnWriteDevice {
-    /// Over `below`, of which nothing is changed.
+    /// A device over `below`, which is never changed.
     #[must_use]
     pub fn new(below: SharedDevice) -> Self {
         let path = below.describe();
@@ -125,7 +127,7 @@ impl CopyOnWriteDevice {
         Self { below: Some(below), path, state: Mutex::default(), scratch: Arc::new(scratch) }
     }
 
-    /// The directory and the rest of a name that has one in front.
+    /// The directory and the rest of a name that begins with a directory.
     fn route<'a>(&self, name: &'a str) -> Result<Option<(Arc<Self>, &'a str)>> {
         let Some((dir, rest)) = name.split_once('/') else { return Ok(None) };
         Ok(Some((self.dir(dir)?, rest)))
@@ -136,7 +138,7 @@ impl CopyOnWriteDevice {
             return Ok(Arc::clone(dir));
         }
         let below = match &self.below {
-            // Below it would be made if it did not exist.
+            // Opening the subdevice would create a missing directory below.
             Some(below) if below.exists(name)? => Some(below.subdevice(name)?),
             _ => return Err(Error::new(ErrorKind::NotFound, format!("no directory {name:?}"))),
         };
@@ -156,7 +158,7 @@ impl CopyOnWriteDevice {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    /// The file of this name, if there is one.
+    /// The file of this name, if it exists.
     fn find(&self, name: &str) -> Result<Option<Arc<Content>>> {
         if let Some(known) = self.state.lock().files.get(name) {
             return Ok(known.clone());
@@ -309,7 +311,7 @@ impl Device for CopyOnWriteDevice {
 }
 
 impl Content {
-    /// Writes within a page, which is copied from below when it is first written.
+    /// Writes within a page, which is copied from below before its first write.
     fn write(&self, changes: &mut Changes, number: u64, inside: usize, bytes: &[u8]) -> Result<()> {
         match changes.pages.get_mut(&number) {
             Some(Page::Memory(page)) => {
@@ -331,7 +333,7 @@ impl Content {
     }
 }
 
-/// Fills `buf` from the file below, with zeros where that has no bytes.
+/// Fills `buf` from the file below, and with zeros where that has no bytes.
 fn read_below(below: Option<&SharedFile>, below_len: u64, at: u64, buf: &mut [u8]) -> Result<()> {
     let has = usize::try_from(below_len.saturating_sub(at)).unwrap_or(usize::MAX).min(buf.len());
     let mut got = 0;
@@ -371,7 +373,7 @@ impl File for CopyOnWriteFile {
         let touched = offset / PAGE..=offset.saturating_add(buf.len() as u64) / PAGE;
         if changes.pages.range(touched).next().is_none() {
             let below_len = changes.below_len;
-            // What is below does not change: no need to hold others up.
+            // The file below does not change, so other threads need not wait for this read.
             drop(changes);
             read_below(below, below_len, offset, buf)?;
             return Ok(buf.len());

@@ -1,43 +1,39 @@
-//! The contract: what the engine asks of a directory and of a file, and what it may rely on.
+//! The contract of directories and files: what the engine asks of them, and what it may rely on.
 //!
 //! # Durability
 //! Nothing is durable until it is synced, and names are not content:
 //!
 //! | after | survives power loss |
 //! |---|---|
-//! | `write_at`, `set_len`, `allocate`, `punch` | nothing is promised: any part may be there |
+//! | `write_at`, `set_len`, `allocate`, `punch` | no promise: any part may have been written |
 //! | `File::sync` | the file's content and length, *if its name is durable* |
-//! | `open` with create, `remove`, `rename`, `create_dir` | nothing is promised; a rename is one step |
+//! | `open` with create, `remove`, `rename`, `create_dir` | no promise; a rename is atomic |
 //! | `Device::sync_dir` | the names in that directory |
 //!
-//! So a new file is durable after its `sync` and the `sync_dir` of its directory, in any order. A
-//! failed sync leaves the state of the disk unknown: the caller poisons what depended on it and
-//! never syncs again to find out.
-//!
 //! # Direct I/O
-//! A file opened with `direct` bypasses the operating system's cache where the file system can.
-//! [`File::is_direct`] says whether it does; then offsets, lengths and memory must be aligned to
-//! [`PAGE_BYTES`](frondb_core::limits::PAGE_BYTES), which is asserted.
+//! A file opened with `direct` bypasses the operating system's cache if the file system supports
+//! that; [`File::is_direct`] says whether it does. Offsets, lengths and memory must then be aligned
+//! to [`PAGE_BYTES`](frondb_core::limits::PAGE_BYTES), which is asserted.
 
 use std::fmt;
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
-/// A device as the parts of the engine hold it.
+/// A shared device.
 pub type SharedDevice = Arc<dyn Device>;
 
-/// An open file as the parts of the engine hold it.
+/// A shared open file.
 pub type SharedFile = Arc<dyn File>;
 
 /// How to open a file. The default opens an existing file for reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct OpenOptions {
-    /// Make the file if it does not exist.
+    /// Create the file if it does not exist.
     pub create: bool,
-    /// Make the file, and fail with `Exists` if it exists.
+    /// Create the file, and fail with `Exists` if it exists.
     pub create_new: bool,
-    /// Allow writing; making a file implies it.
+    /// Allow writing; creating a file implies it.
     pub write: bool,
     /// Bypass the operating system's cache if the file system can ([`File::is_direct`]).
     pub direct: bool,
@@ -48,12 +44,12 @@ impl OpenOptions {
     pub const READ: Self = Self { create: false, create_new: false, write: false, direct: false };
     /// An existing file, to read and write.
     pub const WRITE: Self = Self { write: true, ..Self::READ };
-    /// A file to read and write, made if it does not exist.
+    /// A file to read and write, created if it does not exist.
     pub const CREATE: Self = Self { create: true, ..Self::WRITE };
     /// A file to read and write that must not exist yet.
     pub const CREATE_NEW: Self = Self { create_new: true, ..Self::WRITE };
 
-    /// The same with direct I/O or without.
+    /// The same options, with or without direct I/O.
     #[must_use]
     pub const fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
@@ -67,8 +63,8 @@ impl OpenOptions {
     }
 }
 
-/// A directory of files. Names are relative paths with `/`, checked by [`name`](crate::name); the
-/// empty name stands for the directory itself where a directory is asked for.
+/// A directory of files. Names are relative paths with `/`, checked by [`name`](crate::name); where
+/// a directory is expected, the empty name is the directory itself.
 pub trait Device: Send + Sync + fmt::Debug {
     /// Opens a file.
     ///
@@ -79,7 +75,7 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// Whether a file or directory of that name exists.
     ///
     /// # Errors
-    /// `Io` if that cannot be told.
+    /// `Io` if the answer is unknown.
     fn exists(&self, name: &str) -> Result<bool>;
 
     /// The names in a directory, sorted, without the directory in front.
@@ -88,19 +84,19 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// `NotFound` if the directory does not exist, `Io`.
     fn list(&self, dir: &str) -> Result<Vec<String>>;
 
-    /// Removes a file. Who has it open can go on; its space is freed when the last one closes it.
+    /// Removes a file. Open handles stay usable; its space is freed when the last one is closed.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// Renames a file in one step, replacing a file of the new name.
+    /// Renames a file atomically, replacing a file of the new name.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
-    /// Makes a directory; its parent must exist. One that exists already is fine.
+    /// Creates a directory; its parent must exist. An existing directory is no error.
     ///
     /// # Errors
     /// `NotFound` if the parent does not exist, `Exists` if the name is a file, `Io`.
@@ -112,16 +108,16 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// `Io`; the state of the names is then unknown.
     fn sync_dir(&self, dir: &str) -> Result<()>;
 
-    /// Takes the lock that the file `name` stands for, until the returned guard is dropped or the
-    /// process ends, however it ends. The file stays behind; the next owner reuses it.
+    /// Takes the lock of the lock file `name` until the returned guard is dropped or the process
+    /// ends in any way. The lock file stays; the next owner reuses it.
     ///
     /// # Errors
     /// `Busy` naming the owner ("in use by pid N"), also if the owner is this process; `Io`.
     fn lock(&self, name: &str) -> Result<DeviceLock>;
 
-    /// Takes the lock beside other readers, without changing anything: it keeps out who calls
-    /// [`lock`](Device::lock), and the other way round. `None` where the lock's file does not exist. A
-    /// device may have no shared locks and take the lock for itself.
+    /// Takes a shared lock without changing anything: it excludes callers of
+    /// [`lock`](Device::lock), and vice versa. `None` if the lock file does not exist. A device
+    /// without shared locks may take the exclusive lock.
     ///
     /// # Errors
     /// `Busy` naming the owner; `Io`.
@@ -129,8 +125,8 @@ pub trait Device: Send + Sync + fmt::Debug {
         if self.exists(name)? { self.lock(name).map(Some) } else { Ok(None) }
     }
 
-    /// A file without a name, outside of the directory, for what need not outlive the process; `None` if this
-    /// device has none to give.
+    /// A nameless file outside of the directory, for data that need not outlive the process; `None`
+    /// if this device provides none.
     ///
     /// # Errors
     /// `NotFound`, `NoSpace`, `Io`.
@@ -144,10 +140,10 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// `Io`.
     fn free_bytes(&self) -> Result<u64>;
 
-    /// What to call this device in a message: a path, if it has one.
+    /// The device's name in messages: a path, if it has one.
     fn describe(&self) -> String;
 
-    /// A directory of this device as a device of its own, made if it does not exist.
+    /// A directory as a device of its own, created if it does not exist.
     ///
     /// # Errors
     /// As [`Device::create_dir`].
@@ -156,7 +152,7 @@ pub trait Device: Send + Sync + fmt::Debug {
 
 /// An open file. Closed when the last pointer to it is dropped.
 pub trait File: Send + Sync + fmt::Debug {
-    /// The name it was opened by.
+    /// The name by which the file was opened.
     fn name(&self) -> &str;
 
     /// Reads from `offset` until `buf` is full or the file ends; returns how many bytes were read.
@@ -168,8 +164,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Reads all of `buf` from `offset`.
     ///
     /// # Errors
-    /// `Corruption` if the file ends before (the caller has a reason to believe that the bytes
-    /// are there), `Io`.
+    /// `Corruption` if the file ends before (the caller has a reason to expect the bytes), `Io`.
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let read = self.read_at(offset, buf)?;
         if read == buf.len() {
@@ -194,7 +189,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Makes content and length durable (`fdatasync`).
     ///
     /// # Errors
-    /// `Io`; what is on disk is then unknown, and another sync proves nothing.
+    /// `Io`; the state of the disk is then unknown, and another sync proves nothing.
     fn sync(&self) -> Result<()>;
 
     /// The file's length, bytes.
@@ -203,7 +198,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// `Io`.
     fn len(&self) -> Result<u64>;
 
-    /// Whether the file has no byte.
+    /// Whether the file is empty.
     ///
     /// # Errors
     /// `Io`.
@@ -211,29 +206,29 @@ pub trait File: Send + Sync + fmt::Debug {
         Ok(self.len()? == 0)
     }
 
-    /// Cuts the file or extends it by zeros that take no space.
+    /// Truncates the file, or extends it by zeros that take no space.
     ///
     /// # Errors
     /// `Io`.
     fn set_len(&self, len: u64) -> Result<()>;
 
-    /// Takes space for a range now, so that writing there later cannot fail with `NoSpace`.
-    /// Extends the file if the range ends beyond it; what is new reads as zeros. A file system
-    /// that cannot promise space only extends the file.
+    /// Reserves disk space for a range, so that a later write there cannot fail with `NoSpace`.
+    /// Extends the file if the range ends beyond it; new bytes read as zeros. A file system that
+    /// cannot reserve space only extends the file.
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
     fn allocate(&self, offset: u64, len: u64) -> Result<()>;
 
-    /// Gives the whole pages of a range back to the file system; the range then reads as zeros
-    /// and the length of the file stays. A file system without holes leaves all as it is, so the
-    /// caller must be done with the range's content but cannot rely on its absence.
+    /// Punches a hole: returns the whole pages of a range to the file system. The range then reads
+    /// as zeros, and the file keeps its length. A file system without holes changes nothing, so the
+    /// caller must no longer need the content but cannot rely on its absence.
     ///
     /// # Errors
     /// `Io`.
     fn punch(&self, offset: u64, len: u64) -> Result<()>;
 
-    /// Bytes of disk the file takes.
+    /// Disk space of the file, bytes.
     ///
     /// # Errors
     /// `Io`.
@@ -242,7 +237,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Whether the operating system's cache is bypassed and alignment is required.
     fn is_direct(&self) -> bool;
 
-    /// Asks the operating system to start writing a range out, so that a later sync has less to
+    /// Asks the operating system to start writing a range to disk, so that a later sync has less to
     /// wait for. Promises nothing.
     ///
     /// # Errors
@@ -250,15 +245,16 @@ pub trait File: Send + Sync + fmt::Debug {
     fn start_writeback(&self, offset: u64, len: u64) -> Result<()>;
 }
 
-/// A taken lock; dropping it releases it.
+/// A lock; dropping it releases it.
 pub struct DeviceLock {
     name: String,
-    /// Released by its own drop.
+    /// Releases the lock in its own drop.
     _guard: Box<dyn Send + Sync>,
 }
 
 impl DeviceLock {
-    /// For devices: a lock called `name` that is released when `guard` is dropped.
+    /// For implementations of devices: a lock called `name` that is released when `guard` is
+    /// dropped.
     #[must_use]
     pub fn new(name: impl Into<String>, guard: impl Send + Sync + 'static) -> Self {
         Self { name: name.into(), _guard: Box::new(guard) }

@@ -1,14 +1,15 @@
-//! Any device, with errors, torn writes, flipped bits and a full disk by script.
+//! A device wrapper that injects errors, torn writes, flipped bits and a full disk according to a
+//! script.
 //!
-//! A script is text, a rule a line (or between semicolons):
+//! A script is text, one rule per line (or separated by semicolons):
 //!
 //! ```text
 //! fail write wal nth=3 error=EIO            # the third write to a file with "wal" in its name
 //! fail sync data nth=1 count=all            # every sync of a data file
 //! tear write manifest nth=2 bytes=100       # 100 bytes of the second write arrive, then EIO
-//! flip data offset=4096 bit=3               # reads of that byte bring it with bit 3 inverted
+//! flip data offset=4096 bit=3               # reads of that byte return it with bit 3 inverted
 //! nospace * after=1048576                   # ENOSPC once so many bytes were written or allocated
-//! random any * chance=1/100 seed=7          # one call of a hundred fails, by lot
+//! random any * chance=1/100 seed=7          # one call in a hundred fails, at random
 //! ```
 //!
 //! | field | meaning | default |
@@ -20,8 +21,8 @@
 //! | `error` | EIO, ENOSPC, EACCES, EMFILE or EROFS | EIO |
 //!
 //! Each rule counts its own matching calls; the first rule that strikes decides. [`Script`] prints
-//! as it is parsed. Thread-safe; with several threads the order of their calls decides who is
-//! third.
+//! the text that it parses. Thread-safe; with several threads the order of their calls decides
+//! which call is the third.
 
 mod script;
 
@@ -38,10 +39,10 @@ use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use script::Effect;
 pub use script::{Rule, Script};
 
-/// A device that fails by a script.
+/// A device that fails according to a script.
 pub type FaultDevice = Intercepted<Faults>;
 
-/// The script of a [`FaultDevice`] and how far it has come.
+/// The script of a [`FaultDevice`] and the counters of its rules.
 pub struct Faults(Mutex<State>);
 
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl FaultDevice {
         device
     }
 
-    /// Replaces the script; its counters start anew. An empty one heals the device.
+    /// Replaces the script and resets its counters. An empty script heals the device.
     pub fn set_script(&self, script: &Script) {
         let start = |rule: &Rule| {
             let seed = if let Effect::Random { seed, .. } = rule.effect { seed } else { 0 };
@@ -76,7 +77,7 @@ impl FaultDevice {
         self.interceptor().0.lock().rules = script.0.iter().map(start).collect();
     }
 
-    /// How many calls met a fault so far.
+    /// Number of calls that met a fault so far.
     #[must_use]
     pub fn struck(&self) -> u64 {
         self.interceptor().0.lock().struck
@@ -90,7 +91,8 @@ impl fmt::Debug for Faults {
 }
 
 impl Running {
-    /// Counts a matching call; the errno and, for a torn write, how much of it arrives.
+    /// Counts a matching call; returns the errno and, for a torn write, how many bytes of it
+    /// arrive.
     fn strike(&mut self, call: &Call<'_>) -> Option<(Errno, Option<usize>)> {
         if !self.rule.target.matches(call.operation, call.name) {
             return None;
@@ -128,7 +130,7 @@ impl Running {
 impl Interceptor for Faults {
     fn before(&self, call: &Call<'_>) -> Verdict {
         let mut state = self.0.lock();
-        // Every rule counts the call, also behind one that strikes.
+        // Every rule counts the call, also behind a rule that strikes.
         let struck: Vec<_> = state.rules.iter_mut().map(|rule| rule.strike(call)).collect();
         let Some((errno, torn)) = struck.into_iter().flatten().next() else {
             return Verdict::Pass;

@@ -1,7 +1,7 @@
-//! A device that shows every call to an [`Interceptor`] before it is made.
+//! A device wrapper that passes every call to an [`Interceptor`] before making it.
 //!
-//! Faults, throttle and trace differ only in what they do with a call, so each is an interceptor of
-//! some lines and the plumbing of both traits is here once.
+//! Faults, throttle and trace differ only in what they do with a call. So each is an interceptor of
+//! a few lines, and the forwarding code of both traits is written once.
 //!
 //! ```text
 //!   engine -> Intercepted<I> -> I::before(call) -> inner device -> I::after_read(...)
@@ -17,7 +17,7 @@ use frondb_core::sync::Arc;
 use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
 use crate::name;
 
-/// What a call does.
+/// The operation of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[allow(missing_docs, reason = "each is the method of `Device` or `File` of its name")]
 pub enum Operation {
@@ -38,7 +38,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 14] = [
         Self::Open,
         Self::Exists,
@@ -56,7 +56,7 @@ impl Operation {
         Self::Punch,
     ];
 
-    /// Its name in scripts and traces.
+    /// The operation's name in scripts and traces.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,14 +77,14 @@ impl Operation {
         }
     }
 
-    /// The operation of that name.
+    /// The operation with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// Whether it changes what is on the device or makes it durable (an open only if it makes the
-    /// file).
+    /// Whether the operation changes the device or makes changes durable (an open does so only if
+    /// it creates the file).
     #[must_use]
     pub const fn mutates(self) -> bool {
         !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)
@@ -94,17 +94,17 @@ impl Operation {
 /// A call before it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
     /// The file or directory, relative to the outermost intercepted device.
     pub name: &'a str,
     /// The new name of a rename, else empty.
     pub to: &'a str,
-    /// Where in the file; the new length of a `set_len`.
+    /// Offset in the file; the new length for a `set_len`.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: u64,
-    /// How to open, for an open.
+    /// The options of an open.
     pub options: OpenOptions,
 }
 
@@ -114,27 +114,27 @@ impl Call<'_> {
     }
 }
 
-/// What is to become of a call.
+/// The interceptor's decision about a call.
 #[derive(Debug)]
 pub enum Verdict {
-    /// Make it.
+    /// Make the call.
     Pass,
-    /// Do not make it, and return this.
+    /// Do not make the call, and return this error.
     Fail(frondb_core::Error),
-    /// Of a write make only the first so many bytes, then return this.
+    /// Write only this many bytes, then return the error.
     Tear(usize, frondb_core::Error),
 }
 
-/// Sees every call. Called from any thread, several at a time.
+/// Receives every call. Called from any thread, concurrently.
 pub trait Interceptor: Send + Sync + fmt::Debug + 'static {
     /// Decides about a call before it is made.
     fn before(&self, call: &Call<'_>) -> Verdict;
 
-    /// May change what a read brought: `bytes` came from `offset` of the file `name`.
+    /// May change the bytes that a read returned: `bytes` came from `offset` of the file `name`.
     fn after_read(&self, _name: &str, _offset: u64, _bytes: &mut [u8]) {}
 }
 
-/// A device whose calls an interceptor sees.
+/// A device whose calls an interceptor receives.
 #[derive(Debug)]
 pub struct Intercepted<I> {
     inner: SharedDevice,
@@ -143,7 +143,7 @@ pub struct Intercepted<I> {
 }
 
 impl<I: Interceptor> Intercepted<I> {
-    /// `inner` as `interceptor` lets one see it.
+    /// Wraps `inner` with `interceptor`.
     pub fn wrap(inner: SharedDevice, interceptor: I) -> Self {
         Self { inner, interceptor: Arc::new(interceptor), dir: String::new() }
     }
@@ -159,7 +159,7 @@ impl<I: Interceptor> Intercepted<I> {
     }
 }
 
-/// What a verdict means for a call that is made whole or not at all.
+/// Applies a verdict to a call that is made completely or not at all.
 fn pass(verdict: Verdict) -> Result<()> {
     match verdict {
         Verdict::Pass => Ok(()),

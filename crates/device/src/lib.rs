@@ -1,21 +1,21 @@
-//! Layer 1: files behind a trait, so that the engine runs on a disk, in memory, on a disk that
-//! breaks by script, and on one that loses power at any call.
+//! Layer 1: files behind traits, so that the engine runs on a disk, in memory, on a disk with
+//! scripted faults, and on one that loses power at any call.
 //!
 //! A [`Device`] is a directory of files; a [`File`] is read and written at offsets. The
 //! implementations:
 //!
-//! | module | what it is |
+//! | module | role |
 //! |---|---|
 //! | [`posix`] | the operating system's files, direct (`O_DIRECT`) or buffered |
-//! | [`memory`] | an in-memory twin that forgets and tears what was not synced |
-//! | [`faults`] | any device, with errors, flipped bits and a full disk by script |
-//! | [`throttle`] | any device, with a limit on bytes and calls a second |
-//! | [`trace`] | any device, with every call written down as a line of text |
-//! | [`modes`] | who may read and write what is made |
-//! | [`intercept`] | the plumbing under the last three |
+//! | [`memory`] | an in-memory device that forgets and tears unsynced writes in a simulated crash |
+//! | [`faults`] | a wrapper with errors, flipped bits and a full disk by script |
+//! | [`throttle`] | a wrapper that limits bytes and calls per second |
+//! | [`trace`] | a wrapper that records every call as a line of text |
+//! | [`modes`] | permissions of new files and directories |
+//! | [`intercept`] | the common code of the three wrappers |
 //!
-//! Every device and file may be used from many threads at once. Reads and writes of ranges that
-//! overlap at the same time are the caller's mistake: what is read is then unspecified.
+//! Every device and file may be used from many threads at once. Concurrent reads and writes of
+//! overlapping ranges are the caller's mistake: the result of such a read is unspecified.
 
 mod copy_on_write;
 pub mod device;

@@ -1,10 +1,10 @@
-//! What the machine has, for defaults that need no tuning.
+//! The machine's resources, for defaults that need no tuning.
 
 /// Main memory of the machine, bytes.
 #[must_use]
 pub fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
-    // The counts are in units that only very large machines set.
+    // The counts use units other than 1 only on very large machines.
     #[allow(clippy::unnecessary_cast)]
     let total = info.totalram as u64;
     total.saturating_mul(u64::from(info.mem_unit.max(1)))

@@ -1,5 +1,5 @@
-//! The in-memory twin of a disk that loses power: it remembers what was synced and what was not,
-//! can stop at any call, and tells what would be found afterwards.
+//! The in-memory device of crash tests: it knows what was synced and what was not, can stop at any
+//! call, and shows what a power failure would leave.
 //!
 //! ```text
 //!            write, set_len, ...        create, remove, rename
@@ -7,16 +7,17 @@
 //!   inode:  live <- changes <- synced    tree:  live <- pending <- durable
 //!                        sync -^                    sync_dir -^
 //! ```
-//! A crash test runs a history once to count its points (calls that change or sync something),
-//! then again for each point with [`MemoryDevice::stop_after`], takes [`MemoryDevice::crash`] in
-//! each [`CrashMode`], and reopens on the result. `frondb_testkit` has the driver.
+//! A crash test runs a history once to count its points (calls that change or sync something).
+//! Then, for each point, it runs the history again with [`MemoryDevice::stop_after`], takes
+//! [`MemoryDevice::crash`] in each [`CrashMode`], and reopens the result. `frondb_testkit` has the
+//! driver.
 //!
-//! It is stricter than any one file system: an unsynced file may keep any set of its sectors, tear
-//! one in the middle, and vanish with its name. What is correct here is correct on ext4 and XFS.
+//! The device is stricter than any single file system: an unsynced file may keep any subset of its
+//! sectors, tear a sector in the middle, and vanish with its name. An engine that is correct here
+//! is correct on ext4 and XFS.
 //!
-//! One lock guards the device, so calls are atomic and have one order; that is not fast with many
-//! threads and need not be. Pages are shared by copies until written, so a crash costs a map per
-//! file.
+//! One lock guards the device, so calls are atomic and totally ordered; many threads do not scale,
+//! and need not. Copies share pages until one is written, so a crash costs one map per file.
 
 mod content;
 mod file;
@@ -42,23 +43,23 @@ pub use state::Observer;
 use state::{State, failed, observe};
 use tree::{Entry, Names, Operation, Tree};
 
-/// What a power failure leaves of what was not synced.
+/// How much of the unsynced state survives a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum CrashMode {
     /// Nothing: the strictest disk.
     LoseUnsynced,
-    /// All: as after `kill -9`, where only the process dies.
+    /// All of it: as after `kill -9`, where only the process dies.
     KeepAll,
-    /// A part chosen by lot from this seed: sectors, lengths and names each for themselves, one
-    /// write perhaps torn at any byte.
+    /// A random part, drawn from this seed: sectors, lengths and names independently, and possibly
+    /// one write torn at any byte.
     Random(u64),
 }
 
-/// An in-memory directory of files. Cloning gives another handle to the same device.
+/// An in-memory directory of files. A clone is another handle to the same device.
 #[derive(Clone)]
 pub struct MemoryDevice {
     shared: Arc<Mutex<State>>,
-    /// The directory of the device that this handle is, empty for the top.
+    /// The directory that this handle stands for, empty for the top.
     dir: String,
 }
 
@@ -79,8 +80,9 @@ impl MemoryDevice {
         Self { shared: Arc::new(Mutex::new(state)), dir: String::new() }
     }
 
-    /// How many calls that change or sync something took effect so far: opens that make a file,
-    /// remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and punch.
+    /// Number of points so far, that is of calls that changed or synced something: opens that
+    /// create a file, remove, rename, create_dir, sync_dir, write, sync, set_len, allocate and
+    /// punch.
     #[must_use]
     pub fn points(&self) -> u64 {
         self.state().points
@@ -93,23 +95,25 @@ impl MemoryDevice {
         self.state().stop_at = n;
     }
 
-    /// Whether a call has met the stop.
+    /// Whether a call has reached the stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.state().stopped
     }
 
-    /// Has `observer` called before each call that may change or sync something, on the thread of
-    /// that call, with the number the point would have. It may look at the device and crash copies
-    /// of it. The same number comes again if the call was refused, or from another thread.
+    /// Sets an `observer` that is called before each call that may change or sync something, on
+    /// that call's thread, with the number that the point would have. The observer may inspect the
+    /// device and take crash copies of it. A number repeats if its call was refused, or comes from
+    /// another thread.
     ///
     /// An observer that holds this device keeps it alive: set `None` at the end.
     pub fn set_observer(&self, observer: Option<Observer>) {
         self.state().observer = observer;
     }
 
-    /// What power loss at this moment would leave, as a fresh device that is not stopped, has no
-    /// locks, no limit, and counts its points from zero. This device is not changed.
+    /// The state that a power failure at this moment would leave, as a new device that is not
+    /// stopped, has no locks and no limit, and counts its points from zero. This device is not
+    /// changed.
     #[must_use]
     pub fn crash(&self, mode: CrashMode) -> Self {
         let state = self.state();
@@ -136,8 +140,8 @@ impl MemoryDevice {
         Self::from_state(State::new(Tree::durable(names), inodes))
     }
 
-    /// Limits the device to `bytes` of allocated pages. Less than is used already means that
-    /// nothing more can be taken until enough was freed.
+    /// Limits the device to `bytes` of allocated pages. If more is allocated already, nothing
+    /// further can be allocated until enough was freed.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = bytes;
     }

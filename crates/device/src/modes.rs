@@ -1,12 +1,12 @@
-//! Who may read and write what a device makes: the permission bits of new files and directories.
+//! Permission bits of the files and directories that a device creates.
 //!
-//! The bits are set as they are given, whatever the umask of the process is: an embedded engine
-//! runs in processes of all kinds, and rows must not become readable because one of them left its
-//! umask open, or unreadable to a group that shares them because another closed it.
+//! The bits are set exactly as given, whatever the umask of the process: an embedded engine runs in
+//! processes of all kinds. Rows must not become readable because one process left its umask open,
+//! or unreadable to a group that shares them because another process closed it.
 
 use frondb_core::{Error, Result};
 
-/// Permission bits of new files and directories. Those that exist keep theirs.
+/// Permission bits of new files and directories. Existing ones keep theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Modes {
     file: u32,
@@ -20,14 +20,14 @@ impl Default for Modes {
 }
 
 impl Modes {
-    /// For the owner alone.
+    /// Access for the owner alone.
     pub const PRIVATE: Self = Self { file: 0o600, dir: 0o700 };
 
-    /// Files with the bits `file`, and directories with `dir`, or with those that let everybody who
-    /// reads a file find it: an `x` for each `r`.
+    /// Files with the bits `file`, and directories with `dir`, or else with an `x` for each `r` of
+    /// a file, so that every reader of a file can reach it.
     ///
     /// # Errors
-    /// `Invalid` if the owner could not read and write, or for other bits than `rw` of a file and
+    /// `Invalid` if the owner could not read and write, or for bits other than `rw` of a file and
     /// `rwx` of a directory.
     pub fn new(file: u32, dir: Option<u32>) -> Result<Self> {
         let dir = dir.unwrap_or(file | (file & 0o444) >> 2);

@@ -1,8 +1,8 @@
 //! File names: relative paths with `/` between their parts, checked in one place.
 //!
-//! A device never reaches outside its directory, whatever a corrupt manifest or a careless option
-//! asks for. So an absolute path, `..`, `.`, an empty part and a zero byte are `Invalid` before
-//! any system call is made.
+//! A device never reaches outside its directory, whatever name a corrupt manifest or a careless
+//! option contains. So an absolute path, `..`, `.`, an empty part and a zero byte are `Invalid`
+//! before any system call is made.
 
 use frondb_core::{Error, Result};
 
@@ -29,7 +29,7 @@ pub fn check_dir(name: &str) -> Result<()> {
     if name.is_empty() { Ok(()) } else { check(name) }
 }
 
-/// The directory a name lies in; empty for a name at the top.
+/// The directory of a name; empty for a name at the top.
 #[must_use]
 pub fn parent(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(dir, _)| dir)

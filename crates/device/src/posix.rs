@@ -1,12 +1,12 @@
-//! The operating system's files, through `openat` and its kin relative to one open directory: the
-//! device stays where it is even if the process changes its directory or the path is renamed.
+//! The operating system's files, through `openat` and its relatives on one open directory: the
+//! device stays in place even if the process changes its working directory or the path is renamed.
 //!
-//! Direct I/O is asked for by setting `O_DIRECT` on a file that is already open. Passing it to
-//! `open` would do the same, except that a file system that refuses it may have made the file by
+//! Direct I/O is requested by setting `O_DIRECT` on a file that is already open. Passing it to
+//! `open` would do the same, except that a file system that refuses it may have created the file by
 //! then.
 //!
-//! Calls that a signal interrupts are repeated; short reads and writes are continued. Thread-safe:
-//! only positioned reads and writes are used, so no file has a cursor to share.
+//! Calls interrupted by a signal are repeated; short reads and writes are continued. Thread-safe:
+//! only positioned reads and writes are used, so files have no shared position.
 
 mod file;
 mod paths;
@@ -40,7 +40,8 @@ impl PosixDevice {
     /// The existing directory at `path`.
     ///
     /// # Errors
-    /// `NotFound` if there is none, `Invalid` if it is not a directory, `Io` if it may not be opened.
+    /// `NotFound` if it does not exist, `Invalid` if it is not a directory, `Io` if it cannot be
+    /// opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -54,8 +55,8 @@ impl PosixDevice {
         Ok(Self { dir, path: path.to_owned(), modes: Modes::PRIVATE })
     }
 
-    /// The directory at `path`, made with its parents if it does not exist. What is made survives
-    /// power loss when this returns, and is for its owner alone.
+    /// The directory at `path`, created with its parents if it does not exist. New directories
+    /// survive power loss once this returns, and are accessible to their owner alone.
     ///
     /// # Errors
     /// As [`PosixDevice::open`], and `NoSpace`.
@@ -63,7 +64,8 @@ impl PosixDevice {
         Self::create_with(path, Modes::PRIVATE)
     }
 
-    /// The same with other modes, of the directories made here too.
+    /// As [`create`](Self::create), with other modes, which also apply to the directories created
+    /// here.
     ///
     /// # Errors
     /// As [`PosixDevice::create`].
@@ -77,8 +79,8 @@ impl PosixDevice {
         Ok(Self::open(path)?.with_modes(modes))
     }
 
-    /// The same device, which makes files and directories with these modes; at first they are for
-    /// their owner alone.
+    /// The same device with other modes for new files and directories; by default only their owner
+    /// has access.
     #[must_use]
     pub fn with_modes(self, modes: Modes) -> Self {
         Self { modes, ..self }
@@ -98,7 +100,7 @@ impl PosixDevice {
         os_error(action, &self.full(name), errno)
     }
 
-    /// Opens a file, or makes it with the device's mode.
+    /// Opens a file, or creates it with the device's mode.
     fn open_or_make(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let mode = Mode::from_raw_mode(self.modes.file());
         let make = || {
@@ -113,7 +115,7 @@ impl PosixDevice {
         if !flags.contains(OFlags::CREATE) {
             return retry_on_intr(|| fs::openat(&self.dir, name, flags, Mode::empty()));
         }
-        // A file that was there keeps its mode, so it must be known which of the two it is.
+        // An existing file keeps its mode, so the loop must find out whether the file is new.
         loop {
             let there = flags.difference(OFlags::CREATE);
             match retry_on_intr(|| fs::openat(&self.dir, name, there, Mode::empty())) {
@@ -166,11 +168,12 @@ impl Device for PosixDevice {
             loop {
                 let name = format!("frondb-{}-{}.tmp", std::process::id(), SCRATCH_FILES.next());
                 let file = match device.open(&name, OpenOptions::CREATE_NEW) {
-                    // Left by a process of the same number that was killed just here.
+                    // A process with the same id was killed here and left the file.
                     Err(error) if error.kind() == ErrorKind::Exists => continue,
                     opened => opened?,
                 };
-                // Gone with its last user, however the process ends.
+                // The name is removed at once, so the file is freed with its last user, however the
+                // process ends.
                 device.remove(&name)?;
                 return Ok(file);
             }
@@ -198,7 +201,7 @@ impl Device for PosixDevice {
         let mut names = Vec::new();
         for entry in Dir::read_from(&fd).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            // A name that is not UTF-8 is not ours; its replacement characters keep it visible.
+            // Such a name is not ours; its replacement characters keep it visible.
             let name = entry.file_name().to_string_lossy();
             if name != "." && name != ".." {
                 names.push(name.into_owned());
@@ -250,8 +253,8 @@ impl Device for PosixDevice {
         name::check(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
         let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
-        // `flock` belongs to the open file: the kernel drops it with the process, and a second open
-        // within this process conflicts as one of another process does.
+        // `flock` belongs to the open file: the kernel releases it with the process, and a second
+        // open within this process conflicts like one of another process.
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(self.in_use(&fd)),
@@ -290,7 +293,7 @@ impl Device for PosixDevice {
 
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
         let fd = match self.open_dir(dir) {
-            // One that exists may lie on a medium that cannot be written.
+            // An existing lock file may lie on a read-only medium.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.create_dir(dir)?;
                 self.open_dir(dir)?
@@ -302,8 +305,8 @@ impl Device for PosixDevice {
 }
 
 impl PosixDevice {
-    /// The error for a lock that another owner holds. The pid is for people: it may be missing for
-    /// the moment between taking the lock and writing the pid.
+    /// The error for a lock with another owner. The pid is informational: it may be missing in the
+    /// moment between taking the lock and writing the pid.
     fn in_use(&self, fd: &OwnedFd) -> Error {
         let mut text = [0_u8; 24];
         let len = retry_on_intr(|| pread(fd, &mut text[..], 0)).unwrap_or(0);
@@ -316,22 +319,23 @@ impl PosixDevice {
     }
 }
 
-/// A lock file while it is locked; closing it releases the lock.
+/// A locked lock file; closing it releases the lock.
 struct LockedFile(OwnedFd);
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Only so that nobody reads the pid of an owner that is gone: its failure harms nothing.
+        // Clears the pid of an owner that is gone; a failure does no harm.
         let _ = fs::ftruncate(&self.0, 0);
         // A child that another thread has just forked keeps the file open until it runs its
-        // program, and with it a lock that is not given up by name. Closing is what is left then.
+        // program, and with it a lock that is not released explicitly. If unlocking fails, closing
+        // remains.
         let _ = fs::flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// Makes the directory at `path` and those above it that do not exist. Calls `sync` for every
-/// directory that has got an entry, the innermost first: a directory that is not durable in its
-/// parent is lost in a power failure with all that is durable in itself.
+/// Creates the directory at `path` and its missing parents. Calls `sync` for every directory with a
+/// new entry, the innermost first: a directory that is not durable in its parent is lost in a power
+/// failure, with everything durable in it.
 fn create_durably(
     path: &Path,
     modes: Modes,
@@ -354,13 +358,13 @@ fn create_durably(
     Ok(())
 }
 
-/// Makes a directory whose parent exists; another process may come before.
+/// Creates a directory whose parent exists; another process may be first.
 fn make_dir(path: &Path, mode: Mode) -> Result<()> {
     let name = path.display().to_string();
     let failed = |errno| os_error("create directory", &name, errno);
     match retry_on_intr(|| fs::mkdir(path, mode)) {
         Ok(()) => {}
-        // `a/..` and `a/.` are there once `a` is.
+        // `a/..` and `a/.` exist once `a` exists.
         Err(Errno::EXIST) if path.is_dir() => return Ok(()),
         Err(errno) => return Err(failed(errno)),
     }
@@ -370,11 +374,11 @@ fn make_dir(path: &Path, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// Gives a file or directory that was just made with `mode` the bits that the umask took. The
-/// set-group-id bit that a directory inherits stays.
+/// Restores the mode bits of a new file or directory that the umask removed. The set-group-id bit
+/// that a directory inherits stays.
 ///
-/// It only adds, so a file system that has no modes is no reason to fail: nobody may do more than
-/// was asked for.
+/// Failures are ignored, because the call only adds bits: on a file system without modes nobody
+/// gets more access than requested.
 fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
     let set = || {
         let now = Mode::from_raw_mode(fs::fstat(fd)?.st_mode);
@@ -389,7 +393,7 @@ fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
     }
 }
 
-/// Asks for direct I/O; false if the file system does not have it.
+/// Requests direct I/O; `false` if the file system does not support it.
 fn set_direct(fd: &OwnedFd) -> bool {
     let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
     asked.is_ok()
@@ -425,7 +429,7 @@ mod tests {
         let device = PosixDevice::create(&top).unwrap();
         let fd = device.open_or_make("LOCK", OFlags::RDWR | OFlags::CREATE).unwrap();
         fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).unwrap();
-        // What a fork leaves in the child: another descriptor of the same open file.
+        // A fork leaves in the child another descriptor of the same open file.
         let of_child = rustix::io::dup(&fd).unwrap();
         assert_eq!(device.lock("LOCK").unwrap_err().kind(), ErrorKind::Busy);
         drop(LockedFile(fd));

@@ -1,10 +1,10 @@
-//! Any device, slowed down to so many bytes and calls a second.
+//! A device wrapper that limits bytes and calls per second.
 //!
-//! The device is modelled as one queue: a call takes the longer of its bytes over the bandwidth and
-//! one over the calls a second, and begins when the one before it has ended. The caller sleeps
-//! until its call would have ended. So many threads share the limits fairly, pauses earn no credit,
-//! and on a manual clock the times are exact. Time that a sleep overshoots is not lost: the queue
-//! is kept in clock time, and the next call waits less.
+//! The device is modelled as one queue. A call takes the longer of its bytes divided by the
+//! bandwidth and one divided by the calls per second, and begins when the previous call has ended.
+//! The caller sleeps until its call would have ended. So threads share the limits fairly, pauses
+//! earn no credit, and the times are exact on a manual clock. Time that a sleep overshoots is not
+//! lost: the queue is kept in clock time, so the next call waits less.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 /// A device with limits.
 pub type ThrottleDevice = Intercepted<Throttle>;
 
-/// What the device can do.
+/// The limits of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
-    /// Bytes read and written a second; zero for no limit.
+    /// Bytes read and written per second; zero for no limit.
     pub bytes_per_second: u64,
-    /// Reads, writes and syncs a second; zero for no limit.
+    /// Reads, writes and syncs per second; zero for no limit.
     pub calls_per_second: u64,
 }
 

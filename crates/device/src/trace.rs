@@ -1,4 +1,5 @@
-//! Any device with its calls written down, one a line, for tests whose expectation is a sequence.
+//! A device wrapper that records its calls, one per line, for tests that expect a sequence of
+//! calls.
 //!
 //! ```text
 //! open wal/000001.wal create
@@ -17,33 +18,33 @@ use frondb_core::sync::Mutex;
 use crate::device::{OpenOptions, SharedDevice};
 use crate::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 
-/// A device that writes its calls down.
+/// A device that records its calls.
 pub type TraceDevice = Intercepted<Trace>;
 
-/// Which calls are written down.
+/// The calls that are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
-    /// Those that change something or make it durable.
+    /// Calls that change something or make it durable.
     #[default]
     Mutations,
-    /// All.
+    /// All calls.
     All,
 }
 
-/// The lines so far.
+/// The recorded lines.
 pub struct Trace {
     detail: Detail,
     lines: Mutex<String>,
 }
 
 impl TraceDevice {
-    /// `inner`, traced.
+    /// Wraps `inner`, traced.
     #[must_use]
     pub fn new(inner: SharedDevice, detail: Detail) -> Self {
         Self::wrap(inner, Trace { detail, lines: Mutex::default() })
     }
 
-    /// The lines since the last call of this.
+    /// The lines since the last call of this method.
     #[must_use]
     pub fn take(&self) -> String {
         std::mem::take(&mut *self.interceptor().lines.lock())

@@ -1,13 +1,13 @@
 //! Blocked Bloom filter: all bits of a hash lie in one 64-byte line.
 //!
-//! The high half of the hash picks the line, the low half the bits: it is multiplied again for each
-//! probe and its highest nine bits name one of the line's 512.
+//! The high half of the hash selects the line, the low half the bits: it is multiplied again for
+//! each probe, and its highest nine bits name one of the line's 512 bits.
 
 use frondb_core::mem::Buf;
 
 use crate::format::{HEADER_BYTES, KIND_BLOOM, LINE_BYTES, PROBES_MAX, u32_at, u64_at};
 
-/// Bits a hash. With six probes: about 1 % false positives.
+/// Bits per hash. With six probes: about 1 % false positives.
 pub(crate) const BITS_PER_HASH: usize = 10;
 const PROBES: u8 = 6;
 
@@ -41,7 +41,7 @@ pub(crate) fn build(hashes: &[u64], head: usize) -> Buf {
     buf
 }
 
-/// What an open filter needs to know besides its bytes.
+/// The parameters of an open filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bloom {
     lines: u32,

@@ -1,10 +1,10 @@
-//! Collecting the hashes of a run.
+//! Collects the hashes of a run.
 //!
 //! ```text
 //!   push --> | segment | segment | segment |   --> finish: one array, partitions of it, the filter
 //! ```
 //!
-//! Segments, so that nothing is copied while it grows: a run of a leaf has millions of hashes.
+//! Segments avoid copying while the collection grows: the run of a leaf has millions of hashes.
 
 use frondb_core::mem::{Array, Buf};
 
@@ -12,14 +12,15 @@ use crate::fuse::PARTITION_HASHES;
 use crate::kind::FilterKind;
 use crate::{bloom, fuse};
 
-/// Hashes of a segment.
+/// Hashes per segment.
 const SEGMENT_HASHES: usize = 8 * 1024;
 
-/// Collects hashes and makes a filter of them. Takes eight bytes a distinct neighbour.
+/// Collects hashes and builds a filter from them. Takes eight bytes per hash; equal neighbours
+/// count once.
 #[derive(Debug)]
 pub struct FilterBuilder {
     kind: FilterKind,
-    /// All full but the last.
+    /// All segments but the last are full.
     segments: Vec<Array<u64>>,
     last: Option<u64>,
     partition_hashes: usize,
@@ -32,16 +33,16 @@ impl FilterBuilder {
         Self { kind, segments: Vec::new(), last: None, partition_hashes: PARTITION_HASHES }
     }
 
-    /// Has [`finish`](Self::finish) take at most so many bytes besides the hashes and the filter, about: less
-    /// makes the filter up to a tenth larger.
+    /// Limits the scratch memory of [`finish`](Self::finish), beside the hashes and the filter, to
+    /// about `bytes`: with less scratch memory the filter is up to a tenth larger.
     #[must_use]
     pub fn with_work_bytes(mut self, bytes: usize) -> Self {
         self.partition_hashes = fuse::partition_hashes(bytes);
         self
     }
 
-    /// Adds a hash. One that equals the hash before it (another version of the key, another key
-    /// with the prefix) is left out, so that filters are sized by what they tell apart.
+    /// Adds a hash. A hash equal to the previous one (another version of the key, or another key
+    /// with the same prefix) is skipped, so that filters are sized by distinct hashes.
     #[inline]
     pub fn push(&mut self, hash: u64) {
         if self.last != Some(hash) {
@@ -60,20 +61,20 @@ impl FilterBuilder {
         self.segments.push(segment);
     }
 
-    /// Hashes so far.
+    /// Number of hashes so far.
     #[must_use]
     pub fn len(&self) -> usize {
         let full = self.segments.len().saturating_sub(1) * SEGMENT_HASHES;
         full + self.segments.last().map_or(0, |segment| segment.len())
     }
 
-    /// Whether there is none.
+    /// Whether there are no hashes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.segments.len() * SEGMENT_HASHES * size_of::<u64>()
@@ -85,11 +86,12 @@ impl FilterBuilder {
         self.finish_behind(0)
     }
 
-    /// The same behind `head` bytes that the caller fills in.
+    /// The filter's bytes behind `head` bytes that the caller fills in.
     #[must_use]
     pub fn finish_behind(self, head: usize) -> Buf {
         let mut hashes = Array::with_capacity(self.len());
-        // Each goes as it was copied, so that they never take twice their memory.
+        // Each segment is freed once it is copied, so that the hashes never take twice their
+        // memory.
         self.segments.into_iter().for_each(|segment| hashes.extend_from_slice(&segment));
         match self.kind {
             FilterKind::None => Buf::zeroed(head),

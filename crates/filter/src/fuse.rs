@@ -1,7 +1,7 @@
 //! Binary fuse filter with 8-bit fingerprints (Graf and Lemire, 2022), in partitions.
 //!
-//! A hash names three places, one in each of three neighbouring segments, whose bytes XOR to its
-//! fingerprint. The places are found by peeling (crate xorf); the query is written out here because
+//! A hash names three places, one in each of three neighbouring segments; the XOR of their bytes is
+//! its fingerprint. Peeling (crate xorf) finds the places. The query is written out here because
 //! its arithmetic is part of the format.
 
 use frondb_core::mem::{Array, Buf};
@@ -9,14 +9,14 @@ use xorf::BinaryFuse8;
 
 use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES, u32_at, u64_at};
 
-/// Hashes a partition should have at most.
+/// Target number of hashes per partition.
 pub(crate) const PARTITION_HASHES: usize = 128 * 1024;
-/// Fewer make filters noticeably larger: 10.6 bits a hash instead of 9.6.
+/// With fewer hashes, filters are noticeably larger: 10.6 bits per hash instead of 9.6.
 const PARTITION_HASHES_MIN: usize = 8 * 1024;
-/// What building takes for each hash of a partition, about.
+/// Approximate scratch memory per hash while a partition is built.
 const HASH_WORK_BYTES: usize = 24;
 
-/// Hashes of a partition that is built in so many bytes.
+/// Number of hashes per partition that can be built within this much scratch memory.
 pub(crate) fn partition_hashes(work_bytes: usize) -> usize {
     (work_bytes / HASH_WORK_BYTES).clamp(PARTITION_HASHES_MIN, PARTITION_HASHES)
 }
@@ -24,16 +24,17 @@ pub(crate) fn partition_hashes(work_bytes: usize) -> usize {
 /// Partition of `hash` among `2^bits`.
 #[inline]
 fn partition_of(hash: u64, bits: u8) -> usize {
-    // Two shifts, because a shift by 64 is none.
+    // Two shifts, because a shift by 64 bits is not defined.
     (hash >> 1 >> (63 - u32::from(bits))) as usize
 }
 
-/// The filter of `hashes`, which it may reorder and deduplicate, in partitions of at most so many, about,
-/// behind `head` bytes; `None` if none was found, which needs an improbable chain of bad luck.
+/// The filter of `hashes`, which may be reordered and deduplicated, in partitions of at most about
+/// the given number of hashes, behind `head` bytes. `None` if no filter was found, which takes an
+/// improbable series of failures.
 pub(crate) fn build(hashes: &mut Array<u64>, partition_hashes: usize, head: usize) -> Option<Buf> {
     let partitions = hashes.len().div_ceil(partition_hashes).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);
-    // Sorting both groups the partitions and removes duplicates, which cannot be peeled.
+    // Sorting groups the partitions and removes duplicates, which cannot be peeled.
     hashes.sort_unstable();
     hashes.dedup();
     let mut filters = Vec::with_capacity(1 << bits);
@@ -66,7 +67,7 @@ pub(crate) fn build(hashes: &mut Array<u64>, partition_hashes: usize, head: usiz
     Some(out)
 }
 
-/// What an open filter needs to know besides its bytes.
+/// The parameters of an open filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Fuse {
     bits: u8,
@@ -78,7 +79,7 @@ struct Partition {
     seed: u64,
     segment_length: u32,
     segments_length: u32,
-    /// Where the fingerprints begin in the filter's bytes.
+    /// Offset of the fingerprints in the filter's bytes.
     at: usize,
 }
 
@@ -119,7 +120,7 @@ impl Fuse {
         found == (hash ^ (hash >> 32)) as u8
     }
 
-    /// Memory besides the bytes.
+    /// Bytes of memory beside the filter's own bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.partitions)
     }
@@ -136,7 +137,7 @@ impl Partition {
             let empty = Self { seed: 0, segment_length: 0, segments_length: 0, at: body_at };
             return (segments_length == 0 && offset == 0).then_some(empty);
         }
-        // The XOR with a masked number moves a place inside its segment only if segments are
+        // XOR with a masked number keeps a place inside its segment only because segments are
         // aligned to their power of two.
         let aligned = segment_length.is_power_of_two() && segments_length % segment_length == 0;
         let len = u64::from(segments_length) + 2 * u64::from(segment_length);

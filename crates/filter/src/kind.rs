@@ -1,4 +1,4 @@
-//! Which structure keeps the hashes.
+//! The choice of the filter structure.
 
 /// The structure of a filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]

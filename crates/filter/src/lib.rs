@@ -1,14 +1,13 @@
-//! Layer 1: filters, which say for sure that a run does not hold a key.
+//! Layer 1: filters, which say with certainty that a run does not hold a key.
 //!
-//! Callers hash what they want to ask for, a key or its prefix, to 64 bits. A [`FilterKind`] says
-//! how the hashes are kept: a blocked Bloom filter for runs that live for minutes (cheap to
-//! build), a binary fuse filter for bases (smaller and exacter, dearer to build). A run's writer
-//! pushes hashes into a [`FilterBuilder`] while it writes; its reader opens the bytes as a
-//! [`FilterReader`]. The choice is behind this interface so that another structure can take its
-//! place.
+//! Callers hash a key or its prefix to 64 bits. A [`FilterKind`] says how the hashes are stored: a
+//! blocked Bloom filter for short-lived runs (cheap to build), or a binary fuse filter for bases
+//! (smaller and more precise, more expensive to build). A run's writer pushes hashes into a
+//! [`FilterBuilder`]; its reader opens the bytes as a [`FilterReader`]. This interface hides the
+//! choice, so that another structure can replace it.
 //!
-//! Bytes are validated when opened: a filter from a hostile file answers wrongly, but never reads
-//! outside.
+//! Bytes are validated when they are opened: a hostile filter gives wrong answers, but never reads
+//! outside its bytes.
 
 mod bloom;
 mod builder;

@@ -1,4 +1,4 @@
-//! Asking a filter.
+//! Probing a filter.
 
 use frondb_core::mem::Bytes;
 use frondb_core::{Error, ErrorKind, Result};
@@ -7,7 +7,7 @@ use crate::bloom::Bloom;
 use crate::format::{KIND_BLOOM, KIND_FUSE};
 use crate::fuse::Fuse;
 
-/// An open filter. Immutable; any thread may ask.
+/// An open filter. Immutable; any thread may probe it.
 #[derive(Clone, Debug)]
 pub struct FilterReader {
     bytes: Bytes,
@@ -24,8 +24,8 @@ impl FilterReader {
     /// Opens what [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
     ///
     /// # Errors
-    /// Corruption if the bytes are no sound filter (the caller knows the place and adds it),
-    /// Unsupported if they are one of a kind this build does not have.
+    /// Corruption if the bytes are no valid filter (the caller adds the place), Unsupported if they
+    /// are of a kind that this build does not know.
     pub fn open(bytes: Bytes) -> Result<Self> {
         let form = match bytes.first() {
             Some(&KIND_BLOOM) => Bloom::open(&bytes).map(Form::Bloom),
@@ -45,7 +45,7 @@ impl FilterReader {
         }
     }
 
-    /// False if the hash was certainly not pushed.
+    /// `false` if the hash is certainly not in the filter.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
@@ -55,7 +55,7 @@ impl FilterReader {
         }
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let more = match &self.form {

@@ -1,15 +1,15 @@
-//! [`Extent`], the unit of allocation, and what it is wanted for.
+//! [`Extent`], the unit of allocation, and [`Class`], the purpose of an extent.
 
 use frondb_core::limits::PAGE_BYTES;
 
-/// A stretch of whole pages in one data file. Plain data: owning it is a matter of the manifest.
+/// A range of whole pages in one data file. Plain data: the manifest decides who owns it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Extent {
     /// Number of the data file.
     pub file: u32,
     /// First page; a page has [`PAGE_BYTES`] bytes, so a file has at most 16 TiB.
     pub page: u32,
-    /// How many pages, at least one.
+    /// Number of pages, at least one.
     pub pages: u32,
 }
 
@@ -21,21 +21,21 @@ impl Extent {
         self.pages as u64 * PAGE_BYTES as u64
     }
 
-    /// Where it begins in its file, in bytes.
+    /// Offset in its file, bytes.
     #[inline]
     #[must_use]
     pub const fn offset(self) -> u64 {
         self.page as u64 * PAGE_BYTES as u64
     }
 
-    /// The page behind its last one.
+    /// The page behind the last one.
     #[inline]
     #[must_use]
     pub const fn end(self) -> u32 {
         self.page + self.pages
     }
 
-    /// How many pages `bytes` take.
+    /// Number of pages that `bytes` take.
     #[inline]
     #[must_use]
     pub const fn pages_for(bytes: u64) -> u64 {
@@ -49,24 +49,24 @@ impl std::fmt::Display for Extent {
     }
 }
 
-/// What an extent is wanted for. Decides where it comes from and into how small parts a request
-/// may be broken before the file grows instead.
+/// The purpose of an extent. It decides where the extent comes from, and how small the parts of a
+/// request may be before the file grows instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Class {
-    /// Slices of a flushed memtable: one large sequential write that does not live long. From the
-    /// largest free range, so that the small gaps stay for what lives long.
+    /// Slices of a flushed memtable: one large, short-lived sequential write. Taken from the
+    /// largest free range, so that small gaps remain for long-lived extents.
     Flush,
-    /// The output of a merge inside a node. As a flush.
+    /// The output of a merge inside a node. Placed like a flush.
     Merge,
-    /// The consolidated run of a leaf: lives long, so it fills the smallest gap that holds it,
+    /// The consolidated run of a leaf. It lives long, so it fills the smallest gap that holds it,
     /// low in the file.
     Base,
-    /// A value in extents of its own. As a base.
+    /// A value in extents of its own. Placed like a base.
     Blob,
 }
 
 impl Class {
-    /// A free range of fewer pages than this is not used while the file can grow.
+    /// Shortest free range, in pages, that is used while the file can grow.
     pub(crate) const fn part_pages_min(self) -> u32 {
         match self {
             Self::Flush => 256,
@@ -75,7 +75,7 @@ impl Class {
         }
     }
 
-    /// Whether it is written in one go and soon dead.
+    /// Whether the extent is written at once and soon dead.
     pub(crate) const fn is_short_lived(self) -> bool {
         matches!(self, Self::Flush | Self::Merge)
     }

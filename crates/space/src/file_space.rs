@@ -1,4 +1,5 @@
-//! The pages of one data file: which are free, and what the file system has promised about those.
+//! The pages of one data file: which are free, and for which of those the file system has reserved
+//! disk space.
 //!
 //! ```text
 //!   page      0          40     60        100      120        160 = pages (the file's length)
@@ -7,23 +8,23 @@
 //!   holes                                    xxxx                  takes no disk space
 //! ```
 //!
-//! A free page is *backed* (the file system has set space aside for it), a *hole* (punched), or
-//! of unknown state: what was free when the database was opened. `unbacked` has the holes and the
-//! unknown pages, `holes` the holes; both are within the free ranges.
+//! A free page is *backed* (the file system has reserved space for it), a *hole* (punched), or of
+//! unknown state, like all pages that were free when the database was opened. `unbacked` contains
+//! the holes and the unknown pages, `holes` the holes; both lie within the free ranges.
 
 use std::ops::Range;
 
 use crate::free::FreeMap;
 use crate::ranges::RangeSet;
 
-/// What is known of pages that become free.
+/// The disk space behind pages that become free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backing {
-    /// The file system has set space aside.
+    /// The file system has reserved space.
     Backed,
-    /// It may have, or not.
+    /// Reserved or not.
     Unknown,
-    /// It has not: they were punched.
+    /// Not reserved: the pages were punched.
     Hole,
 }
 
@@ -58,7 +59,7 @@ impl FileSpace {
         self.free.ranges().pages()
     }
 
-    /// Free pages that the file system has set space aside for.
+    /// Free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.free_pages() - self.unbacked.pages()
     }
@@ -73,12 +74,12 @@ impl FileSpace {
         self.holes.pages()
     }
 
-    /// How many pages of a free range may take disk space.
+    /// Number of pages of a free range that may take disk space.
     pub(crate) fn warm_in(&self, range: &Range<u32>) -> u32 {
         range.end - range.start - self.holes.overlap(range)
     }
 
-    /// How many pages of a free range are not backed.
+    /// Number of pages of a free range that are not backed.
     pub(crate) fn unbacked_in(&self, range: &Range<u32>) -> u32 {
         self.unbacked.overlap(range)
     }
@@ -95,11 +96,11 @@ impl FileSpace {
         self.holes.cut(range);
     }
 
-    /// Makes a range free.
+    /// Frees a range.
     ///
     /// # Panics
-    /// If a page of it is free already or lies behind the end of the file: it was released twice,
-    /// or was never acquired.
+    /// If a page of it is free already or lies behind the end of the file: the range was released
+    /// twice, or was never acquired.
     pub(crate) fn give(&mut self, range: Range<u32>, backing: Backing) {
         assert!(range.end <= self.pages, "pages {range:?} lie behind the end at {}", self.pages);
         self.free.insert(range.clone());
@@ -111,7 +112,8 @@ impl FileSpace {
         }
     }
 
-    /// Moves the end of the file; what is new is in use until it is given.
+    /// Moves the end of the file; new pages are in use until they are freed by
+    /// [`give`](Self::give).
     ///
     /// # Panics
     /// If a page that is cut off is free.
@@ -126,7 +128,7 @@ impl FileSpace {
         self.free.ranges().last().filter(|last| last.end == self.pages)
     }
 
-    /// The backed part of the free space: its longest stretch up to `pages` pages.
+    /// The longest backed free range, cut to at most `pages` pages.
     pub(crate) fn backed_range(&self, pages: u32) -> Option<Range<u32>> {
         let mut best: Option<Range<u32>> = None;
         for free in self.free.ranges().iter() {
@@ -143,7 +145,7 @@ impl FileSpace {
         best
     }
 
-    /// The last free stretch that may take disk space, cut to its last `pages` pages.
+    /// The last free range that may take disk space, cut to its last `pages` pages.
     pub(crate) fn last_warm_range(&self, pages: u32) -> Option<Range<u32>> {
         for free in self.free.ranges().iter().rev() {
             if let Some(warm) = gaps(&free, self.holes.parts_in(&free)).last() {
@@ -154,7 +156,7 @@ impl FileSpace {
     }
 }
 
-/// The stretches of `whole` between `parts`, which ascend and lie in it.
+/// The gaps of `whole` between `parts`, which ascend and lie in it.
 fn gaps(
     whole: &Range<u32>,
     parts: impl Iterator<Item = Range<u32>>,

@@ -1,9 +1,9 @@
-//! The data files: their names, opening and making them, and which were written since the last
+//! The data files: their names, opening and creating them, and which were written since the last
 //! sync.
 //!
-//! A file stays open as long as the space does. There is one for each
-//! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so handles stay few
-//! whatever the number of trees is.
+//! A file stays open as long as the space does. Each file holds up to
+//! [`file_bytes_max`](crate::SpaceOptions::file_bytes_max) bytes of data, so there are few handles,
+//! whatever the number of trees.
 
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,13 @@ use crate::Extent;
 /// One open data file.
 pub(crate) struct DataFile {
     pub(crate) handle: SharedFile,
-    /// Set after each write, cleared before each sync: a write that ends during a sync is seen by
-    /// the next one.
+    /// Set after each write, cleared before each sync: the next sync covers a write that ends
+    /// during the current one.
     written: AtomicBool,
 }
 
-/// All data files by number. A number without a file belongs to one that was lost or never made.
+/// All data files by number. A number without a file belongs to a file that was lost or never
+/// created.
 pub(crate) struct DataFiles {
     device: SharedDevice,
     direct: bool,
@@ -43,22 +44,22 @@ impl DataFiles {
         Ok(Self { device, direct, files: RwLock::new(files) })
     }
 
-    /// How many numbers are taken.
+    /// Number of file numbers in use.
     pub(crate) fn count(&self) -> usize {
         self.files.read().len()
     }
 
-    /// The open file of that number.
+    /// The open file with this number.
     pub(crate) fn get(&self, number: u32) -> Option<Arc<DataFile>> {
         self.files.read().get(number as usize).cloned().flatten()
     }
 
-    /// Whether there is a file of that number.
+    /// Whether a file with this number exists.
     pub(crate) fn has(&self, number: usize) -> bool {
         self.files.read().get(number).is_some_and(Option::is_some)
     }
 
-    /// Makes the file after the last one; its name is durable when this returns.
+    /// Creates the next file; its name is durable when this returns.
     pub(crate) fn create_next(&self) -> Result<()> {
         let number = self.count();
         let Ok(number) = u32::try_from(number) else {
@@ -70,14 +71,15 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Checks that a part of an extent lies in it, and returns its file and offset there.
+    /// Checks that a part of an extent lies in it, and returns its file and its offset there.
     pub(crate) fn locate(&self, extent: Extent, offset: u64, len: usize) -> Result<Located> {
         let file = self.get(extent.file);
         let inside = offset.checked_add(len as u64).is_some_and(|end| end <= extent.bytes());
         match file {
             Some(file) if inside => Ok(Located { file, offset: extent.offset() + offset }),
             _ => {
-                // Where to read comes from disk: a block index, a reference to a large value.
+                // The place may come from disk: from a block index, or from a reference to a large
+                // value.
                 let name = name_of(extent.file);
                 let message = format!("{len} bytes at {offset} are not in extent {extent}");
                 Err(Error::corruption(name, extent.offset(), "extent", message))
@@ -85,7 +87,7 @@ impl DataFiles {
         }
     }
 
-    /// Syncs every file that was written since it was synced last.
+    /// Syncs every file that was written since its last sync.
     pub(crate) fn sync_written(&self) -> Result<()> {
         let files: Vec<Arc<DataFile>> = self.files.read().iter().flatten().cloned().collect();
         for file in files {
@@ -108,7 +110,7 @@ impl DataFile {
         Arc::new(Self { handle, written: AtomicBool::new(false) })
     }
 
-    /// Whole pages the file has.
+    /// Number of whole pages in the file.
     pub(crate) fn pages(&self) -> Result<u32> {
         let pages = self.handle.len()? / PAGE_BYTES as u64;
         u32::try_from(pages).map_err(|_| {
@@ -117,14 +119,14 @@ impl DataFile {
         })
     }
 
-    /// Notes that it was written to. Called after the write: see [`Self::written`].
+    /// Marks the file as written. Called after the write: see [`Self::written`].
     pub(crate) fn note_written(&self) {
         self.written.store(true, Ordering::Release);
     }
 }
 
-/// Makes data files long enough for `used`, for a salvage on a device whose writes do not reach the disk: what
-/// is missing reads as zeros then, which no checksum fits.
+/// Extends data files so that they contain `used`, for a salvage on a device whose writes do not
+/// reach the disk: missing bytes then read as zeros, which fit no checksum.
 ///
 /// # Errors
 /// Those of the device.
@@ -149,12 +151,12 @@ pub(crate) fn name_of(number: u32) -> String {
     format!("data-{number:04}.fdb")
 }
 
-/// The number in the name of a data file; `None` for other files, and for names we would not have
-/// written.
+/// The number in the name of a data file; `None` for other files, and for names that this crate
+/// would not have written.
 fn parse_name(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("data-")?.strip_suffix(".fdb")?;
     let number: u32 = digits.parse().ok()?;
-    // A directory is not the place to learn of four billion files.
+    // A corrupt directory must not make the caller expect four billion files.
     (number <= 1 << 20 && name_of(number) == name).then_some(number)
 }
 

@@ -1,4 +1,4 @@
-//! How an extent is written into a manifest edit or a reference to a large value.
+//! The encoding of an extent in a manifest edit or a reference to a large value.
 //!
 //! ```text
 //!   field   size          meaning
@@ -19,11 +19,11 @@ impl Extent {
         put_varint(out, u64::from(self.pages));
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Decodes an extent written by [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Truncated`] if the bytes end before or are not an extent: it has no page, or ends beyond
-    /// what a file can hold.
+    /// [`Truncated`] if the bytes end early or are not an extent: it has no page, or ends beyond
+    /// the largest file.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let file = reader.varint_u32()?;
         let page = reader.varint_u32()?;

@@ -1,9 +1,9 @@
 //! Free ranges of one file, by start (to join neighbours) and by size (to find room).
 //!
-//! By size they lie in bins: bin k has the starts of the ranges of 2^k up to 2^(k+1) - 1 pages, in
-//! ascending order. A range from any bin above that of the request surely fits, so room is found
-//! in O(log n) and low in the file; only the request's own bin has ranges that may be too short,
-//! and of those a bounded number is looked at.
+//! By size they are sorted into bins: bin k has the starts of the ranges of 2^k to 2^(k+1) - 1
+//! pages, in ascending order. Every range of a bin above the request's is large enough, so room is
+//! found in O(log n) and low in the file. Only ranges of the request's own bin may be too short; a
+//! bounded number of them is tried.
 //!
 //! ```text
 //!   bin        0      1      2       3      ...
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use crate::ranges::RangeSet;
 
-/// So many ranges of a request's own bin are tried before the next bin is.
+/// Number of ranges tried in a request's own bin before the next bin is used.
 const OWN_BIN_TRIES: usize = 16;
 
 /// See the module's head.
@@ -32,7 +32,7 @@ impl FreeMap {
         &self.ranges
     }
 
-    /// Makes a range free.
+    /// Frees a range.
     ///
     /// # Panics
     /// If a page of it is free already.
@@ -44,10 +44,10 @@ impl FreeMap {
         self.bins[bin_of(&whole)].insert(whole.start);
     }
 
-    /// Takes a range that is free.
+    /// Takes a free range.
     ///
     /// # Panics
-    /// If a page of it is not.
+    /// If a page of it is not free.
     pub(crate) fn remove(&mut self, range: &Range<u32>) {
         let (whole, rests) = self.ranges.remove(range);
         self.bins[bin_of(&whole)].remove(&whole.start);
@@ -56,7 +56,7 @@ impl FreeMap {
         }
     }
 
-    /// Room for `pages` in the smallest gap that holds them, low in the file.
+    /// The smallest gap that holds `pages`, low in the file.
     pub(crate) fn tight(&self, pages: u32) -> Option<Range<u32>> {
         let start = self
             .in_own_bin(pages, u32::MAX)
@@ -64,14 +64,14 @@ impl FreeMap {
         Some(start..start + pages)
     }
 
-    /// Room for `pages` in the largest free area, so that the next request may be its neighbour.
+    /// `pages` pages of the largest free area, so that the next request can be adjacent.
     pub(crate) fn wide(&self, pages: u32) -> Option<Range<u32>> {
         let sure = self.sure_bins(pages).rev().find_map(|bin| bin.first().copied());
         let start = sure.or_else(|| self.in_own_bin(pages, u32::MAX))?;
         Some(start..start + pages)
     }
 
-    /// Room for `pages` that ends at `limit` or before, as low as can be told quickly.
+    /// A range of `pages` pages that ends at or before `limit`, as low as a quick search can find.
     pub(crate) fn below(&self, pages: u32, limit: u32) -> Option<Range<u32>> {
         let sure = self.sure_bins(pages).filter_map(|bin| bin.first().copied()).min();
         let own = self.in_own_bin(pages, limit);
@@ -85,7 +85,7 @@ impl FreeMap {
         self.ranges.range_of(start)
     }
 
-    /// A range of the request's own bin that holds it and ends before `limit`.
+    /// A range of the request's own bin that is large enough and ends before `limit`.
     fn in_own_bin(&self, pages: u32, limit: u32) -> Option<u32> {
         if pages.is_power_of_two() {
             return None; // The own bin is one of the sure ones.
@@ -98,7 +98,7 @@ impl FreeMap {
         bin.iter().copied().take(OWN_BIN_TRIES).find(|&start| fits(start))
     }
 
-    /// The bins whose every range holds `pages`, small ones first.
+    /// The bins in which every range holds `pages`, small ones first.
     fn sure_bins(&self, pages: u32) -> impl DoubleEndedIterator<Item = &BTreeSet<u32>> {
         let first = (u64::from(pages.max(1))).next_power_of_two().ilog2() as usize;
         self.bins.iter().skip(first)

@@ -1,10 +1,10 @@
-//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Entries for fuzzers: each accepts any bytes and must neither panic nor allocate without bound.
 
 use frondb_core::codec::Reader;
 
 use crate::Extent;
 
-/// Extents one after the other; what is one must survive a round trip.
+/// Decodes extents one after the other; a decoded extent must survive a round trip.
 pub fn extent(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Ok(extent) = Extent::decode(&mut reader) {
@@ -26,7 +26,7 @@ mod tests {
             let bytes: Vec<u8> = (0..round % 40)
                 .map(|_| {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Short varints mostly, so that whole extents come up.
+                    // Mostly short varints, so that complete extents occur often.
                     (state >> 56) as u8 & if state & 1 == 0 { 0x7f } else { 0xff }
                 })
                 .collect();

@@ -1,11 +1,11 @@
-//! One fsync for all who ask at the same time.
+//! Group sync: one fsync for all threads that request it at the same time.
 //!
 //! A flush and a merge that finish together would each sync the same file, and the second sync
-//! would wait for the first in the kernel. Instead one caller leads and the others wait.
+//! would wait for the first in the kernel. Instead one thread leads and the others wait.
 //!
-//! The naive version, "wait for the sync that runs", is wrong: that sync may have begun before the
-//! caller's last write and promises nothing about it. So a caller needs a sync that *starts* after
-//! it called:
+//! The naive version, "wait for the running sync", is wrong: that sync may have begun before the
+//! caller's last write and promises nothing about it. So each caller needs a sync that *starts*
+//! after the call:
 //!
 //! ```text
 //!   A  |--- sync 1 ---|
@@ -30,7 +30,7 @@ pub(crate) struct GroupSync {
 
 #[derive(Default)]
 struct State {
-    /// Number of the last sync that was started.
+    /// Number of the last sync that started.
     started: u64,
     /// Number of the last sync that ended.
     finished: u64,
@@ -38,8 +38,8 @@ struct State {
 }
 
 impl GroupSync {
-    /// Returns when a call of `work` that began after this call has ended well. All callers pass
-    /// the same `work`.
+    /// Returns when a call of `work` that began after this call has succeeded. All callers pass the
+    /// same `work`.
     pub(crate) fn sync(&self, work: impl Fn() -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         let needed = state.started + 1;
@@ -67,12 +67,12 @@ impl GroupSync {
         }
     }
 
-    /// The error of the sync that failed, if one did.
+    /// Returns the error of the failed sync, if one failed.
     pub(crate) fn check(&self) -> Result<()> {
         self.poison.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// How many syncs were made.
+    /// Number of syncs so far.
     pub(crate) fn count(&self) -> u64 {
         self.state.lock().finished
     }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_caller_gets_a_sync_that_began_after_its_write() {
         let group = GroupSync::default();
-        // What a sync makes durable is what was written when it began.
+        // A sync makes durable what was written before it began.
         let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
         let work = || {
             let seen = written.load(Ordering::SeqCst);
@@ -136,8 +136,9 @@ mod schedules {
     use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use shuttle::thread;
 
-    /// Three callers, each with a write of its own, and a device whose second sync may fail: who
-    /// is told "durable" is durable, who is not gets the poison, and nobody waits for ever.
+    /// Three callers, each with a write of its own, and a device whose second sync may fail: a
+    /// caller that gets `Ok` has a durable write, any other caller gets the poison, and none waits
+    /// for ever.
     fn callers(fails: bool) {
         let group = Arc::new(GroupSync::default());
         let (written, durable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

@@ -1,24 +1,24 @@
-//! [`Hold`]: extents that no newer version of something refers to, kept for the readers of older ones.
-//! Of a tree, whose large values they are, and of a transaction's own writes.
+//! [`Hold`]: extents that no newer version refers to, kept for the readers of older versions. Used
+//! for the large values of a tree, and for a transaction's own writes.
 //!
-//! A reader follows references that it found in *its* version, so the extents of a value may be
-//! released when that version and all older ones are gone, whichever runs they held. Versions form
-//! a chain of holds: a hold lives as long as a version that uses it or an older hold, and what a
-//! change orphans is given to the hold of the versions before the change.
+//! A reader follows references that it found in *its* version. So the extents of a value may be
+//! released when that version and all older ones are gone, whatever runs they held. Versions form a
+//! chain of holds: a hold lives as long as a version that uses it or an older hold. When a change
+//! orphans extents, they are given to the hold of the versions before the change.
 //!
 //! ```text
 //!   versions   v1   v2   v3 | v4   v5 | v6        |: an install orphaned values
 //!   holds      h1 ----------> h2 -----> h3        h1 keeps h2, h2 keeps h3
 //! ```
 //!
-//! Thread-safe. Releasing happens in the thread that lets go last.
+//! Thread-safe. The thread that drops the last reference releases the extents.
 
 use frondb_core::sync::{Arc, Mutex};
 
 use crate::extent::Extent;
 use crate::space::Space;
 
-/// A link of the chain. Dropping it releases what it was given.
+/// A link of the chain. Dropping it releases its extents.
 pub struct Hold {
     space: Arc<Space>,
     orphans: Mutex<Vec<Extent>>,
@@ -26,7 +26,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// The first of a chain.
+    /// The first hold of a chain.
     #[must_use]
     pub fn new(space: &Arc<Space>) -> Arc<Self> {
         Arc::new(Self {
@@ -36,7 +36,7 @@ impl Hold {
         })
     }
 
-    /// The hold of the versions from now on. REQUIRES: it is asked for once.
+    /// The hold of all later versions. REQUIRES: called once.
     #[must_use]
     pub fn succeed(&self) -> Arc<Self> {
         let next = Self::new(&self.space);
@@ -44,9 +44,9 @@ impl Hold {
         next
     }
 
-    /// Releases extents when this hold's versions and all older ones are gone. The caller still has
-    /// one of them. REQUIRES: nothing that is durable refers to them, or a durable edit says that it does
-    /// no longer.
+    /// Releases extents when this hold's versions and all older ones are gone. The caller still
+    /// holds one of them. REQUIRES: no durable data refers to the extents, or a durable edit has
+    /// removed the reference.
     pub fn add(&self, extents: impl IntoIterator<Item = Extent>) {
         self.orphans.lock().extend(extents);
     }
@@ -57,7 +57,7 @@ impl Drop for Hold {
         for extent in std::mem::take(&mut *self.orphans.lock()) {
             self.space.release(extent);
         }
-        // Link by link: a chain that a cursor kept for hours is too long for recursion.
+        // Link by link: recursion could overflow the stack on a chain that a cursor kept for hours.
         let mut newer = self.newer.lock().take();
         while let Some(mut hold) = newer.and_then(Arc::into_inner) {
             newer = hold.newer.get_mut().take();

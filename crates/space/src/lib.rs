@@ -1,9 +1,9 @@
-//! Layer 2: extents in large data files. Who needs room for a run, a base or a large value
-//! acquires extents here and writes them once; when the last view of it is gone, it releases them.
+//! Layer 2: extents in large data files. The writer of a run, a base or a large value acquires
+//! extents here and writes them once; the last holder releases them.
 //!
-//! Nothing about free space is on disk: the manifest lists the extents in use, and what it does
-//! not list is free. So no crash can leave the two in disagreement, and an allocation costs no
-//! write. `docs/design/space.md` has the whole picture.
+//! Free space is not recorded on disk: the manifest lists the extents in use, and all other pages
+//! are free. So no crash can make the two disagree, and an allocation costs no write.
+//! `docs/design/space.md` has the whole picture.
 //!
 //! | file | role |
 //! |---|---|
@@ -14,10 +14,10 @@
 //! | `free.rs` | free ranges by start and by size: where the next extent comes from |
 //! | `file_space.rs` | one data file's pages: free, promised by the file system, punched |
 //! | `space.rs` | [`Space`]: open, acquire, shrink, release, read, write |
-//! | `files.rs` | the data files themselves: names, opening, what was written since the last sync |
-//! | `group_sync.rs` | one fsync for all who ask at the same time |
-//! | `hold.rs` | [`Hold`]: releasing when the last reader is gone |
-//! | `reclaim.rs` | giving space back to the file system |
+//! | `files.rs` | the data files: names, opening, which were written since the last sync |
+//! | `group_sync.rs` | one fsync for all concurrent requests |
+//! | `hold.rs` | [`Hold`]: releases extents with their last reader |
+//! | `reclaim.rs` | returning space to the file system |
 
 mod extent;
 mod file_space;

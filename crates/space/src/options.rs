@@ -1,4 +1,4 @@
-//! Options of this part.
+//! Options of the space.
 
 /// Options of [`Space`](crate::Space).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -6,19 +6,18 @@ pub struct SpaceOptions {
     /// A data file that has reached this many bytes grows no more; the next one is made. Files
     /// are few and large, so that a handle stays open for each. 1 MiB to 16 TiB, default 1 TiB.
     pub file_bytes_max: u64,
-    /// Most bytes by which a file grows at a time. The step is a sixteenth of the file between
-    /// 1 MiB and this, so a small database stays small and a large one is not cut up by the file
-    /// system. 1 MiB to 16 GiB, default 64 MiB.
+    /// Most bytes by which a file grows at once. The step is a sixteenth of the file, at least 1
+    /// MiB and at most this, so a small database stays small and the file system does not fragment
+    /// a large one. 1 MiB to 16 GiB, default 64 MiB.
     pub grow_bytes: u64,
-    /// Bypass the operating system's cache where the file system can. Default true.
+    /// Bypass the operating system's cache if the file system supports it. Default true.
     pub direct: bool,
-    /// Disk space that is kept allocated and is handed out by
-    /// [`acquire_reserved`](crate::Space::acquire_reserved) only, so that deletes and one merge
-    /// work on a full disk (rule 25). Taken at the first acquisition. 0 to 256 MiB, default
-    /// 24 MiB.
+    /// Disk space that stays allocated and is only used by
+    /// [`acquire_reserved`](crate::Space::acquire_reserved), so that deletes and one merge work on
+    /// a full disk (rule 25). Reserved at the first acquisition. 0 to 256 MiB, default 24 MiB.
     pub reserve_bytes: u64,
-    /// While the engine is busy, this much free space stays allocated on disk for the extents to
-    /// come (a twentieth of the space in use, if that is more). Default 64 MiB.
+    /// Free space that stays allocated on disk for new extents while the engine is busy (a
+    /// twentieth of the space in use, if that is more). Default 64 MiB.
     pub slack_bytes: u64,
 }
 
@@ -35,7 +34,7 @@ impl Default for SpaceOptions {
 }
 
 impl SpaceOptions {
-    /// The same within the documented ranges.
+    /// The options, clamped to the documented ranges.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! A set of page numbers, kept as disjoint ranges that do not touch: neighbours are one range.
+//! A set of page numbers, stored as disjoint ranges that do not touch: adjacent ranges are joined.
 //!
 //! ```text
 //!   insert 4..6:   0..4     6..9    ->   0..9
 //!   remove 2..7:   0..9             ->   0..2  7..9
 //! ```
 //!
-//! Every call costs O(log n) for each range it touches.
+//! Every call costs O(log n) per range that it touches.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,12 +19,12 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Pages in the set.
+    /// Number of pages in the set.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// How many ranges they form.
+    /// Number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -61,8 +61,8 @@ impl RangeSet {
             .filter(|part| part.start < part.end)
     }
 
-    /// Adds a range none of whose pages is in the set. Returns the range it became part of and
-    /// the neighbours that were swallowed.
+    /// Adds a range, of which no page is in the set. Returns the range that it became part of, and
+    /// the neighbours that it was joined with.
     ///
     /// # Panics
     /// If the range is empty or one of its pages is in the set.
@@ -85,7 +85,7 @@ impl RangeSet {
         (whole, [before, after])
     }
 
-    /// Removes what the set holds of `range`. Returns how many pages that were.
+    /// Removes the pages of `range` from the set. Returns how many pages were in it.
     pub(crate) fn cut(&mut self, range: &Range<u32>) -> u32 {
         let parts: Vec<Range<u32>> = self.parts_in(range).collect();
         for part in &parts {
@@ -94,8 +94,8 @@ impl RangeSet {
         parts.iter().map(|part| part.end - part.start).sum()
     }
 
-    /// Removes a range whose pages are all in the set. Returns the range it was part of and what
-    /// is left of that on either side.
+    /// Removes a range, whose pages are all in the set. Returns the range that contained it, and
+    /// the parts of that range that remain on either side.
     ///
     /// # Panics
     /// If a page of it is not in the set.

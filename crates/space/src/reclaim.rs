@@ -1,12 +1,13 @@
-//! Giving space back to the file system: punching holes and cutting ends off.
+//! Returns space to the file system by punching holes and truncating files.
 //!
-//! Under load, free space is about to be used again, and punching it only to have it allocated
-//! again would cost two journal commits of the file system for nothing. So a slack stays. When the
-//! engine falls idle or closes, everything but the reserve goes back: what the files take on disk
-//! is then what the extents need.
+//! Under load, free space is soon used again. Punching it and allocating it again would cost two
+//! journal commits of the file system for nothing, so a slack stays allocated. When the engine
+//! falls idle or closes, everything but the reserve is returned: the files then take as much disk
+//! space as the extents need.
 //!
-//! A punched hole frees disk space, but the file keeps its length, and a file of many holes is a
-//! burden to the file system. When most of a file is holes, [`Space::tail_move_wanted`] says from
+//! A punched hole frees disk space, but the file keeps its length, and a file with many holes
+//! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
+//! the page behind which the engine should move runs lower, so that the end can be truncated.
 //! which page on the engine should rewrite runs lower down, so that the end can be cut off.
 
 use std::ops::Range;
@@ -19,54 +20,53 @@ use crate::file_space::{Backing, FileSpace};
 use crate::space::{Space, State, extent};
 use crate::{Extent, files::DataFile};
 
-/// One step punches at most this many pages (64 MiB), so that it is over soon.
+/// Most pages punched in one step (64 MiB), so that a step is short.
 const STEP_PAGES: u32 = 16 * 1024;
 
-/// Under load, less than this is not worth a call (4 MiB).
+/// Under load, ranges below this size are not worth a call (4 MiB).
 const BUSY_PAGES_MIN: u64 = 1024;
 
-/// How much free space stays allocated.
+/// The amount of free space that stays allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reclaim {
-    /// The slack for the extents to come, and the reserve: between jobs, under load.
+    /// The slack for new extents, and the reserve: between jobs, under load.
     Busy,
-    /// The reserve only: when idle and at close.
+    /// The reserve only: when idle and on close.
     Idle,
 }
 
-/// What the engine must move so that a file can be cut: every extent of `file` that ends behind
-/// page `limit`.
+/// The extents that the engine must move so that a file can be truncated: every extent of `file`
+/// that ends behind page `limit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TailMove {
     /// Number of the data file.
     pub file: u32,
-    /// Page where the file could end.
+    /// Page at which the file could end.
     pub limit: u32,
 }
 
 impl TailMove {
-    /// Whether an extent is in the way.
+    /// Whether an extent must be moved.
     #[must_use]
     pub fn concerns(self, extent: Extent) -> bool {
         extent.file == self.file && extent.end() > self.limit
     }
 }
 
-/// What a step does.
+/// The work of a step.
 enum Step {
-    /// Cut this free range off the end of the file.
+    /// Truncate the file by this free range.
     Cut(usize, Range<u32>),
     /// Punch this free range.
     Punch(usize, Range<u32>),
 }
 
 impl Space {
-    /// Gives a bounded amount of free space back to the file system: cuts a file's end off, or
-    /// punches a hole. Returns whether there was something to do; the caller repeats until there
-    /// is not.
+    /// Returns a bounded amount of free space to the file system by truncating a file or punching a
+    /// hole. Returns whether there was anything to do; the caller repeats until there is not.
     ///
     /// # Errors
-    /// What the device reports; the space stays free then.
+    /// Errors of the device; the space stays free then.
     pub fn reclaim_step(&self, mode: Reclaim) -> Result<bool> {
         let reserve = self.reserve_pages();
         match mode {
@@ -79,9 +79,9 @@ impl Space {
         }
     }
 
-    /// Gives up to `bytes` of the reserve to the file system, for a WAL or manifest that must grow
-    /// on a full disk. The reserve fills up again from space that is released, or at the next
-    /// acquisition that finds room on the disk.
+    /// Returns up to `bytes` of the reserve to the file system, for a WAL or manifest that must
+    /// grow on a full disk. The reserve is refilled from released space, or by the next acquisition
+    /// that finds room on the disk.
     ///
     /// # Errors
     /// What the device reports.
@@ -92,9 +92,9 @@ impl Space {
         Ok(())
     }
 
-    /// Which extents the engine should rewrite elsewhere, with [`acquire_below`]
-    /// (Self::acquire_below), so that a file that is mostly free can be cut; `None` if that is not
-    /// worth the writing.
+    /// The extents that the engine should rewrite elsewhere with
+    /// [`acquire_below`](Self::acquire_below), so that a mostly free file can be truncated; `None`
+    /// if the rewriting does not pay off.
     #[must_use]
     pub fn tail_move_wanted(&self) -> Option<TailMove> {
         let slack = self.options.slack_bytes / PAGE_BYTES as u64;
@@ -102,15 +102,15 @@ impl Space {
         state.files.iter().enumerate().find_map(|(number, file)| {
             let end = file.tail().map_or(file.pages(), |tail| tail.start);
             let used = u64::from(file.pages()) - file.free_pages();
-            // An eighth more than is needed: gaps do not fit exactly.
+            // An eighth more than necessary, because gaps do not fit exactly.
             let limit = used + used / 8;
             (u64::from(end) > used + used / 2 + slack)
                 .then_some(TailMove { file: number as u32, limit: limit as u32 })
         })
     }
 
-    /// Room for `pages` pages in front of the limit, or `None`: then there is no such gap, and the
-    /// move is not worth going on with.
+    /// An extent of `pages` pages in front of the limit; `None` if there is no such gap, in which
+    /// case the move should stop.
     ///
     /// # Errors
     /// What the device reports.
@@ -125,8 +125,9 @@ impl Space {
         (self.options.slack_bytes / PAGE_BYTES as u64).max(used / 20)
     }
 
-    /// One step towards `keep` free pages that take disk space. `growth` is held, so the lengths
-    /// of the files are ours; the range is taken meanwhile, so no one acquires it.
+    /// One step towards `keep` free pages that take disk space. The caller holds `growth`, so no
+    /// other thread changes the lengths of files; the range is taken meanwhile, so no other thread
+    /// acquires it.
     fn give_back(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };
@@ -144,7 +145,7 @@ impl Space {
         let mut state = self.state.lock();
         match (step, &result) {
             (Step::Cut(number, range), Ok(())) => {
-                // The new length must be as durable as what is written next.
+                // The new length must be as durable as the next write.
                 file.note_written();
                 state.growths += 1;
                 state.truncated_pages += u64::from(range.end - range.start);
@@ -168,8 +169,8 @@ impl State {
         self.files.iter().map(FileSpace::warm_pages).sum()
     }
 
-    /// The next thing to give back, taken out of the free space: from the last file and its end
-    /// on, because the low pages are used again first.
+    /// The next range to return, taken out of the free space: from the end of the last file
+    /// downwards, because low pages are reused first.
     fn next_step(&mut self, keep: u64, cut_holes: bool) -> Option<Step> {
         let excess = self.warm_pages().saturating_sub(keep);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);

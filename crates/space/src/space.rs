@@ -1,4 +1,4 @@
-//! [`Space`]: where extents come from and where they go.
+//! [`Space`]: acquires and releases extents.
 
 use std::ops::Range;
 
@@ -17,79 +17,80 @@ const GROW_PAGES_MIN: u32 = 256;
 
 /// The extents of one database.
 ///
-/// # Life of an extent
-/// 1. *acquired*: [`acquire`](Self::acquire) took it from the free space. No one else gets it.
-///    What a builder does not fill goes back by [`shrink`](Self::shrink).
+/// # Life cycle of an extent
+/// 1. *acquired*: [`acquire`](Self::acquire) took it from the free space for one owner.
+///    [`shrink`](Self::shrink) returns the part that a builder does not fill.
 /// 2. *written* once, by [`write`](Self::write), and made durable by [`sync`](Self::sync).
 /// 3. *durable*: a manifest edit that names it is durable. Only from here on does it survive a
-///    crash; an extent that was merely acquired is free again after one.
+///    crash; an extent that was merely acquired is free again after a crash.
 /// 4. *dead*: an edit that drops it is durable. Readers that pinned an older version still read it.
-/// 5. *released*: no version pins it and no superblock that recovery could fall back to reaches it
-///    (rule 7, which the caller answers for); [`release`](Self::release) makes it free.
+/// 5. *released*: no version pins it, and no superblock that recovery could fall back to reaches it
+///    (rule 7, for which the caller is responsible); [`release`](Self::release) makes it free.
 /// 6. *reused* by an acquisition, or *punched* by [`reclaim_step`](Self::reclaim_step), or cut off
 ///    with the end of the file.
 ///
 /// # Full disk
 /// Growing fails with `NoSpace` and changes nothing; the next acquisition tries again, so writing
-/// resumes by itself. Free pages are handed out only after the file system has promised space for
-/// them, so a full disk is met here and not in the middle of a merge. The reserve is a number of
-/// backed free pages, not a place: [`acquire`](Self::acquire) leaves that many,
-/// [`acquire_reserved`](Self::acquire_reserved) does not, and space that is released fills it up
-/// again first.
+/// resumes by itself. Free pages are handed out only after the file system has reserved space for
+/// them, so a full disk is noticed here and not in the middle of a merge. The reserve is a number
+/// of backed free pages, not a place: [`acquire`](Self::acquire) leaves that many,
+/// [`acquire_reserved`](Self::acquire_reserved) does not, and released space refills the reserve
+/// first.
 ///
 /// # Threads
-/// Everything may be called from any thread. Reads and writes take no lock but the one of the file
-/// table, shared. `growth` is taken before `state`; I/O happens under `growth` only.
+/// Everything may be called from any thread. Reads and writes take only the shared lock of the file
+/// table. `growth` is taken before `state`; I/O happens under `growth` only.
 pub struct Space {
     pub(crate) options: SpaceOptions,
     pub(crate) files: DataFiles,
-    /// Whoever changes the length of a file holds this, so `state` is free during the system call.
+    /// Held by the thread that changes the length of a file, so that `state` is free during the
+    /// system call.
     pub(crate) growth: Mutex<()>,
     pub(crate) state: Mutex<State>,
     syncs: GroupSync,
 }
 
-/// What the lock protects.
+/// The state behind the lock.
 #[derive(Default)]
 pub(crate) struct State {
     /// By number of the file.
     pub(crate) files: Vec<FileSpace>,
-    /// Counts changes of file lengths, so that one who waited to grow sees that another did.
+    /// Counts changes of file lengths, so that a thread that waited to grow a file sees that
+    /// another thread did.
     pub(crate) growths: u64,
     pub(crate) grown_pages: u64,
     pub(crate) punched_pages: u64,
     pub(crate) truncated_pages: u64,
 }
 
-/// What the space holds. Bytes, unless the name says otherwise.
+/// Statistics of the space. Bytes, unless the name says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Data files, a count.
     pub files: u64,
-    /// Their lengths.
+    /// Lengths of the data files.
     pub file_bytes: u64,
-    /// In extents.
+    /// Bytes in extents.
     pub used_bytes: u64,
-    /// Not in extents.
+    /// Bytes not in extents.
     pub free_bytes: u64,
-    /// Lengths less what was punched: disk space taken, as far as this part knows.
+    /// Lengths minus punched bytes: disk space taken, as far as this crate knows.
     pub allocated_bytes: u64,
-    /// Free and promised by the file system.
+    /// Free bytes with reserved disk space.
     pub backed_bytes: u64,
-    /// Free stretches, a count.
+    /// Free ranges, a count.
     pub free_ranges: u64,
-    /// By which files grew since the space was opened.
+    /// Bytes by which files grew since the space was opened.
     pub grown_bytes: u64,
-    /// Punched since the space was opened.
+    /// Bytes punched since the space was opened.
     pub punched_bytes: u64,
-    /// Cut off at the ends of files since the space was opened.
+    /// Bytes truncated since the space was opened.
     pub truncated_bytes: u64,
     /// Group syncs since the space was opened, a count.
     pub syncs: u64,
 }
 
-/// A range taken from the free space, and the parts of it that the file system has promised
-/// nothing for.
+/// A range taken from the free space, and the parts of it without reserved disk space.
 struct Taken {
     extent: Extent,
     unbacked: Vec<Range<u32>>,
@@ -97,10 +98,10 @@ struct Taken {
 
 impl Space {
     /// Opens the data files of a device. `used` lists every extent that the manifest names; all
-    /// else is free. Nothing is written.
+    /// other pages are free. Nothing is written.
     ///
     /// # Errors
-    /// `Corruption` if two extents overlap or one lies outside its file; what the device reports.
+    /// `Corruption` if two extents overlap or one lies outside its file; errors of the device.
     pub fn open(
         device: SharedDevice,
         options: SpaceOptions,
@@ -121,12 +122,12 @@ impl Space {
         Ok(Arc::new(Self { options, files, growth, state, syncs: GroupSync::default() }))
     }
 
-    /// Takes an extent of `pages` pages, or of fewer if there is no such stretch: then the caller
-    /// asks again for the rest.
+    /// Takes an extent of `pages` pages, or of fewer if no free range is that long: the caller then
+    /// calls again for the rest.
     ///
     /// # Errors
-    /// `NoSpace` if the disk is full but for the reserve; nothing has changed then. `Poisoned`
-    /// after a failed sync. What the device reports.
+    /// `NoSpace` if the disk is full except for the reserve; nothing has changed then. `Poisoned`
+    /// after a failed sync. Errors of the device.
     ///
     /// # Panics
     /// If `pages` is 0.
@@ -134,8 +135,8 @@ impl Space {
         self.acquire_leaving(pages, class, self.reserve_pages())
     }
 
-    /// As [`acquire`](Self::acquire), and may use the reserve: for what frees space in the end, a
-    /// delete, a drop or the merge after it (rule 25).
+    /// As [`acquire`](Self::acquire), but may use the reserve: for operations that free space in
+    /// the end, such as a delete, a drop or the merge after it (rule 25).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -146,7 +147,7 @@ impl Space {
         self.acquire_leaving(pages, class, 0)
     }
 
-    /// Gives back the tail of an extent that was not filled; returns what is kept.
+    /// Frees the unused tail of an extent; returns the part that is kept.
     ///
     /// # Panics
     /// Unless `keep_pages` is between 1 and the extent's pages.
@@ -159,7 +160,7 @@ impl Space {
         kept
     }
 
-    /// Makes an extent free. From here on it may be overwritten at any time: see the steps above
+    /// Frees an extent. From here on it may be overwritten at any time: see the life cycle above
     /// for what must have happened before.
     ///
     /// # Panics
@@ -172,8 +173,8 @@ impl Space {
     /// length and memory are multiples of a page.
     ///
     /// # Errors
-    /// `Corruption` if that lies outside the extent or the file ends before; what the device
-    /// reports.
+    /// `Corruption` if the range lies outside the extent or the file ends before it; errors of the
+    /// device.
     pub fn read(&self, extent: Extent, byte_offset: u64, buf: &mut [u8]) -> Result<()> {
         let place = self.files.locate(extent, byte_offset, buf.len())?;
         place.file.handle.read_exact_at(place.offset, buf)
@@ -182,16 +183,16 @@ impl Space {
     /// Writes whole pages from `byte_offset` on within an extent.
     ///
     /// # Errors
-    /// What the device reports; `Poisoned` after a failed sync.
+    /// Errors of the device; `Poisoned` after a failed sync.
     ///
     /// # Panics
-    /// If offset or length are not multiples of a page, or reach outside the extent: an extent
-    /// that is written was acquired, not read from disk.
+    /// If offset or length are not multiples of a page or reach outside the extent: an extent to be
+    /// written was acquired, not read from disk.
     pub fn write(&self, extent: Extent, byte_offset: u64, bytes: &[u8]) -> Result<()> {
         self.write_vectored(extent, byte_offset, &[bytes])
     }
 
-    /// Writes several buffers one after the other, as [`write`](Self::write) does one.
+    /// Writes several buffers one after the other; otherwise as [`write`](Self::write).
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -210,17 +211,16 @@ impl Space {
         Ok(())
     }
 
-    /// Makes everything durable that was written before the call. Callers at the same time share
-    /// one sync.
+    /// Makes all writes before the call durable. Concurrent callers share one sync.
     ///
     /// # Errors
-    /// `Poisoned` if this sync or one before it failed: what is on disk is unknown, and the
+    /// `Poisoned` if this sync or an earlier one failed: the state of the disk is unknown, and the
     /// database must be reopened.
     pub fn sync(&self) -> Result<()> {
         self.syncs.sync(|| self.files.sync_written())
     }
 
-    /// The open data file of that number, for readers that issue several reads at once.
+    /// The open data file with this number, for readers that issue several reads at once.
     ///
     /// # Errors
     /// `Corruption` if there is no such file.
@@ -231,7 +231,7 @@ impl Space {
         }
     }
 
-    /// The counters.
+    /// The current statistics.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let syncs = self.syncs.count();
@@ -255,7 +255,7 @@ impl Space {
         }
     }
 
-    /// Every free stretch, for tests and for verifying that used and free make up the files.
+    /// All free ranges, for tests and for verifying that used and free pages make up the files.
     #[must_use]
     pub fn free_extents(&self) -> Vec<Extent> {
         let state = self.state.lock();
@@ -270,7 +270,7 @@ impl Space {
         self.options.reserve_bytes / PAGE_BYTES as u64
     }
 
-    /// Takes room below `limit` in one file, if there is some.
+    /// Takes a range below `limit` in one file, if there is one.
     pub(crate) fn acquire_low(&self, pages: u32, file: u32, limit: u32) -> Result<Option<Extent>> {
         let mut state = self.state.lock();
         let Some(space) = state.files.get_mut(file as usize) else { return Ok(None) };
@@ -303,8 +303,7 @@ impl Space {
         }
     }
 
-    /// Has the file system promise space for what was taken; if it cannot, all of it is free
-    /// again.
+    /// Reserves disk space for a taken range; if that fails, frees the whole range again.
     fn back(&self, taken: Taken) -> Result<Extent> {
         let Taken { extent, unbacked } = taken;
         for (i, part) in unbacked.iter().enumerate() {
@@ -333,11 +332,11 @@ impl Space {
         file.handle.allocate(part.offset(), part.bytes())
     }
 
-    /// Makes a file longer, or the next one, unless another thread did since `seen`.
+    /// Extends a file or creates the next one, unless another thread did so since `seen`.
     ///
-    /// The step follows the size of the file, so that a database of a few pages stays small and a
-    /// large one is not cut into thousands of pieces by the file system. On a full disk exactly
-    /// what is needed is tried before giving up.
+    /// The step follows the size of the file, so that a database of a few pages stays small and the
+    /// file system does not cut a large one into thousands of pieces. On a full disk exactly the
+    /// needed size is tried before the call fails.
     fn grow(&self, pages: u32, leave: u64, seen: u64) -> Result<()> {
         let _growing = self.growth.lock();
         let length_max = page_count(self.options.file_bytes_max);
@@ -349,7 +348,7 @@ impl Space {
             let needed = u64::from(pages) + leave.saturating_sub(state.backed_pages());
             let needed = needed.next_multiple_of(u64::from(GROW_PAGES_MIN));
             let needed = needed.min(u64::from(length_max)) as u32;
-            // Low files first: the last ones may then become empty.
+            // Low files first: the last files may then become empty.
             let lengths = state.files.iter().map(FileSpace::pages).enumerate();
             let has_room = |&(number, length): &(usize, u32)| {
                 needed <= length_max.saturating_sub(length) && self.files.has(number)
@@ -370,7 +369,7 @@ impl Space {
         }
     }
 
-    /// Makes the next file, empty. If it cannot be extended afterwards, the next attempt will.
+    /// Creates the next file, empty. If it cannot be extended afterwards, the next attempt will.
     fn add_file(&self) -> Result<usize> {
         self.files.create_next()?;
         let mut state = self.state.lock();
@@ -382,8 +381,8 @@ impl Space {
     fn extend(&self, number: usize, length: u32, step: u32) -> Result<()> {
         let new = length..length + step;
         if let Err(error) = self.allocate(number as u32, &new) {
-            // A half-done allocation takes space that we do not know of. If it cannot be cut off
-            // either, the next opening finds it.
+            // An incomplete allocation takes space that is not accounted for. If it cannot be
+            // truncated either, the next opening finds it.
             if let Some(file) = self.files.get(number as u32) {
                 let _ = file.handle.set_len(u64::from(length) * PAGE_BYTES as u64);
             }
@@ -407,13 +406,13 @@ impl Space {
 }
 
 impl State {
-    /// Free pages that the file system has promised space for.
+    /// Free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.files.iter().map(FileSpace::backed_pages).sum()
     }
 
-    /// Takes room for a request if there is a stretch of a good length, and if `leave` backed
-    /// pages are left afterwards.
+    /// Takes a range for a request if a free range of suitable length exists and `leave` backed
+    /// pages remain.
     fn take(&mut self, pages: u32, class: Class, leave: u64) -> Option<Taken> {
         let (number, range) = self.find(pages, class)?;
         let backed = self.backed_pages();
@@ -422,7 +421,7 @@ impl State {
         (backed >= leave + uses).then(|| take(space, number, &range))
     }
 
-    /// A stretch of `pages` pages, or of as many as the class allows.
+    /// A free range of `pages` pages, or of as many as the class allows.
     fn find(&self, pages: u32, class: Class) -> Option<(usize, Range<u32>)> {
         let whole = self.files.iter().enumerate().find_map(|(number, file)| {
             let free = file.free();
@@ -440,7 +439,7 @@ impl State {
         })
     }
 
-    /// On a full disk: what the file system promised before, in parts of any length.
+    /// On a full disk: takes backed pages, in parts of any length.
     fn take_backed(&mut self, pages: u32, leave: u64) -> Option<Extent> {
         let spare = self.backed_pages().saturating_sub(leave);
         let pages = pages.min(u32::try_from(spare).unwrap_or(u32::MAX));
@@ -455,7 +454,7 @@ impl State {
     }
 }
 
-/// Takes a range and notes which parts of it need the file system's promise.
+/// Takes a range and records which parts of it need reserved disk space.
 fn take(space: &mut FileSpace, number: usize, range: &Range<u32>) -> Taken {
     let unbacked = space.unbacked_parts(range);
     space.take(range);
@@ -466,7 +465,7 @@ pub(crate) fn extent(file: usize, range: &Range<u32>) -> Extent {
     Extent { file: file as u32, page: range.start, pages: range.end - range.start }
 }
 
-/// Whole pages in a number of bytes that an option bounds to what a file can have.
+/// Number of whole pages in `bytes`, which an option limits to the size of a file.
 fn page_count(bytes: u64) -> u32 {
     u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }
@@ -475,7 +474,7 @@ fn missing_file(number: u32) -> Error {
     Error::corruption(name_of(number), 0, "data file", "the file is missing")
 }
 
-/// Makes everything between the used extents free, in unknown state. `used` ascends.
+/// Frees all pages between the used extents, in unknown state. `used` ascends.
 fn free_what_is_not_used(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()> {
     for pair in used.windows(2) {
         if pair[0].file == pair[1].file && pair[1].page < pair[0].end() {

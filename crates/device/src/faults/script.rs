@@ -1,5 +1,5 @@
-//! The text of fault scripts: rules as values, parsed and printed. What they mean is told in
-//! [`faults`](super).
+//! The text of fault scripts: rules as values, parsed and printed. [`faults`](super) explains their
+//! meaning.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use frondb_core::{Error, Result};
 
 use crate::intercept::Operation;
 
-/// The errors a rule can ask for, by name.
+/// The errors that a rule can return, by name.
 const ERRNOS: [(&str, Errno); 5] = [
     ("EIO", Errno::IO),
     ("ENOSPC", Errno::NOSPC),
@@ -19,10 +19,10 @@ const ERRNOS: [(&str, Errno); 5] = [
     ("EROFS", Errno::ROFS),
 ];
 
-/// Which calls a rule is about.
+/// The calls that a rule matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Target {
-    /// None for any.
+    /// `None` matches any operation.
     pub(super) operation: Option<Operation>,
     /// A part of the name; empty for all.
     pub(super) file: String,
@@ -34,7 +34,7 @@ impl Target {
     }
 }
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Fail { nth: u64, count: u64, error: Errno },
@@ -51,7 +51,7 @@ pub struct Rule {
     pub(super) effect: Effect,
 }
 
-/// Rules, in the order in which they are asked.
+/// Rules, in order of precedence.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Script(pub(super) Vec<Rule>);
 
@@ -59,7 +59,7 @@ impl FromStr for Script {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid` naming the rule that is wrong and why.
+    /// `Invalid`, naming the wrong rule and the reason.
     fn from_str(text: &str) -> Result<Self> {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or(""));
         let rules = lines.flat_map(|line| line.split(';')).map(str::trim);
@@ -75,7 +75,7 @@ impl FromStr for Rule {
     }
 }
 
-/// The words of a rule that are still to be understood.
+/// The words of a rule that are not parsed yet.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -97,7 +97,7 @@ impl<'a> Words<'a> {
         Ok(if word == "*" { String::new() } else { word.to_owned() })
     }
 
-    /// The value of `key=value`, if it is there.
+    /// The value of `key=value`, if present.
     fn option(&mut self, key: &str) -> Option<&'a str> {
         let value = |word: &&'a str| word.strip_prefix(key)?.strip_prefix('=');
         let index = self.0.iter().position(|word| value(word).is_some())?;

@@ -1,9 +1,9 @@
-//! The bytes of a file in memory: pages in a map, shared between copies until one is written to.
+//! The bytes of a file in memory: a map of pages, which copies share until one of them is written.
 //!
-//! A copy of a file costs one reference count a page, so thousands of crashed devices can stand
-//! beside the one they were made from. A page that is missing is a hole and reads as zeros.
+//! A copy of a file costs one reference count per page, so thousands of crashed devices can coexist
+//! with the original. A missing page is a hole and reads as zeros.
 //!
-//! Invariant: no page lies wholly beyond `len`, and the bytes of the last page beyond `len` are
+//! Invariant: no page lies completely beyond `len`, and the bytes of the last page beyond `len` are
 //! zeros, so that a file that grows again reads zeros there.
 
 use std::collections::BTreeMap;
@@ -45,12 +45,12 @@ impl Content {
         self.len
     }
 
-    /// Bytes of pages that take space.
+    /// Bytes of allocated pages.
     pub(super) fn allocated_bytes(&self) -> u64 {
         self.pages.len() as u64 * PAGE
     }
 
-    /// Bytes of new pages that taking the range would cost.
+    /// Bytes of new pages that allocating the range would take.
     pub(super) fn cost(&self, offset: u64, len: u64) -> u64 {
         if len == 0 {
             return 0;
@@ -73,7 +73,7 @@ impl Content {
         len as usize
     }
 
-    /// Writes `bytes` at `offset` without touching the length.
+    /// Writes `bytes` at `offset` without changing the length.
     pub(super) fn put(&mut self, offset: u64, bytes: &[u8]) {
         for (page, inside, done, take) in pieces(offset, bytes.len() as u64) {
             let page = self.pages.entry(page).or_insert_with(|| Arc::new([0; PAGE_BYTES]));
@@ -82,12 +82,12 @@ impl Content {
         }
     }
 
-    /// Makes the file at least `len` long, without pages.
+    /// Makes the file at least `len` bytes long, without pages.
     pub(super) fn extend(&mut self, len: u64) {
         self.len = self.len.max(len);
     }
 
-    /// Cuts or extends the file.
+    /// Truncates or extends the file.
     pub(super) fn set_len(&mut self, len: u64) {
         self.len = len;
         self.cut();
@@ -105,7 +105,7 @@ impl Content {
         }
     }
 
-    /// Takes zeroed pages for a range and extends the file over it.
+    /// Allocates zeroed pages for a range and extends the file over it.
     pub(super) fn allocate(&mut self, offset: u64, len: u64) {
         for (page, ..) in pieces(offset, len) {
             self.pages.entry(page).or_insert_with(|| Arc::new([0; PAGE_BYTES]));
@@ -113,7 +113,7 @@ impl Content {
         self.extend(offset + len);
     }
 
-    /// Zeros a range and drops the pages that lie in it whole.
+    /// Zeroes a range and frees the pages that lie completely in it.
     pub(super) fn punch(&mut self, offset: u64, len: u64) {
         let end = offset.saturating_add(len);
         for page in present(&self.pages, offset, end) {
@@ -127,7 +127,7 @@ impl Content {
         }
     }
 
-    /// Takes over the pages of a range from `newer`.
+    /// Copies the pages of a range from `newer`.
     pub(super) fn adopt(&mut self, newer: &Self, offset: u64, len: u64) {
         let end = offset.saturating_add(len);
         for page in present(&self.pages, offset, end) {
@@ -141,8 +141,8 @@ impl Content {
     }
 }
 
-/// The pages there are in a byte range. Not all numbers of the range: it may span a hole of
-/// exabytes.
+/// The existing pages in a byte range. The range itself may span a hole of exabytes, so its page
+/// numbers are not enumerated.
 fn present(pages: &BTreeMap<u64, Page>, offset: u64, end: u64) -> Vec<u64> {
     if offset >= end {
         return Vec::new();

@@ -12,7 +12,7 @@ use super::state::{State, failed, observe};
 use super::tree::InodeId;
 use crate::device::File;
 
-/// Longest file, bytes: what an operating system's signed offsets reach.
+/// Longest file, bytes: the limit of an operating system's signed offsets.
 const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 
 /// An open file of a [`MemoryDevice`].
@@ -25,7 +25,7 @@ pub(super) struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Counts a change of a range and makes it, if there is the space that it takes.
+    /// Counts a change of a range and makes it, if its space is available.
     fn change(&self, offset: u64, len: u64, change: Change) -> Result<()> {
         observe(&self.shared);
         let mut state = self.shared.lock();

@@ -1,4 +1,4 @@
-//! A file in memory, seen twice: as the running system sees it, and as the disk has it.
+//! A file in memory in two states: as the running system sees it, and as the disk has it.
 //!
 //! ```text
 //!   synced  --(changes, in order)-->  live
@@ -6,13 +6,13 @@
 //!   what survives for sure          what reads return
 //! ```
 //! Invariant: applying all `changes` to `synced` gives `live`. A sync makes `synced` equal to
-//! `live` and forgets the changes; a crash applies a part of them, chosen by lot.
+//! `live` and drops the changes; a crash applies a random part of them.
 
 use frondb_core::prng::Prng;
 
 use super::content::Content;
 
-/// What a disk writes in one piece, bytes.
+/// Unit that a disk writes atomically, bytes.
 const SECTOR: u64 = 512;
 
 /// A change that was not synced.
@@ -41,23 +41,24 @@ impl Change {
         }
     }
 
-    /// Where pages may differ after this change, given the length before it.
+    /// The range whose pages may differ after this change, given the length before it.
     fn touched(&self, len_before: u64) -> (u64, u64) {
         match self {
             Self::Write(offset, bytes) => (*offset, bytes.len() as u64),
-            // A cut drops all beyond it, and zeros the rest of its last page.
+            // Truncating drops everything beyond the length, and zeroes the rest of its last page.
             Self::SetLen(len) => (*len, len_before.saturating_sub(*len)),
             Self::Allocate(offset, len) | Self::Punch(offset, len) => (*offset, *len),
         }
     }
 }
 
-/// How much of a file's unsynced changes a crash keeps.
+/// The part of a file's unsynced changes that a crash keeps.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     /// The first n changes and a part of the next: the disk wrote in order.
     Prefix(usize),
-    /// Each sector and each step of metadata with this chance out of eight: it did not.
+    /// Each sector and each metadata change with this chance out of eight: the disk wrote out of
+    /// order.
     Sectors(u64),
 }
 
@@ -67,9 +68,9 @@ pub(super) struct Inode {
     pub(super) live: Content,
     synced: Content,
     changes: Vec<Change>,
-    /// The greatest length since the last sync: a sync must look that far for dropped pages.
+    /// The greatest length since the last sync: a sync must look for dropped pages up to here.
     len_max: u64,
-    /// Open files.
+    /// Number of open handles.
     pub(super) handles: usize,
     /// Whether the live directory names it.
     pub(super) linked: bool,
@@ -94,7 +95,7 @@ impl Inode {
         self.changes.push(change);
     }
 
-    /// Makes the changes durable. Costs the pages they touched.
+    /// Makes the changes durable; takes time in proportion to the pages they touched.
     pub(super) fn sync(&mut self) {
         for change in self.changes.drain(..) {
             let (offset, len) = change.touched(self.len_max);
@@ -104,12 +105,12 @@ impl Inode {
         self.len_max = self.live.len();
     }
 
-    /// What a crash surely leaves.
+    /// The content that every crash leaves.
     pub(super) fn after_losing_all(&self) -> Content {
         self.synced.clone()
     }
 
-    /// What a crash may leave.
+    /// A content that a crash may leave.
     pub(super) fn after_lottery(&self, prng: &mut Prng) -> Content {
         let mut content = self.synced.clone();
         if self.changes.is_empty() {
@@ -131,18 +132,18 @@ impl Inode {
                 Fate::Sectors(chance) => scatter(change, &mut content, chance, prng),
             }
         }
-        // Sectors beyond the length that survived are not part of the file.
+        // Surviving sectors beyond the surviving length are not part of the file.
         content.cut();
         content
     }
 }
 
-/// Keeps the beginning of a write, ending at any byte; another change is lost.
+/// Keeps the beginning of a write, torn at any byte; any other change is lost.
 fn tear(change: &Change, content: &mut Content, prng: &mut Prng) {
     if let Change::Write(offset, bytes) = change {
         let kept = &bytes[..prng.index(bytes.len() + 1)];
         content.put(*offset, kept);
-        // The length is metadata and may have been written whole, or not at all.
+        // The length is metadata and may have been written completely or not at all.
         if prng.chance(3, 4) {
             let len = if prng.chance(1, 2) { kept.len() } else { bytes.len() };
             content.extend(offset + len as u64);
@@ -150,7 +151,7 @@ fn tear(change: &Change, content: &mut Content, prng: &mut Prng) {
     }
 }
 
-/// Keeps each sector of a write, or each other change, with a chance out of eight.
+/// Keeps each sector of a write, or each other change, with `chance` out of eight.
 fn scatter(change: &Change, content: &mut Content, chance: u64, prng: &mut Prng) {
     match change {
         Change::Write(offset, bytes) => {
@@ -167,7 +168,7 @@ fn scatter(change: &Change, content: &mut Content, chance: u64, prng: &mut Prng)
                 content.extend(end);
             }
         }
-        // What was written beyond the length must be gone before the length moves over it.
+        // Bytes written beyond the length must be gone before the length moves over them.
         other if prng.chance(chance, 8) => {
             content.cut();
             other.apply(content);
@@ -213,8 +214,8 @@ mod tests {
         }
     }
 
-    /// Every byte a lottery leaves was there before or was written, whatever the seed; and both
-    /// extremes as well as mixtures occur.
+    /// Every byte of a random outcome was there before or was written, whatever the seed; both
+    /// extremes and mixtures occur.
     #[test]
     fn a_lottery_mixes_old_and_new() {
         let mut inode = Inode::default();

@@ -1,4 +1,4 @@
-//! What an in-memory device is made of: names, files, counters, and the rules of counting.
+//! The state of an in-memory device: names, files, counters, and the rules of counting.
 //!
 //! Invariant: `used` is the sum of the allocated bytes of every inode that is linked or open.
 
@@ -16,7 +16,7 @@ use super::tree::{Entry, InodeId, Tree};
 /// [`MemoryDevice::set_observer`](super::MemoryDevice::set_observer).
 pub type Observer = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// All there is on a device.
+/// The whole state of a device.
 pub(super) struct State {
     pub(super) tree: Tree,
     pub(super) inodes: BTreeMap<InodeId, Inode>,
@@ -48,12 +48,12 @@ impl State {
         }
     }
 
-    /// Passes unless the device has stopped.
+    /// Fails if the device has stopped.
     pub(super) fn check(&self) -> Result<()> {
         if self.stopped { Err(Error::new(ErrorKind::Io, "device stopped")) } else { Ok(()) }
     }
 
-    /// Counts a call that changes or syncs something; stops the device if it is the one.
+    /// Counts a call that changes or syncs something; stops the device at the chosen call.
     pub(super) fn point(&mut self) -> Result<()> {
         self.check()?;
         self.stopped = self.points >= self.stop_at;
@@ -66,7 +66,7 @@ impl State {
         self.inodes.get(&id).ok_or_else(|| Error::internal("an open file has no inode"))
     }
 
-    /// Counts a change and makes it.
+    /// Counts a change and applies it.
     pub(super) fn change(&mut self, id: InodeId, change: Change) -> Result<()> {
         self.point()?;
         let Some(inode) = self.inodes.get_mut(&id) else {
@@ -78,7 +78,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes that the live tree does not name a file any more.
+    /// Notes that the live tree no longer names a file.
     pub(super) fn unlink(&mut self, id: InodeId) {
         if let Some(inode) = self.inodes.get_mut(&id) {
             inode.linked = false;
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Forgets the files that no name, open file or crash can reach any more.
+    /// Frees the files that no name, open handle or crash can reach.
     pub(super) fn forget_unreachable(&mut self) {
         let durable = self.tree.reachable_inodes();
         self.inodes.retain(|id, inode| inode.linked || inode.handles > 0 || durable.contains(id));
@@ -113,7 +113,8 @@ impl State {
     }
 }
 
-/// Tells the observer that the next call may be a point. Not under the lock, so that it can look.
+/// Calls the observer before a call that may be a point, without the lock, so that the observer can
+/// use the device.
 pub(super) fn observe(shared: &Mutex<State>) {
     let state = shared.lock();
     if state.stopped {

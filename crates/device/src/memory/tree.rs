@@ -1,9 +1,10 @@
-//! The names of the in-memory device: as the running system sees them, and as the disk has them.
+//! The names of the in-memory device in two states: as the running system sees them, and as the
+//! disk has them.
 //!
 //! An operation on a directory is durable when the directory is synced. Until then a crash keeps or
-//! loses it by lot, under three rules that file systems keep: a rename is one step, an operation on
-//! a name never overtakes an earlier one on the same name, and nothing exists in a directory that
-//! does not.
+//! loses it at random, under three rules that file systems keep: a rename is atomic, an operation
+//! on a name never overtakes an earlier one on the same name, and nothing exists in a directory
+//! that does not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use crate::name;
 /// Number of a file on the device; never reused.
 pub(super) type InodeId = u64;
 
-/// What a name stands for.
+/// The object that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Entry {
     File(InodeId),
@@ -24,7 +25,7 @@ pub(super) enum Entry {
 /// All names by full path; the top directory has none.
 pub(super) type Names = BTreeMap<String, Entry>;
 
-/// An operation on names that was not synced.
+/// An unsynced operation on names.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Create(String, Entry),
@@ -58,7 +59,7 @@ impl Operation {
     }
 }
 
-/// The names, live and durable, and what lies between them.
+/// The names, live and durable, and the operations between the two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     pub(super) live: Names,
@@ -78,7 +79,7 @@ impl Tree {
         self.pending.push(operation);
     }
 
-    /// Adds a name that is durable at once (a lock file, which no crash test is about).
+    /// Adds a name that is durable at once (a lock file, which crash tests do not cover).
     pub(super) fn add_durable(&mut self, path: &str, entry: Entry) {
         self.live.insert(path.to_owned(), entry);
         self.durable.insert(path.to_owned(), entry);
@@ -89,8 +90,8 @@ impl Tree {
         dir.is_empty() || self.live.get(dir) == Some(&Entry::Dir)
     }
 
-    /// Makes the operations on names in `dir` durable, and with a rename from or to another
-    /// directory whatever that rests on.
+    /// Makes the operations on names in `dir` durable, and for a rename from or to another
+    /// directory all operations that it depends on.
     pub(super) fn sync(&mut self, dir: &str) {
         let mut dirs = BTreeSet::from([dir.to_owned()]);
         let mut chosen = vec![false; self.pending.len()];
@@ -111,7 +112,8 @@ impl Tree {
         });
     }
 
-    /// The files that some crash would leave a name of: durable ones and those of pending creates.
+    /// The files that have a name after some crash: those with durable names and those of pending
+    /// creates.
     pub(super) fn reachable_inodes(&self) -> BTreeSet<InodeId> {
         let pending = self.pending.iter().filter_map(|operation| match operation {
             Operation::Create(_, entry) => Some(entry),
@@ -126,12 +128,12 @@ impl Tree {
             .collect()
     }
 
-    /// The names a crash surely leaves.
+    /// The names that every crash leaves.
     pub(super) fn after_losing_all(&self) -> Names {
         reachable(self.durable.clone())
     }
 
-    /// Names a crash may leave.
+    /// Names that a crash may leave.
     pub(super) fn after_lottery(&self, prng: &mut Prng) -> Names {
         let mut names = self.durable.clone();
         let mut lost = BTreeSet::new();
@@ -148,7 +150,7 @@ impl Tree {
     }
 }
 
-/// Without what lies in a directory that is not there.
+/// The names without those in a missing directory.
 fn reachable(mut names: Names) -> Names {
     let dirs: BTreeSet<String> = names
         .iter()

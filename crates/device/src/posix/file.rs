@@ -1,4 +1,5 @@
-//! An open file of the operating system: positioned reads and writes that are continued until done.
+//! An open file of the operating system: positioned reads and writes, continued until they are
+//! done.
 
 use std::fmt;
 use std::io::IoSlice;
@@ -14,7 +15,7 @@ use frondb_core::{Error, Result};
 use super::os_error;
 use crate::device::File;
 
-/// The kernel takes at most this many buffers in one vectored write (IOV_MAX).
+/// Most buffers that the kernel accepts in one vectored write (IOV_MAX).
 const VECTORS_MAX: usize = 1024;
 
 /// An open file of the operating system.
@@ -32,7 +33,7 @@ impl PosixFile {
     }
 
     /// Misaligned direct I/O would fail with a bare EINVAL on one machine and work on another, so
-    /// it is caught here on all of them.
+    /// this assertion catches it on all machines.
     fn assert_aligned(&self, offset: u64, buf: &[u8]) {
         if !self.direct {
             return;
@@ -49,7 +50,7 @@ impl PosixFile {
         );
     }
 
-    /// How much of a short direct transfer counts: it goes on at a page boundary.
+    /// The usable part of a short direct transfer: the rest continues at a page boundary.
     fn advance(&self, done: usize) -> usize {
         if self.direct { done - done % PAGE_BYTES } else { done }
     }
@@ -75,7 +76,7 @@ impl File for PosixFile {
             let read = retry_on_intr(|| pread(&self.fd, &mut buf[done..], at))
                 .map_err(|errno| self.error("read", errno))?;
             done += read;
-            // A direct read that ends inside a page has met the end of the file; going on from
+            // A direct read that ends inside a page has reached the end of the file; continuing
             // there would be misaligned.
             if read == 0 || (self.direct && !done.is_multiple_of(PAGE_BYTES)) {
                 break;
@@ -171,9 +172,9 @@ impl File for PosixFile {
     }
 
     fn start_writeback(&self, offset: u64, len: u64) -> Result<()> {
-        // A direct write has reached the device already. For buffered ones Linux starts writing the
-        // dirty pages of a range out when told that they are not needed; it keeps those that are
-        // not clean yet, so nothing is lost by it but clean pages of data just written.
+        // A direct write has already reached the device. For buffered writes, Linux starts writing
+        // the dirty pages of a range when told that they are not needed. It keeps pages that are
+        // not clean yet, so only clean pages of recently written data are lost from its cache.
         if !self.direct
             && let Some(len) = NonZeroU64::new(len)
         {
@@ -183,7 +184,7 @@ impl File for PosixFile {
     }
 }
 
-/// The offset `done` bytes after `offset`, which only a corrupt caller can push out of range.
+/// The offset `done` bytes after `offset`; only a corrupt caller can exceed the range.
 fn checked_end(path: &str, offset: u64, done: usize) -> Result<u64> {
     offset.checked_add(done as u64).ok_or_else(|| os_error("reach the end of", path, Errno::FBIG))
 }

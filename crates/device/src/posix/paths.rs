@@ -1,4 +1,4 @@
-//! Directories by their paths: what whoever makes and removes whole directories needs.
+//! Directories by their paths, for callers that create and remove whole directories.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,10 +12,11 @@ use crate::device::Device;
 use crate::modes::Modes;
 
 impl PosixDevice {
-    /// A new directory at `path`, whose parent exists. It survives power loss when this returns.
+    /// Creates a directory at `path`, whose parent exists. It survives power loss once this
+    /// returns.
     ///
     /// # Errors
-    /// `Exists` if something is there; `NotFound` without the parent; `NoSpace`; `Io`.
+    /// `Exists` if the path exists; `NotFound` without the parent; `NoSpace`; `Io`.
     pub fn create_new(path: impl AsRef<Path>, modes: Modes) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -32,7 +33,7 @@ impl PosixDevice {
         Ok(device)
     }
 
-    /// Removes the directory at `path` with everything in it; one that is not there is no error.
+    /// Removes the directory at `path` with everything in it; a missing directory is no error.
     ///
     /// # Errors
     /// `Io`.
@@ -56,7 +57,7 @@ impl PosixDevice {
         retry_on_intr(|| fs::rmdir(path)).map_err(failed)
     }
 
-    /// The absolute path of what is at `path`, or would be if it were made, without links and `..`.
+    /// The absolute path of `path`, existing or not, without links and `..`.
     ///
     /// # Errors
     /// `Io`.
@@ -69,7 +70,7 @@ impl PosixDevice {
                 Component::ParentDir => drop(resolved.pop()),
                 part => resolved.push(part),
             }
-            // What cannot be resolved cannot be opened either.
+            // A path that cannot be resolved cannot be opened, either.
             if let Ok(there) = std::fs::canonicalize(&resolved) {
                 resolved = there;
             }
