@@ -11,11 +11,11 @@ use std::time::Duration;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::batch::Batch;
 use crate::checkpoint::log_is_long;
 use crate::engine::Shared;
 use crate::flush::frees_space;
 use crate::pacing::Debt;
+use frondb_commit::Batch;
 use frondb_tree::{TreeCore, tombstones};
 
 /// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
@@ -62,7 +62,7 @@ impl Shared {
         Debt {
             memtable_bytes: self.env.account.unflushed_bytes(),
             write_buffer_bytes: self.env.memory().write_buffer_bytes(),
-            log_bytes: self.env.log_bytes(),
+            log_bytes: self.env.log.replay_bytes(),
             merge_bytes: self.work.due().debt_bytes,
             merge_allowance: self.env.memory().merge_debt_bytes(),
         }
@@ -130,7 +130,7 @@ impl Shared {
     }
 
     fn is_below(&self, limit: u64) -> bool {
-        self.env.account.unflushed_bytes() < limit && self.env.log_bytes() < limit
+        self.env.account.unflushed_bytes() < limit && self.env.log.replay_bytes() < limit
     }
 
     /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
@@ -228,7 +228,7 @@ impl Shared {
     }
 
     pub(crate) fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
-        let froze = self.committer.exclusive(|| tree.freeze());
+        let froze = self.committer.exclusive(|_| tree.freeze());
         if froze {
             self.work.add_flush(tree);
         }

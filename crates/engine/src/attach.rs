@@ -17,10 +17,8 @@
 use std::collections::HashSet;
 
 use frondb_core::sync::Arc;
-use frondb_core::{Lsn, RangeDelete, Result, RunId, SeqNo, TreeId};
-use frondb_memtable::Memtable;
+use frondb_core::{Result, RunId, SeqNo};
 use frondb_run::Run;
-use frondb_space::Extent;
 use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
 use frondb_trunk::plan::TOMBSTONE_RUN;
 
@@ -28,64 +26,7 @@ use crate::env::Env;
 use crate::plans::{InstallEnd, Installed, commit_edit};
 use crate::stats::Counters;
 use frondb_records::Edit;
-use frondb_tree::{AttachedRuns, MemSource, TreeCore};
-
-/// What a transaction has written to one tree, on disk: a part of its commit.
-#[derive(Clone)]
-pub(crate) struct Attachment {
-    pub(crate) tree: Arc<TreeCore>,
-    /// Newest first, with local numbers for SeqNos. Where two hold the same key, the one with the
-    /// larger largest number has the newer message.
-    pub(crate) runs: Vec<Arc<Run>>,
-    /// With local numbers for SeqNos.
-    pub(crate) range_deletes: Vec<RangeDelete>,
-    /// Extents of the large values that the runs refer to.
-    pub(crate) values: Vec<Vec<Extent>>,
-    /// The largest local number: the commit reserves so many SeqNos.
-    pub(crate) numbers: u64,
-    /// Whether the runs are fit for a base: puts only, a key once in all of them, written as bases.
-    pub(crate) are_base: bool,
-}
-
-impl Attachment {
-    /// The source of this part in its tree, with SeqNos.
-    pub(crate) fn source(
-        &self,
-        env: &Env,
-        txn: u64,
-        part: u32,
-        base: SeqNo,
-        lsns: (Lsn, Lsn),
-    ) -> Arc<MemSource> {
-        let seq = |local: SeqNo| SeqNo(base.get() + local.get());
-        let memtable = Memtable::new(Arc::clone(&env.budget));
-        let mut deletes: Vec<&RangeDelete> = self.range_deletes.iter().collect();
-        deletes.sort_by_key(|delete| delete.seq);
-        for delete in deletes {
-            memtable.add_range_delete(RangeDelete { seq: seq(delete.seq), ..delete.clone() });
-        }
-        let slot = MemSource::attached_runs(
-            memtable,
-            AttachedRuns {
-                txn,
-                part,
-                runs: self.runs.iter().map(|run| Arc::clone(run).attached(base)).collect(),
-                last: seq(SeqNo(self.numbers)),
-                are_base: self.are_base,
-            },
-        );
-        slot.logged(lsns.0, lsns.1);
-        for value in &self.values {
-            slot.add_value(value.clone());
-        }
-        slot
-    }
-}
-
-/// Trees, and how many SeqNos each part takes, as records have it.
-pub(crate) fn parts_of(attachments: &[Attachment]) -> Vec<(TreeId, u64)> {
-    attachments.iter().map(|part| (part.tree.id, part.numbers)).collect()
-}
+use frondb_tree::{MemSource, TreeCore};
 
 /// Makes the oldest frozen source of a tree part of its trunk, if it is runs of a commit. `None` if
 /// it is something else, or a flush is under way.
@@ -108,21 +49,21 @@ pub(crate) fn flush(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Installed>
 fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installed> {
     let Some(attached) = slot.attached() else { return Ok(Installed::nothing()) };
     // Rule 6: run data was synced before the runs became pending.
-    env.wal.sync_to(slot.last_lsn())?;
+    env.log.wal.sync_to(slot.last_lsn())?;
     // After the commit: a snapshot taken from now on sees all of it.
     let snapshots = env.snapshots.list();
     let deletes = slot.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
     let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
 
-    let gate = env.gate.read();
+    let latch = env.edits.begin();
     let mut install = tree.install.lock();
     if tree.is_dropped() {
         return Ok(Installed::nothing());
     }
     let trunk = tree.version().trunk.clone();
     let leaf_target = tree.plan_context(&trunk, env.plan_limits()).leaf_target();
-    let mut next_id = || env.next_node_id();
+    let mut next_id = || env.ids.next_node();
     let mut builder = VersionBuilder::new(trunk, &mut next_id);
     let arrived = Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
     builder.attach(&arrived, keep_hidden, leaf_target);
@@ -143,10 +84,10 @@ fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installe
     let made = attached.runs.iter().map(made_of);
     let made: Vec<Made> = made.collect();
     let end = InstallEnd { flushed: Some(slot), edits, orphans: Vec::new() };
-    let installed = commit_edit(env, tree, &mut install, change, &made, end)?;
-    env.pending.lock().end_part(txn, part);
+    let installed = commit_edit(&latch, tree, &mut install, change, &made, end)?;
+    env.edits.pending().end_part(txn, part);
     drop(install);
-    drop(gate);
+    drop(latch);
     Counters::add(&env.counters.attaches, 1);
     Ok(installed)
 }

@@ -9,13 +9,13 @@ use frondb_core::{ErrorKind, MessageKind};
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::batch::Batch;
 use crate::checkpoint::{rotate_manifest, trim_log};
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions};
-use crate::pending;
+use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
 use crate::transaction::TransactionOptions;
+use frondb_commit::Batch;
+use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
 
@@ -178,12 +178,12 @@ fn a_dropped_tree_takes_its_runs_along() {
     // One that is not committed yet.
     let env = &engine.shared.env;
     let pending = part(&goes, 5, b"pending").write(env).unwrap();
-    pending::add(env, 99, std::slice::from_ref(&pending)).unwrap();
+    env.parts.add(99, std::slice::from_ref(&pending)).unwrap();
     engine.drop_tree("goes").unwrap();
     let failed = engine.commit_private(&[part(&goes, 3, b"")], &Batch::new(), Durability::Sync);
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
-    pending::abandon(env, 99, &[pending]);
-    assert!(env.pending.lock().parts.values().all(|part| part.tree == stays.id()));
+    env.parts.abandon(99, &[pending]);
+    assert!(env.edits.pending().parts.values().all(|part| part.tree == stays.id()));
     assert_eq!(engine.leaked_bytes(), 0);
     drop(engine);
 
@@ -203,7 +203,7 @@ fn what_was_never_committed_is_free_after_a_restart() {
     let tree = create(&engine, "t");
     let env = &engine.shared.env;
     let attachment = part(&tree, 500, &[1; 500]).write(env).unwrap();
-    pending::add(env, env.next_txn(), &[attachment]).unwrap();
+    env.parts.add(env.ids.next_txn(), &[attachment]).unwrap();
     let used = env.runs.space.stats().used_bytes;
     assert!(used > 8_000, "{used}");
     drop(engine);

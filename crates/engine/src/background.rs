@@ -84,16 +84,16 @@ impl Shared {
 
     /// How long until the log is to be synced, if it has something to sync.
     fn sync_due(&self) -> Option<Duration> {
-        self.env.wal.next_tick().or_else(|| {
+        self.env.log.wal.next_tick().or_else(|| {
             // A commit behind this look finds nobody who knows, and wakes a worker.
             self.ticking.store(false, Ordering::Release);
-            self.env.wal.next_tick()
+            self.env.log.wal.next_tick()
         })
     }
 
     /// Has a record that was just written synced when its time has come.
     pub(crate) fn keep_ticking(&self) {
-        if !matches!(self.env.wal.sync_mode(), SyncMode::EveryMillis(_)) {
+        if !matches!(self.env.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
             return;
         }
         if self.is_manual() {
@@ -159,7 +159,7 @@ impl Shared {
 
     /// Syncs the log if the mode says that it is time to, and sees whether a checkpoint is due.
     pub(crate) fn tick(&self) {
-        if let Err(error) = self.env.wal.tick() {
+        if let Err(error) = self.env.log.wal.tick() {
             self.fail(&error);
         }
         self.look_at_period();
@@ -170,7 +170,7 @@ impl Shared {
         if self.env.full().is_none() {
             return;
         }
-        if !self.env.manifest.has_reserve() || !self.env.wal.has_reserve() {
+        if !self.env.edits.manifest.has_reserve() || !self.env.log.wal.has_reserve() {
             // Log and manifest must go on for deletes to be possible.
             self.lend_reserve();
         }
@@ -211,7 +211,7 @@ impl Shared {
         self.tidied.store(true, Ordering::Release);
         self.env.reads().cursors.let_all_go(self.env.now());
         let result = self.tidy_space();
-        if let Err(error) = result.and_then(|()| self.env.wal.trim_spares()) {
+        if let Err(error) = result.and_then(|()| self.env.log.wal.trim_spares()) {
             self.fail(&error);
         }
         frondb_core::mem::trim();
@@ -221,7 +221,7 @@ impl Shared {
         while let Some(tail) = self.env.runs.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.env.is_closed();
             if !goes_on
-                || !self.env.manifest.has_reserve()
+                || !self.env.edits.manifest.has_reserve()
                 || !move_one(&self.env, &self.work, tail)?
             {
                 break;
@@ -340,7 +340,7 @@ impl Shared {
     /// Sees to it that the edit of an install finds space in the manifest: the engine would not know
     /// what is durable, and be poisoned.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
-        let manifest = &self.env.manifest;
+        let manifest = &self.env.edits.manifest;
         if manifest.has_reserve() {
             return Ok(());
         }

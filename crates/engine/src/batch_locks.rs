@@ -7,12 +7,11 @@
 use frondb_core::Error;
 use frondb_core::Result;
 use frondb_core::codec::Reader;
-use frondb_core::sync::atomic::Ordering;
 use frondb_locks::{LockMode, LockWait, Locker, Unlocked};
 
-use crate::batch::Batch;
 use crate::env::Env;
 use crate::transaction::LOCK_TIMEOUT;
+use frondb_commit::Batch;
 use frondb_records::{Op, decode_op};
 
 /// Held until a batch is committed.
@@ -29,16 +28,16 @@ impl<'a> BatchLocks<'a> {
     /// # Errors
     /// `LockTimeout`, `Deadlock`: nothing was written, the batch may be written again.
     pub(crate) fn take(env: &Env, batch: &'a Batch) -> Result<Self> {
-        let mut unlocked = Vec::with_capacity(batch.sections.len());
+        let mut unlocked = Vec::with_capacity(batch.sections().len());
         let mut locker: Option<Locker> = None;
-        for section in batch.sections.iter().filter(|section| section.count > 0) {
+        for section in batch.sections().iter().filter(|section| section.count > 0) {
             let tree = section.handle.core();
             match tree.locks.begin_unlocked() {
                 Some(guard) if locker.is_none() => unlocked.push(guard),
                 _ => {
                     // Not while others wait for a guard: they could be what this one waits for.
                     unlocked.clear();
-                    let id = || env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
+                    let id = || env.ids.next_txn();
                     locker.get_or_insert_with(|| env.locks.locker(id()));
                 }
             }
@@ -52,7 +51,7 @@ impl<'a> BatchLocks<'a> {
 
 fn lock_all(locker: &mut Locker, batch: &Batch) -> Result<()> {
     let wait = LockWait::Upto(LOCK_TIMEOUT);
-    for section in &batch.sections {
+    for section in batch.sections() {
         let tree = &section.handle;
         let named = |error: Error| error.context(format_args!("tree {:?}", tree.name()));
         let locks = &tree.core().locks;

@@ -34,13 +34,12 @@ use frondb_writeset::SortBuffer;
 
 use self::merging::Merging;
 use crate::admission::Load;
-use crate::attach::Attachment;
-use crate::blob::write_value;
-use crate::catalog::NewTree;
-use crate::commit::Commit;
 use crate::engine::Engine;
-use crate::options::Durability;
-use crate::pending;
+use frondb_commit::Attachment;
+use frondb_commit::Commit;
+use frondb_commit::Durability;
+use frondb_commit::NewTree;
+use frondb_commit::write_value;
 use frondb_tree::{Tree, TreeCore, extents_of};
 
 /// Ids of loads in this process.
@@ -488,7 +487,7 @@ impl BulkLoad {
                 let env = &shared.engine.shared().env;
                 // Where nobody knows what the log has, the commit may come back.
                 if env.check_health().is_ok() {
-                    pending::release(env, &parts);
+                    env.parts.release(&parts);
                 }
                 Err(error)
             }
@@ -531,18 +530,18 @@ impl LoadShared {
         }
         let shared = self.engine.shared();
         let env = &shared.env;
-        let txn = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
+        let txn = env.ids.next_txn();
         let mut locker = env.locks.locker(txn);
         self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.engine.begin_call()?;
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
         shared.admit(load, &|| self.check_cancelled().is_err())?;
         let committed = shared.catalog.commit_new(new, || {
-            pending::add_with(env, txn, parts, new)?;
+            env.parts.add_with(txn, parts, new)?;
             let commit = Commit { txn, attachments: parts, sections: &[] };
             shared
                 .commit(commit, false, &mut Vec::new())
-                .inspect_err(|_| pending::forget(env, txn, parts))
+                .inspect_err(|_| env.parts.forget(txn, parts))
         })?;
         shared.committed(&committed, 0, 0);
         Ok(Some(committed.end))

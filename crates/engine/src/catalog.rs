@@ -7,17 +7,16 @@
 use std::collections::BTreeMap;
 
 use frondb_core::limits::TREE_NAME_BYTES_MAX;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
 use frondb_space::Hold;
 use frondb_trunk::{Key, Node, Trunk};
 
-use crate::commit::Committer;
 use crate::env::Env;
 use crate::prepared;
+use frondb_commit::{Committer, NewTree};
+use frondb_records::Edit;
 use frondb_records::TreeOptions;
-use frondb_records::{Edit, encode_edit};
 use frondb_tree::{InstallState, TreeCore, TreeParts};
 
 /// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
@@ -49,11 +48,11 @@ impl Catalog {
         if names.contains_key(name) {
             return Err(exists(name));
         }
-        let NewTree { tree, edit } = NewTree::make(env, name, options)?;
+        let NewTree { tree, edit } = make(env, name, options)?;
         let id = tree.id;
         {
-            let _gate = env.gate.read();
-            record(env, &[edit])?;
+            let latch = env.edits.begin();
+            latch.record(&[edit])?;
             env.trees.insert(Arc::clone(&tree));
             tree.begin_count();
         }
@@ -75,7 +74,7 @@ impl Catalog {
         if self.names.lock().contains_key(name) {
             return Err(exists(name));
         }
-        let new = NewTree::make(env, name, options)?;
+        let new = make(env, name, options)?;
         new.tree.comes_with(load);
         Ok(new)
     }
@@ -126,8 +125,8 @@ impl Catalog {
         }
         let tree = env.trees.get(id).ok_or_else(|| not_found(from))?;
         {
-            let _gate = env.gate.read();
-            record(env, &[Edit::RenameTree { tree: id, name: to.into() }])?;
+            let latch = env.edits.begin();
+            latch.record(&[Edit::RenameTree { tree: id, name: to.into() }])?;
             *tree.name.write() = to.into();
         }
         names.remove(from);
@@ -148,20 +147,20 @@ impl Catalog {
         let tree = env.trees.get(id).ok_or_else(|| not_found(name))?;
         // No commit is between its check of the tree and its insert; no flush or merge appends an
         // edit of a tree that is no more.
-        let (version, values) = committer.exclusive(|| {
+        let (version, values) = committer.exclusive(|_| {
             prepared::check_no_writer(env, &tree)?;
             prepared::keep_commits(env, &tree)?;
-            let _gate = env.gate.read();
+            let latch = env.edits.begin();
             let mut install = tree.install.lock();
-            record(env, &[Edit::DropTree { tree: id }])?;
-            env.pending.lock().drop_tree(id);
+            latch.record(&[Edit::DropTree { tree: id }])?;
+            env.edits.pending().drop_tree(id);
             tree.set_dropped();
             // Cursors that are open on it go on, also those whose version was taken away.
             env.reads().cursors.keep(&tree, env.now());
             env.trees.remove(id);
             let values = std::mem::take(&mut install.values);
             // Readers that have a version keep it; the tree itself lets go.
-            let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
+            let empty = Node::empty_leaf(env.ids.next_node(), Key::from([]), None);
             let old = tree.end(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
@@ -179,31 +178,14 @@ impl Catalog {
 }
 
 /// An empty tree, and the edit that makes it known.
-pub(crate) struct NewTree {
-    pub(crate) tree: Arc<TreeCore>,
-    pub(crate) edit: Edit,
-}
-
-impl NewTree {
-    fn make(env: &Env, name: &str, options: TreeOptions) -> Result<Self> {
-        let id = TreeId(env.tree_ids.fetch_add(1, Ordering::Relaxed) + 1);
-        let root = env.next_node_id();
-        let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
-        let tree = tree_core(env, id, name.into(), options, None)?;
-        let leaf = Node::empty_leaf(root, Key::from([]), None);
-        tree.publish(Trunk { tree: id, root: leaf }, None, false);
-        Ok(Self { tree, edit })
-    }
-}
-
-/// A tree whose transaction did not commit is no more; nobody could write to it. REQUIRES: the gate held
-/// for reading.
-pub(crate) fn unmake(env: &Env, tree: &TreeCore) {
-    tree.set_dropped();
-    env.trees.remove(tree.id);
-    let empty = Node::empty_leaf(env.next_node_id(), Key::from([]), None);
-    let _install = tree.install.lock();
-    tree.end(Trunk { tree: tree.id, root: empty });
+fn make(env: &Env, name: &str, options: TreeOptions) -> Result<NewTree> {
+    let id = env.ids.next_tree();
+    let root = env.ids.next_node();
+    let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
+    let tree = tree_core(env, id, name.into(), options, None)?;
+    let leaf = Node::empty_leaf(root, Key::from([]), None);
+    tree.publish(Trunk { tree: id, root: leaf }, None, false);
+    Ok(NewTree { tree, edit })
 }
 
 /// A tree without a trunk yet, or with the one that recovery built.
@@ -251,23 +233,6 @@ pub(crate) fn tree_core(
         account: Arc::clone(&env.account),
         totals: Arc::clone(&env.totals),
     }))
-}
-
-/// Makes edits durable that take effect together. REQUIRES: the gate held for reading, until what they
-/// say is in memory.
-///
-/// For want of space nothing has changed and the call may be repeated; after anything else nobody
-/// knows.
-pub(crate) fn record(env: &Env, edits: &[Edit]) -> Result<()> {
-    let mut bytes = Vec::new();
-    edits.iter().for_each(|edit| encode_edit(&mut bytes, edit));
-    let ticket = env.manifest.append(&bytes);
-    // A user is told of it, or something is let go of: the superblock must know it.
-    ticket.and_then(|ticket| env.manifest.secure(ticket)).inspect_err(|error| {
-        if error.kind() != ErrorKind::NoSpace {
-            env.poison(error);
-        }
-    })
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -5,17 +5,16 @@
 //! write buffer, and thousands of idle trees cost no flush.
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Chunk, ErrorKind, Lsn, Result, RunId, SeqNo, Source, TreeId};
-use frondb_memtable::Memtable;
+use frondb_core::{Lsn, Result, RunId, SeqNo, TreeId};
 use frondb_trunk::NodeImage;
 
-use crate::commit::Committer;
 use crate::env::Env;
-use crate::pending::PendingState;
 use crate::prepared;
 use crate::stats::Counters;
-use frondb_records::{Edit, encode_edit, encode_op, encode_range_delete, encode_relog_head};
+use frondb_commit::Committer;
+use frondb_commit::PendingState;
+use frondb_manifest::Manifest;
+use frondb_records::{Edit, encode_edit};
 use frondb_tree::{TreeCore, Version};
 
 /// So few trees are flushed whole rather than logged again: the log is short then.
@@ -29,7 +28,7 @@ const MANIFEST_LOG_BYTES: u64 = 4 << 20;
 
 /// Lets go of the log that is no longer needed, if that is worth an edit.
 pub(crate) fn trim_log_if_long(env: &Env) -> Result<()> {
-    let gain = env.log_start().get().saturating_sub(env.log_from.load(Ordering::Acquire));
+    let gain = env.log_start().get().saturating_sub(env.log.from().get());
     if gain < env.memory().write_buffer_bytes() / 16 {
         return Ok(());
     }
@@ -39,29 +38,23 @@ pub(crate) fn trim_log_if_long(env: &Env) -> Result<()> {
 /// Makes durable how far the log is needed, and lets go of what is not.
 pub(crate) fn trim_log(env: &Env) -> Result<()> {
     let start = env.log_start();
-    let durable = env.wal.durable_lsn();
+    let durable = env.log.wal.durable_lsn();
     let start = Lsn(start.get().min(durable.get()));
-    let said = (env.log_from.load(Ordering::Acquire), env.log_known.load(Ordering::Acquire));
+    let said = (env.log.from().get(), env.log.known().get());
     if said == (start.get(), durable.get()) {
         return Ok(());
     }
-    let mut record = Vec::new();
-    encode_edit(&mut record, &Edit::Log { start, durable });
-    let ticket = {
-        let _gate = env.gate.read();
-        env.manifest.append(&record)?
-    };
+    let ticket = env.edits.begin().append(&[Edit::Log { start, durable }])?;
     // A manifest that lost this edit would need log that is no more.
-    env.manifest.secure(ticket)?;
-    env.log_known.fetch_max(durable.get(), Ordering::AcqRel);
-    env.log_from.fetch_max(start.get(), Ordering::AcqRel);
-    env.wal.recycle(start)
+    env.edits.manifest.secure(ticket)?;
+    env.log.note_trimmed(start, durable);
+    env.log.wal.recycle(start)
 }
 
 /// Whether the log has grown so long that what pins it must move: early enough that it has moved
 /// before the log has twice the length of the write buffer (rule 10), at which writers wait.
 pub(crate) fn log_is_long(env: &Env) -> bool {
-    env.log_bytes() > env.memory().write_buffer_bytes() * 3 / 2
+    env.log.replay_bytes() > env.memory().write_buffer_bytes() * 3 / 2
 }
 
 /// Moves what pins a long log: what pins its first half. Trees it froze are handed to `flush`.
@@ -70,7 +63,7 @@ pub(crate) fn shorten_log(
     committer: &Committer,
     flush: &mut dyn FnMut(&Arc<TreeCore>),
 ) -> Result<()> {
-    let limit = env.wal.end_lsn().get().saturating_sub(env.memory().write_buffer_bytes());
+    let limit = env.log.wal.end_lsn().get().saturating_sub(env.memory().write_buffer_bytes());
     move_log(env, committer, (Lsn(limit), RELOG_BYTES_MAX), flush)
 }
 
@@ -82,14 +75,14 @@ pub(crate) fn move_log(
     (limit, relog_below): (Lsn, u64),
     flush: &mut dyn FnMut(&Arc<TreeCore>),
 ) -> Result<()> {
-    let relogs = env.counters.relogs.load(Ordering::Relaxed);
+    let relogs = committer.relogs();
     prepared::move_to_manifest(env, committer, limit)?;
     while let Some(tree) = unpin_log(env, committer, limit, relog_below)? {
         flush(&tree);
     }
-    if env.counters.relogs.load(Ordering::Relaxed) != relogs {
+    if committer.relogs() != relogs {
         // What was logged again is needed at its old place until it is durable at the new one.
-        env.wal.sync_to(env.wal.end_lsn())?;
+        env.log.wal.sync_to(env.log.wal.end_lsn())?;
         trim_log_if_long(env)?;
     }
     Ok(())
@@ -116,96 +109,42 @@ fn unpin_log(
             continue;
         }
         if version.active.memtable.bytes() >= relog_below {
-            let froze = committer.exclusive(|| tree.freeze());
+            let froze = committer.exclusive(|_| tree.freeze());
             if froze {
                 return Ok(Some(tree));
             }
         } else {
-            committer.exclusive(|| relog(env, &tree))?;
+            committer.exclusive(|latch| latch.relog(&tree))?;
         }
     }
     Ok(None)
 }
 
-/// Logs all that a tree's active memtable holds again. REQUIRES: the commit lock.
-pub(crate) fn relog(env: &Env, tree: &TreeCore) -> Result<()> {
-    let version = tree.version();
-    let slot = &version.active;
-    if slot.is_empty() || tree.is_dropped() {
-        return Ok(());
-    }
-    // Its messages must not overtake those of an older memtable that is not flushed yet.
-    if !version.frozen.is_empty() {
-        return Ok(());
-    }
-    let (head, body) = encode_relog(tree.id, &slot.memtable)?;
-    let durable = env.wal.durable_lsn();
-    let appended = env.wal.append(&[&head, &body])?;
-    env.wal.write_to(appended.end)?;
-    slot.logged_again(appended.start, appended.end, durable);
-    env.applied.store(appended.end.get(), Ordering::Release);
-    Counters::add(&env.counters.relogs, 1);
-    Ok(())
-}
-
-fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)> {
-    // In SeqNo order, as they came: a memtable takes them no other way.
-    let mut messages: Vec<(SeqNo, Vec<u8>)> = Vec::new();
-    let (mut source, mut chunk) = (memtable.scan_all(), Chunk::new());
-    while source.next_chunk(&mut chunk)? {
-        for i in 0..chunk.len() {
-            let mut op = Vec::new();
-            encode_op(&mut op, chunk.kinds[i], chunk.key(i), chunk.value(i));
-            messages.push((chunk.seqs[i], op));
-        }
-    }
-    for delete in memtable.range_deletes().iter() {
-        let mut op = Vec::new();
-        encode_range_delete(&mut op, &delete.lo, delete.hi.as_deref());
-        messages.push((delete.seq, op));
-    }
-    messages.sort_unstable_by_key(|message| message.0);
-    let (mut head, mut body) = (Vec::new(), Vec::new());
-    encode_relog_head(&mut head, tree, messages.len() as u64);
-    for (seq, op) in messages {
-        frondb_core::codec::put_varint(&mut body, seq.get());
-        body.extend_from_slice(&op);
-    }
-    Ok((head, body))
-}
-
 /// Replaces the manifest's log by a snapshot if it has grown long. Returns whether it did.
 pub(crate) fn rotate_manifest(env: &Env, force: bool) -> Result<bool> {
-    let _rotation = env.rotation.lock();
-    let long = env.manifest.log_bytes() > MANIFEST_LOG_BYTES.max(env.manifest.snapshot_bytes());
-    if !long && !force {
-        return Ok(false);
-    }
-    let captured = {
-        let _gate = env.gate.write();
-        let state = State::capture(env);
-        (state, env.manifest.begin_snapshot()?)
+    let is_due = |manifest: &Manifest| {
+        force || manifest.log_bytes() > MANIFEST_LOG_BYTES.max(manifest.snapshot_bytes())
     };
-    let (state, mut writer) = captured;
-    let mut bytes = Vec::new();
-    state.encode(&mut |edit| {
-        encode_edit(&mut bytes, edit);
-        if bytes.len() > 256 * 1024 {
-            writer.write(&bytes)?;
-            bytes.clear();
-        }
-        Ok(())
-    })?;
-    writer.write(&bytes)?;
-    match writer.finish() {
-        Ok(()) => {
-            Counters::add(&env.counters.manifest_rotations, 1);
-            Ok(true)
-        }
-        // The old file goes on; a later try may find space, or edits that are not given up.
-        Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => Ok(false),
-        Err(error) => Err(error),
+    let rotated = env.edits.snapshot(
+        is_due,
+        || State::capture(env),
+        |state, writer| {
+            let mut bytes = Vec::new();
+            state.encode(&mut |edit| {
+                encode_edit(&mut bytes, edit);
+                if bytes.len() > 256 * 1024 {
+                    writer.write(&bytes)?;
+                    bytes.clear();
+                }
+                Ok(())
+            })?;
+            writer.write(&bytes)
+        },
+    )?;
+    if rotated {
+        Counters::add(&env.counters.manifest_rotations, 1);
     }
+    Ok(rotated)
 }
 
 /// All that a manifest's snapshot says, held together by immutable versions.
@@ -225,7 +164,7 @@ struct TreeState {
 }
 
 impl State {
-    /// REQUIRES: the gate held for writing.
+    /// REQUIRES: no edit is under way.
     fn capture(env: &Env) -> Self {
         let trees = env.trees.all();
         let trees = trees.into_iter().map(|tree| {
@@ -241,10 +180,11 @@ impl State {
             state
         });
         let trees = trees.collect();
-        let durable = env.wal.durable_lsn();
+        let durable = env.log.wal.durable_lsn();
         let start = Lsn(env.log_start().get().min(durable.get()));
+        let largest = env.ids.largest();
         let pending = {
-            let mut pending = env.pending.lock();
+            let mut pending = env.edits.pending();
             pending.log_begins(start);
             pending.clone()
         };
@@ -253,9 +193,9 @@ impl State {
             pending,
             log: Edit::Log { start, durable },
             ids: Edit::Ids {
-                tree: TreeId(env.tree_ids.load(Ordering::Relaxed)),
-                run: RunId(env.run_ids.load(Ordering::Relaxed)),
-                node: frondb_core::NodeId(env.node_ids.load(Ordering::Relaxed)),
+                tree: TreeId(largest.tree),
+                run: RunId(largest.run),
+                node: frondb_core::NodeId(largest.node),
                 seq: env.oracle.visible(),
             },
         }

@@ -13,14 +13,11 @@ use frondb_wal::SyncMode;
 
 use crate::admission::{FULL_TRIES, LOOK_EVERY, Load};
 use crate::background::{LEND_BYTES, worker};
-use crate::batch::Batch;
 use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
 use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
-use crate::commit::{Commit, Committed, Committer, make_durable};
 use crate::env::Env;
-use crate::hook::{CommitHook, guarded};
-use crate::options::{Durability, EngineOptions};
+use crate::options::EngineOptions;
 use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::plans::plan_all;
@@ -29,6 +26,7 @@ use crate::recovery::{self, Damage, Recovery};
 use crate::stats::{Counters, EngineStats, TreeStats};
 use crate::two_phase;
 use crate::work::Work;
+use frondb_commit::{Batch, Commit, CommitHook, Committed, Committer, Durability, guarded};
 use frondb_records::TreeOptions;
 use frondb_tree::estimate::split_keys;
 use frondb_tree::estimate::{FirstEntries, count_first};
@@ -49,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) work: Arc<Work>,
     pub(crate) pacing: Pacing,
     pub(crate) period: Period,
-    pub(crate) committer: Committer,
+    pub(crate) committer: Arc<Committer>,
     pub(crate) catalog: Catalog,
     /// Nothing is left to tidy since the last write.
     pub(crate) tidied: AtomicBool,
@@ -174,11 +172,11 @@ impl Engine {
         work.set_merges_max(env.memory().merges_max());
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
+            committer: Arc::clone(&env.committer),
             env,
             work,
             pacing: Pacing::default(),
             period,
-            committer: Committer::default(),
             tidied: AtomicBool::new(true),
             ticking: AtomicBool::new(false),
         });
@@ -294,17 +292,17 @@ impl Engine {
         batch.check_bytes(self.batch_bytes_max())?;
         shared.admit(Load::of(batch), &|| false)?;
         let locks = BatchLocks::take(&shared.env, batch)?;
-        let committed = shared
-            .lending_space(batch.frees_space(), || shared.committer.commit(&shared.env, batch))?;
+        let committed =
+            shared.lending_space(batch.frees_space(), || shared.committer.commit_batch(batch))?;
         drop(locks);
         shared.committed(&committed, batch.len() as u64, batch.bytes() as u64);
-        make_durable(&shared.env, committed.end, durability)
+        shared.committer.make_durable(committed.end, durability)
     }
 
     /// What [`Durability::Sync`] waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
-        self.shared.env.wal.sync_mode()
+        self.shared.env.log.wal.sync_mode()
     }
 
     /// Changes what [`Durability::Sync`] waits for, and makes everything committed so far durable.
@@ -315,7 +313,8 @@ impl Engine {
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.begin_call()?;
         let env = &self.shared.env;
-        let result = env.wal.set_sync_mode(mode).inspect_err(|error| env.poison_if_unknown(error));
+        let result =
+            env.log.wal.set_sync_mode(mode).inspect_err(|error| env.poison_if_unknown(error));
         // A worker may be waiting for as long as the old mode allowed.
         self.shared.ticking.store(true, Ordering::Release);
         self.shared.work.wake();
@@ -325,7 +324,7 @@ impl Engine {
     /// Makes everything committed so far durable, also in modes that do not sync by themselves.
     pub fn sync(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.env.wal.sync().inspect_err(|error| self.shared.env.poison(error))
+        self.shared.env.log.wal.sync().inspect_err(|error| self.shared.env.poison(error))
     }
 
     /// Writes all memtables to runs and waits for it.
@@ -353,7 +352,7 @@ impl Engine {
     /// while no other commit can happen, before the commit is durable: it must be quick, and must
     /// not call the engine.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
-        self.shared.env.hook.set(hook);
+        self.shared.env.committer.set_hook(hook);
     }
 
     /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer; `None`
@@ -369,11 +368,11 @@ impl Engine {
             return env.check_health();
         }
         let _call = self.calls.read();
-        if env.wal.durable_lsn() >= end {
+        if env.log.wal.durable_lsn() >= end {
             return env.check_health();
         }
         env.check_open()?;
-        make_durable(env, end, durability)
+        self.shared.committer.make_durable(end, durability)
     }
 
     /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
@@ -659,10 +658,10 @@ impl Engine {
         self.unpin_prepared()?;
         trim_log(&shared.env)?;
         rotate_manifest(&shared.env, false)?;
-        shared.env.wal.settle()?;
+        shared.env.log.wal.settle()?;
         shared.tidy();
         // From now on what is missing was lost.
-        shared.env.manifest.settle()?;
+        shared.env.edits.manifest.settle()?;
         shared.env.check_health()
     }
 
@@ -670,7 +669,7 @@ impl Engine {
     fn unpin_prepared(&self) -> Result<()> {
         let env = &self.shared.env;
         let long = env.memory().write_buffer_bytes() / 16;
-        let limit = Lsn(env.wal.end_lsn().get().saturating_sub(long));
+        let limit = Lsn(env.log.wal.end_lsn().get().saturating_sub(long));
         match prepared::move_to_manifest(env, &self.shared.committer, limit) {
             // The log has it.
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
@@ -715,7 +714,7 @@ impl Shared {
         frees_space: bool,
         values: &mut Vec<(TreeId, Vec<Extent>)>,
     ) -> Result<Committed> {
-        self.lending_space(frees_space, || self.committer.commit_with(&self.env, commit, values))
+        self.lending_space(frees_space, || self.committer.commit(commit, values))
     }
 
     /// Commits; one that only deletes can be logged on a full disk (rule 25).

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use frondb_commit::LargestIds;
 use std::collections::HashMap;
 
 use frondb_core::budget::Part;
@@ -18,7 +19,6 @@ use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
 use super::*;
-use crate::checkpoint::relog;
 use crate::flush::FlushJob;
 use crate::plans::{Begun, MergeJob, Running, dead_runs, replan};
 use crate::work::{RANK_FLUSH, Task};
@@ -155,12 +155,8 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
 /// The largest ids and SeqNo given out.
 fn given_out(engine: &Engine) -> (u32, u64, u64, SeqNo) {
     let env = &engine.shared.env;
-    (
-        env.tree_ids.load(Ordering::Relaxed),
-        env.run_ids.load(Ordering::Relaxed),
-        env.node_ids.load(Ordering::Relaxed),
-        env.oracle.last_reserved(),
-    )
+    let LargestIds { tree, run, node, .. } = env.ids.largest();
+    (tree, run, node, env.oracle.last_reserved())
 }
 
 /// Rules 7 and 8: ids and SeqNos are never given out again, although what had the largest is gone
@@ -221,7 +217,7 @@ fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
     }
     engine.write(&batch, Durability::Sync).unwrap();
     engine.flush().unwrap();
-    assert_eq!(engine.shared.env.run_ids.load(Ordering::Relaxed), 0, "no run was made");
+    assert_eq!(engine.shared.env.ids.largest().run, 0, "no run was made");
     trim_log(&engine.shared.env).unwrap();
     let before = given_out(&engine);
     drop((tree, engine));
@@ -445,9 +441,9 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     while !flush.step().unwrap() {}
     let not_settled = flush.install(env).unwrap();
     put(&engine, &tree, "logged again", Durability::Sync);
-    engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
-    assert_eq!(env.counters.relogs.load(Ordering::Relaxed), 1);
-    env.wal.sync().unwrap();
+    engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    assert_eq!(env.committer.relogs(), 1);
+    env.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(not_settled);
 
@@ -497,8 +493,8 @@ fn what_is_logged_again_is_there_whole_and_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         engine.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
-            env.wal.sync().unwrap();
+            engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+            env.log.wal.sync().unwrap();
             if trims {
                 trim_log(env).unwrap();
             }
@@ -531,8 +527,8 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
         engine.write(&batch, Durability::Sync).unwrap();
     }
     let env = &engine.shared.env;
-    engine.shared.committer.exclusive(|| relog(env, tree.core())).unwrap();
-    env.wal.sync().unwrap();
+    engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    env.log.wal.sync().unwrap();
     trim_log(env).unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(engine);
@@ -706,7 +702,8 @@ fn until_space_is_lent(shared: &Shared, call: &mut dyn FnMut() -> Result<()>) {
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace);
-    let has_reserve = || (shared.env.wal.has_reserve(), shared.env.manifest.has_reserve());
+    let has_reserve =
+        || (shared.env.log.wal.has_reserve(), shared.env.edits.manifest.has_reserve());
     assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
     shared.env.set_full(Some(error));
     shared.try_space();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use frondb_commit::{Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::mem::IdleMemory;
-use frondb_core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use frondb_core::sync::{Arc, Mutex, ProcessCounter, RwLock};
-use frondb_core::{Error, Lsn, NodeId, Result, SeqNo};
+use frondb_core::sync::atomic::{AtomicU64, AtomicUsize};
+use frondb_core::sync::{Arc, Mutex, ProcessCounter};
+use frondb_core::{Error, Lsn, Result, SeqNo};
 use frondb_device::SharedDevice;
 use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
@@ -20,10 +21,8 @@ use frondb_trunk::job::JobEnv;
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
-use crate::hook::Hook;
 use crate::memory::Beside;
 use crate::options::EngineOptions;
-use crate::pending::PendingState;
 use crate::prepared::PreparedSet;
 use crate::stats::Counters;
 use crate::throttle::Throttle;
@@ -46,27 +45,19 @@ pub struct Env {
     /// Space and cache, as runs use them.
     pub(crate) runs: Arc<RunEnv>,
     /// The log.
-    pub(crate) wal: Wal,
+    pub(crate) log: Arc<Log>,
     /// The manifest.
-    pub(crate) manifest: Manifest,
-    /// Edits are appended with this held for reading, so that a snapshot of the manifest's state
-    /// is taken, with it held for writing, between edits.
-    pub(crate) gate: RwLock<()>,
-    /// Held by who writes a snapshot of the manifest: a worker and a user may want to at once.
-    /// Taken before `gate`.
-    pub(crate) rotation: Mutex<()>,
+    pub(crate) edits: Arc<Edits>,
+    /// Parts of large commits.
+    pub(crate) parts: PendingParts,
+    /// Commits.
+    pub(crate) committer: Arc<Committer>,
     /// SeqNos.
     pub(crate) oracle: Arc<SeqOracle>,
     /// Live snapshots.
     pub(crate) snapshots: Arc<Snapshots>,
-    /// Last run id given out.
-    pub(crate) run_ids: Arc<AtomicU64>,
-    /// Last node id given out.
-    pub(crate) node_ids: AtomicU64,
-    /// Last tree id given out.
-    pub(crate) tree_ids: AtomicU32,
-    /// Last transaction id given out.
-    pub(crate) txn_ids: AtomicU64,
+    /// Numbers given out.
+    pub(crate) ids: Arc<Ids>,
     /// Row and range locks.
     pub(crate) locks: Arc<LockManager>,
     /// What write sets need to spill.
@@ -77,31 +68,21 @@ pub struct Env {
     pub(crate) roster: Roster,
     /// Memory of all write sets, about.
     pub(crate) write_set_bytes: AtomicU64,
-    /// What the manifest has of transactions that are not part of the trees yet. Its lock is a leaf.
-    pub(crate) pending: Mutex<PendingState>,
     /// Prepared transactions.
     pub(crate) prepared: PreparedSet,
     /// Their locks and what is told of them, by number: a name can be another's by the time they are
     /// let go.
     pub(crate) prepared_locks: Mutex<BTreeMap<u64, PreparedHold>>,
-    /// Who is told of commits.
-    pub(crate) hook: Hook,
     /// What reads take.
     reads: Arc<ReadContext>,
     /// Trees by id.
-    pub(crate) trees: Trees,
+    pub(crate) trees: Arc<Trees>,
     /// Totals over those.
     pub(crate) totals: Arc<TreeTotals>,
     /// Memory of memtables.
     pub(crate) account: Arc<MemtableAccount>,
     /// Whether calls are taken.
     pub(crate) health: Arc<Health>,
-    /// Messages of all records below are in their memtables.
-    pub(crate) applied: AtomicU64,
-    /// Where recovery would begin to read the log, as the manifest says durably.
-    pub(crate) log_from: AtomicU64,
-    /// How far the manifest knows the log to be durable, since it was last asked to note that.
-    pub(crate) log_known: AtomicU64,
     /// When the last commit was, by the clock.
     pub(crate) last_commit: AtomicU64,
     /// How much background work may write.
@@ -135,9 +116,9 @@ pub(crate) struct EnvParts {
 static ENGINES: ProcessCounter = ProcessCounter::new(1);
 
 impl Env {
-    pub(crate) fn new(parts: EnvParts, id: u64, ids: &Ids, visible: SeqNo) -> Self {
+    pub(crate) fn new(parts: EnvParts, id: u64, largest: LargestIds, visible: SeqNo) -> Self {
         let oracle = Arc::new(SeqOracle::new(visible));
-        let run_ids = Arc::new(AtomicU64::new(ids.run));
+        let ids = Ids::behind(largest);
         let memory = parts.options.memory();
         let lock_options =
             LockOptions { bytes_max: memory.lock_bytes(), clock: Arc::clone(&parts.clock) };
@@ -156,18 +137,40 @@ impl Env {
             hints: parts.hints,
         });
         let account = MemtableAccount::new(Arc::clone(&parts.budget));
+        let log = Log::new(parts.wal, parts.log_from, parts.log_known);
+        let edits = Edits::new(parts.manifest, parts.pending, Arc::clone(&health));
+        let trees: Arc<Trees> = Arc::default();
+        let runs = parts.runs;
         Self {
             id,
             locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
             spill: SpillEnv {
-                runs: Arc::clone(&parts.runs),
-                run_ids: Arc::clone(&run_ids),
+                runs: Arc::clone(&runs),
+                run_ids: Arc::clone(ids.runs()),
                 index_budget: Budget::new(u64::MAX),
                 runs_max: Arc::new(AtomicUsize::new(memory.private_runs_max())),
             },
             spares: Spares::default(),
             roster: Roster::default(),
             write_set_bytes: AtomicU64::new(0),
+            parts: PendingParts::new(
+                Arc::clone(&edits),
+                Arc::clone(&runs),
+                Arc::clone(&trees),
+                Arc::clone(&ids),
+                Arc::clone(&health),
+            ),
+            committer: Arc::new(Committer::new(
+                id,
+                Arc::clone(&log),
+                Arc::clone(&oracle),
+                Arc::clone(&runs),
+                Arc::clone(&account),
+                Arc::clone(&health),
+            )),
+            log,
+            edits,
+            ids,
             snapshots,
             oracle,
             device: parts.device,
@@ -176,24 +179,11 @@ impl Env {
             clock: parts.clock,
             options: parts.options,
             budget: parts.budget,
-            runs: parts.runs,
-            applied: AtomicU64::new(parts.wal.end_lsn().get()),
-            log_from: AtomicU64::new(parts.log_from.get()),
-            log_known: AtomicU64::new(parts.log_known.get()),
-            wal: parts.wal,
-            manifest: parts.manifest,
-            gate: RwLock::new(()),
-            rotation: Mutex::new(()),
-            run_ids,
-            node_ids: AtomicU64::new(ids.node),
-            tree_ids: AtomicU32::new(ids.tree),
-            txn_ids: AtomicU64::new(ids.txn),
-            pending: Mutex::new(parts.pending),
+            runs,
             prepared: PreparedSet::default(),
             prepared_locks: Mutex::default(),
-            hook: Hook::default(),
             reads,
-            trees: Trees::default(),
+            trees,
             totals: Arc::default(),
             account,
             health,
@@ -208,15 +198,6 @@ impl Env {
         ENGINES.next()
     }
 
-    pub(crate) fn next_node_id(&self) -> NodeId {
-        NodeId(self.node_ids.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// An id for a transaction that is about to write its first record or pending part.
-    pub(crate) fn next_txn(&self) -> u64 {
-        self.txn_ids.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// `frees_space`: on a full disk the job may use the reserve (rule 25).
     pub(crate) fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
@@ -225,7 +206,7 @@ impl Env {
             tree: tree.id,
             options: tree.options.trunk,
             run_env: Arc::clone(&self.runs),
-            run_ids: Arc::clone(&self.run_ids),
+            run_ids: Arc::clone(self.ids.runs()),
             update: tree.update.clone(),
         }
     }
@@ -244,19 +225,13 @@ impl Env {
         }
     }
 
-    /// Bytes of log that recovery would read.
-    pub(crate) fn log_bytes(&self) -> u64 {
-        let end = self.applied.load(Ordering::Acquire);
-        end.saturating_sub(self.log_from.load(Ordering::Acquire))
-    }
-
     /// Where the log begins that some memtable or prepared transaction still needs.
     pub(crate) fn log_start(&self) -> Lsn {
         // Read before the trees: a record behind this is not noted in its memtable yet.
-        let mut start = self.applied.load(Ordering::Acquire);
+        let mut start = self.log.applied().get();
         // Likewise: one that commits is noted in its trees before it is prepared no more.
         start = start.min(self.prepared.needed_from().get());
-        let durable = self.wal.durable_lsn();
+        let durable = self.log.wal.durable_lsn();
         self.trees.for_each(|tree| {
             for source in tree.version().sources() {
                 if let Some(lsn) = source.needed_from(durable) {
@@ -317,14 +292,4 @@ impl Env {
     pub(crate) fn full(&self) -> Option<Error> {
         self.health.full()
     }
-}
-
-/// Largest numbers given out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Ids {
-    pub(crate) tree: u32,
-    pub(crate) run: u64,
-    pub(crate) node: u64,
-    /// Of transactions: the log says it, too.
-    pub(crate) txn: u64,
 }

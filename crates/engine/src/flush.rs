@@ -186,7 +186,7 @@ pub(crate) struct Written {
 /// None of it may be installed; its runs are given back.
 pub(crate) fn make_durable(env: &Env, written: &[Written]) -> Result<()> {
     let last = written.iter().map(|written| written.slot.last_lsn()).max().unwrap_or(Lsn(0));
-    let synced = env.runs.space.sync().and_then(|()| env.wal.sync_to(last));
+    let synced = env.runs.space.sync().and_then(|()| env.log.wal.sync_to(last));
     synced.inspect_err(|_| written.iter().for_each(Written::discard))
 }
 
@@ -207,7 +207,7 @@ impl Written {
             .sum();
 
         let stretches = TombstoneRuns::find(&tree.version().trunk.root, &slot.memtable);
-        let gate = env.gate.read();
+        let latch = env.edits.begin();
         let mut install = tree.install.lock();
         if tree.is_dropped() {
             install.flushing = false;
@@ -215,7 +215,7 @@ impl Written {
             return Ok(Installed::nothing());
         }
         let trunk = tree.version().trunk.clone();
-        let mut next_id = || env.next_node_id();
+        let mut next_id = || env.ids.next_node();
         let mut builder = VersionBuilder::new(trunk, &mut next_id);
         builder.flush(&result.made, &deletes, keep_hidden, leaf_target);
         let change = builder.finish();
@@ -223,7 +223,7 @@ impl Written {
 
         let flushed = slot.max_seq();
         // Without a sync of its own the manifest learns how far the log was durable.
-        let log = Edit::Log { start: Lsn(0), durable: env.wal.durable_lsn() };
+        let log = Edit::Log { start: Lsn(0), durable: env.log.wal.durable_lsn() };
         let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
         let dropped = extents_of(&result.dropped_refs)?;
         let mut orphans = Vec::new();
@@ -240,9 +240,9 @@ impl Written {
         install.flushed = install.flushed.max(flushed);
         install.flushing = false;
         let end = InstallEnd { flushed: Some(&slot), edits, orphans };
-        let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
+        let installed = commit_edit(&latch, &tree, &mut install, change, &result.made, end);
         drop(install);
-        drop(gate);
+        drop(latch);
         tree.note_flush(raw_bytes, appended);
         env.counters.add_flush(&result.stats);
         installed

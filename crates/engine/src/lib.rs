@@ -11,24 +11,19 @@
 mod admission;
 mod attach;
 mod background;
-mod batch;
 mod batch_locks;
-mod blob;
 mod bulk;
 mod catalog;
 mod checkpoint;
-mod commit;
 mod engine;
 mod env;
 mod files;
 mod flush;
 mod flush_group;
-mod hook;
 mod maintenance;
 mod memory;
 mod options;
 mod pacing;
-mod pending;
 mod period;
 mod plans;
 mod prepared;
@@ -45,13 +40,13 @@ mod transaction;
 mod two_phase;
 mod work;
 
-pub use batch::Batch;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
 pub use engine::{Engine, LOG_DIR, TreeInfo};
 pub use env::Env;
 pub use files::{FileInfo, FileKind};
+pub use frondb_commit::{Batch, CommitHook, CommitInfo, Durability};
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
@@ -59,8 +54,7 @@ pub use frondb_manifest::SUPER_FILE;
 pub use frondb_records::TreeOptions;
 pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
 pub use frondb_tree::{Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport};
-pub use hook::{CommitHook, CommitInfo};
-pub use options::{Durability, EngineOptions, UpdateFns};
+pub use options::{EngineOptions, UpdateFns};
 pub use recovery::{Damage, Recovery};
 pub use stats::{EngineStats, TreeStats};
 pub use transaction::{

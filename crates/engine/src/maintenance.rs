@@ -58,6 +58,7 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.raw_bytes = totals.raw_bytes;
     stats.run_bytes = totals.run_bytes;
     stats.frozen_memtables = totals.frozen_memtables;
+    stats.relogs = env.committer.relogs();
     let reads = &env.reads().counters;
     stats.gets = reads.gets();
     stats.seeks = reads.seeks();
@@ -87,12 +88,12 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.lock_timeouts = locks.timeouts;
     stats.lock_escalations = locks.escalations;
     stats.lock_wait_nanos = u64::try_from(locks.waited.as_nanos()).unwrap_or(u64::MAX);
-    stats.wal_bytes = env.wal.live_bytes();
-    stats.wal_replay_bytes = env.log_bytes();
-    let wal = env.wal.stats();
+    stats.wal_bytes = env.log.wal.live_bytes();
+    stats.wal_replay_bytes = env.log.replay_bytes();
+    let wal = env.log.wal.stats();
     stats.wal_written_bytes = wal.written_bytes;
     stats.wal_syncs = wal.syncs;
-    stats.manifest_log_bytes = env.manifest.log_bytes();
+    stats.manifest_log_bytes = env.edits.manifest.log_bytes();
     let space = env.runs.space.stats();
     stats.data_file_bytes = space.file_bytes;
     stats.data_used_bytes = space.used_bytes;

@@ -10,17 +10,6 @@ use frondb_wal::{SyncMode, WalOptions};
 
 use crate::memory::Memory;
 
-/// When a commit returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-#[non_exhaustive]
-pub enum Durability {
-    /// When it survives power loss (as far as [`EngineOptions::sync`] says so).
-    #[default]
-    Sync,
-    /// When the operating system has it: it survives the end of the process, not power loss.
-    NoSync,
-}
-
 /// Update functions by name and version, given before the log is replayed (rule 16).
 #[derive(Clone, Default)]
 pub struct UpdateFns(BTreeMap<(String, u32), SharedUpdateFn>);

@@ -106,7 +106,7 @@ impl Period {
 impl Shared {
     /// What recovery found in the log counts from the open on.
     pub(crate) fn mark_recovered(&self) {
-        if self.env.log_bytes() > 0 {
+        if self.env.log.replay_bytes() > 0 {
             self.period.committed(self.env.now());
         }
     }
@@ -122,7 +122,7 @@ impl Shared {
     /// The part of the chores that is due by time: moves what pins old records, or lets them go if
     /// nothing does any more. Flushes that it begins end with chores again.
     pub(crate) fn checkpoint_if_due(&self) -> Result<()> {
-        let log_end = || self.env.wal.end_lsn();
+        let log_end = || self.env.log.wal.end_lsn();
         let Some(end) = self.period.begin(self.env.now(), log_end) else { return Ok(()) };
         if pinned_below(&self.env, end) {
             let few = self.env.trees.len() <= FEW_TREES;

@@ -8,9 +8,10 @@ use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::options::{Durability, EngineOptions};
+use crate::options::EngineOptions;
 use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
+use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 
 const PERIOD: Duration = Duration::from_secs(60);
@@ -67,7 +68,7 @@ impl Setup {
     }
 
     fn log_bytes(&self) -> u64 {
-        self.engine.shared().env.log_bytes()
+        self.engine.shared().env.log.replay_bytes()
     }
 
     /// Whether time alone could make something due.
@@ -114,11 +115,11 @@ fn many_small_trees_are_logged_again() {
         setup.put(tree, 1, 10);
     }
     setup.put(&trees[0], 2, RELOG_BYTES_MAX as usize);
-    let old = setup.engine.shared().env.wal.end_lsn();
+    let old = setup.engine.shared().env.log.wal.end_lsn();
     setup.pass(PERIOD);
     let stats = setup.engine.stats();
     assert_eq!((stats.flushes, stats.relogs), (1, FEW_TREES as u64), "the large one alone");
-    assert!(setup.engine.shared().env.log_from.load(Ordering::Relaxed) >= old.get());
+    assert!(setup.engine.shared().env.log.from() >= old);
     assert!(!setup.is_waiting());
     let setup = setup.reopen();
     for i in 0..=FEW_TREES {
@@ -140,7 +141,7 @@ fn the_log_stays_as_young_as_the_period() {
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
         let env = &setup.engine.shared().env;
-        written.push((env.now(), env.wal.end_lsn()));
+        written.push((env.now(), env.log.wal.end_lsn()));
         setup.pass(SECOND);
         let (now, start) = (env.now(), env.log_start());
         let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);

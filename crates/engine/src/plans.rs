@@ -1,6 +1,7 @@
 //! Carrying out what the planner decided for a node, and the end of every install: the manifest
 //! edit, the new version, and the runs that nobody needs any more.
 
+use frondb_commit::EditLatch;
 use std::collections::{HashMap, HashSet};
 
 use frondb_core::range_delete::RangeDeletes;
@@ -19,7 +20,7 @@ use frondb_trunk::{Prepared, prepare};
 use crate::env::Env;
 use crate::flush::FlushJob;
 use crate::work::{RANK_FLUSH, Work};
-use frondb_records::{Edit, encode_edit};
+use frondb_records::Edit;
 use frondb_tree::{InstallState, MemSource, TreeCore, Version, extents_of, tombstones};
 
 /// A job under way.
@@ -140,8 +141,8 @@ impl Installed {
     pub(crate) fn settle(self, env: &Env) -> Result<Vec<NodeId>> {
         let drops = !self.dead.is_empty() || !self.orphans.is_empty();
         match self.ticket {
-            Some(ticket) if drops => env.manifest.secure(ticket)?,
-            Some(ticket) => env.manifest.sync(ticket)?,
+            Some(ticket) if drops => env.edits.manifest.secure(ticket)?,
+            Some(ticket) => env.edits.manifest.sync(ticket)?,
             None => {}
         }
         for run in &self.dead {
@@ -258,11 +259,11 @@ impl MergeJob {
             discard(&result.made);
             return Err(error);
         }
-        let gate = env.gate.read();
+        let latch = env.edits.begin();
         let mut install = tree.install.lock();
         install.claimed.remove(&planned.node);
         let trunk = tree.version().trunk.clone();
-        let mut next_id = || env.next_node_id();
+        let mut next_id = || env.ids.next_node();
         let mut builder = VersionBuilder::new(trunk, &mut next_id);
         let oldest = snapshots.first().copied();
         let done = !tree.is_dropped()
@@ -305,9 +306,9 @@ impl MergeJob {
             }
         }
         let end = InstallEnd { flushed: None, edits, orphans };
-        let installed = commit_edit(env, &tree, &mut install, change, &result.made, end);
+        let installed = commit_edit(&latch, &tree, &mut install, change, &result.made, end);
         drop(install);
-        drop(gate);
+        drop(latch);
         drop(runs);
         env.counters.add_merge(&planned, &result.stats);
         installed
@@ -347,10 +348,10 @@ fn hints_after_truncation(
 
 /// Changes of the trunk without data: a level of inner nodes, two leaves joined.
 fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Result<Installed> {
-    let _gate = env.gate.read();
+    let latch = env.edits.begin();
     let mut install = tree.install.lock();
     let trunk = tree.version().trunk.clone();
-    let mut next_id = || env.next_node_id();
+    let mut next_id = || env.ids.next_node();
     let mut builder = VersionBuilder::new(trunk, &mut next_id);
     let done = match planned.plan {
         Plan::Join(i) => {
@@ -365,13 +366,13 @@ fn reshape(env: &Env, tree: &Arc<TreeCore>, node: &Node, planned: Planned) -> Re
     }
     let change = builder.finish();
     let end = InstallEnd::default();
-    commit_edit(env, tree, &mut install, change, &[], end)
+    commit_edit(&latch, tree, &mut install, change, &[], end)
 }
 
 /// Appends the edit of a change, publishes the new version, and says what is left to do.
-/// REQUIRES: the gate held for reading, and the tree's install lock.
+/// REQUIRES: the tree's install lock.
 pub(crate) fn commit_edit(
-    env: &Env,
+    latch: &EditLatch<'_>,
     tree: &TreeCore,
     install: &mut InstallState,
     change: Change,
@@ -388,26 +389,16 @@ pub(crate) fn commit_edit(
     edits.extend(change.dropped.iter().map(|&node| Edit::DropNode { tree: id, node }));
     edits.extend(change.root.map(|root| Edit::SetRoot { tree: id, root }));
     edits.extend(dead.iter().map(|run| Edit::DropRun { tree: id, run: run.meta().id }));
-    let mut record = Vec::new();
-    for edit in &edits {
-        encode_edit(&mut record, edit);
-    }
-    // It changes what readers see before it is durable.
-    let ticket = match env.manifest.append_final(&record) {
-        Ok(ticket) => ticket,
-        Err(error) => {
-            // Nothing was changed but the counts of views, and no edit may follow this one.
-            env.poison(&error);
-            return Err(error);
-        }
-    };
+    // It changes what readers see before it is durable: after an error nothing was changed but the
+    // counts of views, and no edit may follow this one.
+    let (ticket, edit_bytes) = latch.append_final(&edits)?;
     let touched = change.touched();
     let old = tree.publish(change.trunk, end.flushed, !end.orphans.is_empty());
     Ok(Installed {
         ticket: Some(ticket),
         dead,
         touched,
-        edit_bytes: record.len() as u64,
+        edit_bytes,
         orphans: end.orphans,
         old: Some(old),
     })

@@ -36,12 +36,12 @@ use frondb_trunk::cut::Target;
 use frondb_trunk::install::Place;
 use frondb_trunk::job::{Job, JobInput};
 
-use crate::attach::{Attachment, parts_of};
-use crate::catalog::record;
-use crate::commit::{Commit, Committed, Committer, Messages, append, enter, insert};
 use crate::env::Env;
-use crate::pending::{self, PreparedInManifest};
 use crate::plans::discard;
+use frondb_commit::{
+    Attachment, Commit, CommitLatch, Committed, Committer, Messages, PreparedInManifest, insert,
+    parts_of,
+};
 use frondb_records::{
     Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
     encode_roll_back_prepared,
@@ -175,7 +175,7 @@ pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
 /// As [`frondb_wal::Wal::sync_to`].
 pub(crate) fn keep_commits(env: &Env, tree: &TreeCore) -> Result<()> {
     let end = tree.prepared_end();
-    env.wal.sync_to(end).inspect_err(|error| env.poison_if_unknown(error))
+    env.log.wal.sync_to(end).inspect_err(|error| env.poison_if_unknown(error))
 }
 
 /// The number of a prepared transaction.
@@ -313,19 +313,15 @@ pub(crate) fn prepare(
         return Err(Error::invalid(message));
     }
     let Commit { txn, attachments, sections } = commit;
-    committer.exclusive(|| {
+    committer.exclusive(|latch| {
         env.check()?;
         if env.prepared.find(xid).is_ok() {
             let xid = xid.escape_ascii();
             let message = format!("a transaction \"{xid}\" is prepared already");
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        pending::check_trees(attachments)?;
-        if let Some(section) = sections.iter().find(|section| section.tree.is_dropped()) {
-            let message = format!("tree {:?} was dropped", &**section.tree.name.read());
-            return Err(Error::new(ErrorKind::NotFound, message));
-        }
-        let (start, end) = log_prepare(env, txn, xid, attachments, sections)?;
+        latch.check_trees(commit)?;
+        let (start, end) = log_prepare(env, latch, txn, xid, attachments, sections)?;
         let owned = sections.iter().map(|section| OwnedMessages {
             tree: Arc::clone(section.tree),
             bytes: section.bytes.to_vec(),
@@ -339,21 +335,22 @@ pub(crate) fn prepare(
         };
         let prepared = PreparedTxn::new(&env.budget, txn, start, false, writes);
         env.prepared.restore(xid.into(), prepared);
-        env.applied.store(end.get(), Ordering::Release);
+        env.log.set_applied(end);
         Ok(end)
     })
 }
 
 fn log_prepare(
     env: &Env,
+    latch: &mut CommitLatch<'_>,
     txn: u64,
     xid: &[u8],
     attachments: &[Attachment],
     sections: &[Messages<'_>],
 ) -> Result<(Lsn, Lsn)> {
-    let mut heads = Vec::new();
-    encode_prepare_head(&mut heads, txn, xid, &parts_of(attachments), sections.len());
-    let lsns = append(env, &mut heads, &mut Vec::new(), sections);
+    let lsns = latch.append(sections, |heads| {
+        encode_prepare_head(heads, txn, xid, &parts_of(attachments), sections.len());
+    });
     lsns.inspect_err(|error| env.poison_if_unknown(error))
 }
 
@@ -374,15 +371,16 @@ pub(crate) fn commit(
     let sections = messages_of(&writes.sections);
     let attachments = &writes.attachments;
     let commit = Commit { txn: prepared.txn, attachments, sections: &sections };
-    let committed = committer.exclusive(|| {
+    let committed = committer.exclusive(|latch| {
         env.check()?;
-        let first = env.oracle.last_reserved().next();
-        let mut record = Vec::new();
-        encode_commit_prepared(&mut record, prepared.txn, first, commit.numbers());
-        let (start, end) = append(env, &mut record, &mut Vec::new(), &[])
+        let first = latch.next_seq();
+        let (start, end) = latch
+            .append(&[], |record| {
+                encode_commit_prepared(record, prepared.txn, first, commit.numbers());
+            })
             .inspect_err(|error| env.poison_if_unknown(error))?;
         let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
-        let committed = enter(env, commit, first, (start, end), &mut writes.values)?;
+        let committed = latch.enter(commit, first, (start, end), &mut writes.values)?;
         for tree in committed.trees.iter().chain(&committed.attached) {
             tree.note_prepared_commit(end);
         }
@@ -418,28 +416,27 @@ pub(crate) fn roll_back(
     let Some(writes) = &*state else { return Err(not_found(xid)) };
     if prepared.in_manifest.load(Ordering::Acquire) {
         let (txn, logged) = (prepared.txn, prepared.logged());
-        let _gate = env.gate.read();
-        record(env, &[Edit::EndPrepared { txn, logged }])?;
-        env.pending.lock().end_prepared(txn, logged);
-        pending::release(env, &writes.attachments);
+        let latch = env.edits.begin();
+        latch.record(&[Edit::EndPrepared { txn, logged }])?;
+        env.edits.pending().end_prepared(txn, logged);
+        env.parts.release(&writes.attachments);
     } else {
-        let end = committer.exclusive(|| log_roll_back(env, prepared.txn))?;
-        env.wal.sync_to(end).inspect_err(|error| env.poison(error))?;
-        pending::abandon(env, prepared.txn, &writes.attachments);
-        crate::blob::discard(writes.values.clone(), &env.runs.space);
+        let end = committer.exclusive(|latch| log_roll_back(env, latch, prepared.txn))?;
+        env.log.wal.sync_to(end).inspect_err(|error| env.poison(error))?;
+        env.parts.abandon(prepared.txn, &writes.attachments);
+        frondb_commit::discard(writes.values.clone(), &env.runs.space);
     }
     env.prepared.remove(xid);
     *state = None;
     Ok(prepared.txn)
 }
 
-fn log_roll_back(env: &Env, txn: u64) -> Result<Lsn> {
+fn log_roll_back(env: &Env, latch: &mut CommitLatch<'_>, txn: u64) -> Result<Lsn> {
     env.check()?;
-    let mut record = Vec::new();
-    encode_roll_back_prepared(&mut record, txn);
-    let (_, end) = append(env, &mut record, &mut Vec::new(), &[])
+    let (_, end) = latch
+        .append(&[], |record| encode_roll_back_prepared(record, txn))
         .inspect_err(|error| env.poison_if_unknown(error))?;
-    env.applied.store(end.get(), Ordering::Release);
+    env.log.set_applied(end);
     Ok(end)
 }
 
@@ -476,14 +473,14 @@ fn log_again(
     txn: &PreparedTxn,
     writes: &PreparedWrites,
 ) -> Result<()> {
-    let (start, end) = committer.exclusive(|| {
+    let (start, end) = committer.exclusive(|latch| {
         env.check_health()?;
-        let lsns = log_prepare(env, txn.txn, xid, &writes.attachments, &[])?;
-        env.applied.store(lsns.1.get(), Ordering::Release);
+        let lsns = log_prepare(env, latch, txn.txn, xid, &writes.attachments, &[])?;
+        env.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
     // The old record may have been promised.
-    env.wal.sync_to(end)?;
+    env.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
     Ok(())
@@ -497,7 +494,7 @@ fn move_one(env: &Env, xid: &[u8], txn: &PreparedTxn, writes: &mut PreparedWrite
         .try_for_each(|section| moved.write(env, section))
         .and_then(|()| env.runs.space.sync())
         // The prepare may not be durable: then the manifest must not have it before.
-        .and_then(|()| env.wal.sync())
+        .and_then(|()| env.log.wal.sync())
         .and_then(|()| moved.record(env, xid, txn, &writes.attachments));
     if let Err(error) = result {
         env.poison_if_unknown(&error);
@@ -573,16 +570,16 @@ impl Moved {
         before: &[Attachment],
     ) -> Result<()> {
         let offset = before.iter().map(|part| part.numbers).sum();
-        let parts = pending::parts(txn.txn, before.len() as u32, offset, &self.parts);
+        let parts = frondb_commit::parts(txn.txn, before.len() as u32, offset, &self.parts);
         let logged = txn.logged();
         let count = (before.len() + self.parts.len()) as u32;
         let prepared = PreparedInManifest { xid: xid.into(), logged, parts: count };
         let edit = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged, parts: count };
         let edits = parts.iter().cloned().map(Edit::Pending).chain([edit]);
         let edits: Vec<Edit> = edits.collect();
-        let _gate = env.gate.read();
-        record(env, &edits)?;
-        let mut pending = env.pending.lock();
+        let latch = env.edits.begin();
+        latch.record(&edits)?;
+        let mut pending = env.edits.pending();
         parts.into_iter().for_each(|part| pending.add_part(part));
         pending.add_prepared(txn.txn, prepared);
         Ok(())

@@ -11,11 +11,12 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::batch::Batch;
 use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log};
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions};
+use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
+use frondb_commit::Batch;
+use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
 
@@ -89,7 +90,7 @@ const UNPINS: [(&str, Unpin); 5] = [
         shorten_log(&shared.env, &shared.committer, &mut |tree| shared.work.add_flush(tree))
             .unwrap();
         trim_log(&shared.env).unwrap();
-        let kept = shared.env.log_bytes();
+        let kept = shared.env.log.replay_bytes();
         assert!(kept < shared.env.memory().write_buffer_bytes(), "{kept} bytes are pinned");
     }),
 ];
@@ -290,15 +291,15 @@ fn what_an_earlier_try_had_pending_is_nothing() {
     let prepare: Then = |engine, commit| {
         let (env, committer) = (&engine.shared.env, &engine.shared.committer);
         let end = super::prepare(env, committer, b"x", commit, &mut Vec::new()).unwrap();
-        env.wal.sync_to(end).unwrap();
+        env.log.wal.sync_to(end).unwrap();
     };
     let tries: [(&str, Then, bool); 3] = [
         (
             "committed",
             |engine, commit| {
                 let shared = &engine.shared;
-                let committed = shared.committer.commit_with(&shared.env, commit, &mut Vec::new());
-                shared.env.wal.sync_to(committed.unwrap().end).unwrap();
+                let committed = shared.committer.commit(commit, &mut Vec::new());
+                shared.env.log.wal.sync_to(committed.unwrap().end).unwrap();
             },
             false,
         ),
@@ -312,9 +313,9 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         let (shared, env) = (&engine.shared, &engine.shared.env);
         let write = |keys: &[&str]| part(&tree, keys).write(env).unwrap();
         let (a, b, c) = (write(&["a"]), write(&["b", "bb"]), write(&["c", "cc", "ccc"]));
-        pending::add(env, 5, &[a, b]).unwrap();
+        env.parts.add(5, &[a, b]).unwrap();
         let again = [c];
-        pending::add(env, 5, &again).unwrap();
+        env.parts.add(5, &again).unwrap();
         then(&engine, Commit { txn: 5, attachments: &again, sections: &[] });
         if moved {
             move_to_manifest(env, &shared.committer, Lsn::MAX).unwrap();

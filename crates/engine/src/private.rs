@@ -8,18 +8,17 @@
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{MessageKind, RangeDelete, Result, RunId, SeqNo};
+use frondb_core::{MessageKind, RangeDelete, Result, SeqNo};
 use frondb_run::{Output, Run, RunWriter};
 use frondb_space::Class;
 
-use crate::attach::Attachment;
-use crate::batch::Batch;
-use crate::blob::{discard, write_value, write_values};
-use crate::commit::{Commit, Messages, make_durable, sections_of};
 use crate::engine::Engine;
 use crate::env::Env;
-use crate::options::Durability;
-use crate::{pending, prepared};
+use crate::prepared;
+use frondb_commit::{
+    Attachment, Batch, Commit, Durability, Messages, discard, sections_of, write_value,
+    write_values,
+};
 use frondb_tree::Tree;
 
 /// A message of a part.
@@ -70,7 +69,7 @@ impl PrivatePart {
         match written {
             Ok(()) => Ok(attachment),
             Err(error) => {
-                pending::release(env, &[attachment]);
+                env.parts.release(&[attachment]);
                 Err(error)
             }
         }
@@ -108,7 +107,7 @@ impl PrivatePart {
     fn write_run(&self, env: &Env, mut messages: Vec<Numbered>) -> Result<Arc<Run>> {
         messages.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
         let options = &self.tree.options().trunk;
-        let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = env.ids.next_run();
         let encoding = if self.base { options.base() } else { options.run(1) };
         let mut output = Output::new(Arc::clone(&env.runs.space), Class::Merge, 0, false);
         let mut writer = RunWriter::new(id, self.tree.id(), encoding, !self.base);
@@ -128,7 +127,7 @@ fn write_all(env: &Env, parts: &[PrivatePart]) -> Result<Vec<Attachment>> {
         match part.write(env) {
             Ok(attachment) => attachments.push(attachment),
             Err(error) => {
-                pending::release(env, &attachments);
+                env.parts.release(&attachments);
                 return Err(error);
             }
         }
@@ -150,13 +149,13 @@ impl Engine {
         let _call = self.begin_call()?;
         let (shared, env) = (&self.shared, &self.shared.env);
         let committed = self.with_attachments(parts, batch, |commit, values| {
-            shared.committer.commit_with(env, commit, values)
+            shared.committer.commit(commit, values)
         })?;
         env.last_commit.store(env.now().0, Ordering::Relaxed);
         shared.touched();
         shared.flush_attached(&committed.attached);
         shared.freeze_if_full(&committed.trees);
-        make_durable(env, committed.end, durability)
+        shared.committer.make_durable(committed.end, durability)
     }
 
     /// Prepares a transaction that has written these parts, and a batch behind them.
@@ -176,7 +175,7 @@ impl Engine {
             prepared::prepare(env, &shared.committer, xid, commit, values)
         })?;
         shared.touched();
-        make_durable(env, end, durability)
+        self.shared.committer.make_durable(end, durability)
     }
 
     /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
@@ -230,16 +229,16 @@ impl Engine {
                 return Err(error);
             }
         };
-        let txn = env.next_txn();
+        let txn = env.ids.next_txn();
         let mut values = written.values;
         let sections: Vec<Messages<'_>> = sections_of(&written.sections);
-        let done = pending::add(env, txn, &attachments).and_then(|()| {
+        let done = env.parts.add(txn, &attachments).and_then(|()| {
             let commit_of = Commit { txn, attachments: &attachments, sections: &sections };
             commit(commit_of, &mut values)
         });
         done.inspect_err(|error| {
             env.poison_if_unknown(error);
-            pending::abandon(env, txn, &attachments);
+            env.parts.abandon(txn, &attachments);
             if env.check_health().is_ok() {
                 discard(values, &env.runs.space);
             }

@@ -43,7 +43,7 @@ impl Shared {
         hi: Option<&[u8]>,
         walk: impl FnOnce(&mut Cursor) -> Option<KeyRange>,
     ) {
-        let begun = self.committer.exclusive(|| {
+        let begun = self.committer.exclusive(|_| {
             // All that was inserted is visible here.
             tree.empty_ranges.begin(direction, lo, hi).map(|probe| (probe, self.snapshot()))
         });

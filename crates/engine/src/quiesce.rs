@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait, Locker};
 
@@ -25,7 +24,7 @@ impl Engine {
     pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
         let env = &self.shared().env;
         env.check_open()?;
-        let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = env.ids.next_txn();
         let mut locker = env.locks.locker(id);
         let (begun, mut left) = (env.now(), timeout);
         while let Err(error) = keep_writers_out(env, &mut locker, trees, left) {

@@ -33,12 +33,12 @@ use frondb_wal::{Wal, owner};
 
 use crate::catalog::tree_core;
 use crate::engine::LOG_DIR;
-use crate::env::{Env, EnvParts, Ids};
+use crate::env::{Env, EnvParts};
 use crate::memory::Beside;
 use crate::options::EngineOptions;
-use crate::pending::{PendingState, PreparedInManifest};
 use crate::replay::Replay;
 use crate::survey::Survey;
+use frondb_commit::{LargestIds, PendingState, PreparedInManifest};
 use frondb_records::TreeOptions;
 use frondb_records::{Edit, decode_edit};
 use frondb_tree::{HintSink, InstallState};
@@ -143,7 +143,7 @@ pub(crate) fn open(
         hints,
     };
     let last = state.seq.max(surveyed.last_seq);
-    let env = Env::new(parts, Env::next_engine_id(), &state.ids, last);
+    let env = Env::new(parts, Env::next_engine_id(), state.ids, last);
     publish(&env, state, &mut damage)?;
     let mut replay = Replay::new(&env, start, &mut surveyed);
     surveyed.restore_prepared(&env, &mut damage)?;
@@ -380,7 +380,7 @@ pub(crate) struct ManifestState {
     pub(crate) pending: PendingState,
     log_start: Lsn,
     log_durable: Lsn,
-    ids: Ids,
+    ids: LargestIds,
     seq: SeqNo,
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use datadriven::walk;
+use frondb_commit::LargestIds;
 
 use super::*;
 use frondb_records::{PendingPart, encode_edit, range_delete};
@@ -136,7 +137,7 @@ fn show(state: &ManifestState) -> String {
     for (txn, logged) in &pending.rolled_back {
         out += &format!("rolled back {txn}, logged at {logged}\n");
     }
-    let Ids { tree, run, node, txn } = state.ids;
+    let LargestIds { tree, run, node, txn } = state.ids;
     out += &format!("log from {} durable {}; ", state.log_start, state.log_durable);
     let txn = if txn == 0 { String::new() } else { format!("txn {txn} ") };
     out + &format!("last tree {tree} run {run} node {node} {txn}seq {}\n", state.seq)

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, Result, RunId};
 use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
@@ -74,30 +73,30 @@ fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
 fn move_run(env: &Env, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
     let space = &env.runs.space;
     let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
-    let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
+    let id = env.ids.next_run();
     let meta = RunMeta { id, extents, ..run.meta().clone() };
     let new = Run::new(meta, tree.options.trunk.filter_prefix(), Arc::clone(&env.runs));
     if let Err(error) = space.sync() {
         new.kill();
         return Err(error);
     }
-    let gate = env.gate.read();
+    let latch = env.edits.begin();
     let mut install = tree.install.lock();
     if tree.is_dropped() || !install.views.contains_key(&run.meta().id) {
         new.kill();
         return Ok(false);
     }
     let trunk = tree.version().trunk.clone();
-    let mut next_id = || env.next_node_id();
+    let mut next_id = || env.ids.next_node();
     let mut builder = VersionBuilder::new(trunk, &mut next_id);
     builder.relocate(run.meta().id, &new);
     let change = builder.finish();
     let lo = Arc::from(&*run.meta().first_key);
     let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
     let end = InstallEnd::default();
-    let installed = commit_edit(env, tree, &mut install, change, &made, end)?;
+    let installed = commit_edit(&latch, tree, &mut install, change, &made, end)?;
     drop(install);
-    drop(gate);
+    drop(latch);
     installed.settle(env)?;
     Ok(true)
 }

@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Chunk, Error, Lsn, MessageKind, Result, SeqNo, Source as _, TreeId};
 use frondb_memtable::Entry;
 use frondb_run::format::ValueRef;
@@ -59,7 +58,7 @@ pub(crate) struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// REQUIRES: the trees of `env` are there, and nobody else uses them.
     pub(crate) fn new(env: &'a Env, start: Lsn, surveyed: &mut Surveyed) -> Self {
-        env.applied.store(start.get(), Ordering::Release);
+        env.log.set_applied(start);
         Self {
             env,
             undecided: surveyed.undecided(),
@@ -84,7 +83,7 @@ impl<'a> Replay<'a> {
 
     /// All is taken; how many messages went into memtables.
     pub(crate) fn finish(self) -> u64 {
-        self.env.applied.store(self.env.wal.end_lsn().get(), Ordering::Release);
+        self.env.log.set_applied(self.env.log.wal.end_lsn());
         self.messages
     }
 
@@ -104,7 +103,7 @@ impl<'a> Replay<'a> {
         let Some(current) = self.current(part.tree) else { return };
         if base.get() + part.numbers > current.flushed.get() {
             let attachment = attachment(env, &current.tree, part);
-            let source = attachment.source(env, part.txn, part.part, base, lsns);
+            let source = attachment.source(&env.budget, part.txn, part.part, base, lsns);
             current.tree.attach(source);
         }
     }
@@ -115,7 +114,7 @@ impl<'a> Replay<'a> {
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
             // One that is not pending is flushed.
-            let part = self.env.pending.lock().parts.get(&(txn, place)).cloned();
+            let part = self.env.edits.pending().parts.get(&(txn, place)).cloned();
             if let Some(part) = part {
                 self.take_part(&part, base);
             }
@@ -154,7 +153,7 @@ impl RecordVisitor for Replay<'_> {
     fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> Result<()> {
         let txn = prepare.txn;
         let known = {
-            let pending = self.env.pending.lock();
+            let pending = self.env.edits.pending();
             pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn)
         };
         // The manifest knows better, or it is taken up already.
@@ -170,8 +169,8 @@ impl RecordVisitor for Replay<'_> {
     }
 
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> Result<()> {
-        if self.env.pending.lock().prepared.contains_key(&txn) {
-            let parts: Vec<_> = self.env.pending.lock().parts_of(txn).cloned().collect();
+        if self.env.edits.pending().prepared.contains_key(&txn) {
+            let parts: Vec<_> = self.env.edits.pending().parts_of(txn).cloned().collect();
             for part in parts {
                 let base = SeqNo((first.get() + part.offset).saturating_sub(1));
                 self.take_part(&part, base);

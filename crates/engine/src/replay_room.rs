@@ -159,7 +159,7 @@ fn settle(env: &Env, installed: Installed) -> Result<()> {
 }
 
 fn make_room_for_edit(env: &Env) -> Result<()> {
-    if env.manifest.has_reserve() || env.manifest.make_room(EDIT_BYTES)? {
+    if env.edits.manifest.has_reserve() || env.edits.manifest.make_room(EDIT_BYTES)? {
         return Ok(());
     }
     Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))

@@ -22,7 +22,6 @@ pub(crate) struct Counters {
     merged_entries: AtomicU64,
     steps: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
-    pub(crate) relogs: AtomicU64,
     pub(crate) spills: AtomicU64,
     pub(crate) manifest_rotations: AtomicU64,
     pub(crate) job_failures: AtomicU64,
@@ -70,7 +69,6 @@ impl Counters {
         stats.merged_entries = get(&self.merged_entries);
         stats.steps = get(&self.steps);
         stats.checkpoints = get(&self.checkpoints);
-        stats.relogs = get(&self.relogs);
         stats.spills = get(&self.spills);
         stats.manifest_rotations = get(&self.manifest_rotations);
         stats.job_failures = get(&self.job_failures);

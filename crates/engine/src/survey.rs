@@ -16,10 +16,10 @@ use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 
-use crate::attach::Attachment;
 use crate::env::Env;
 use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 use crate::recovery::{Damage, ManifestState, damaged, tolerate};
+use frondb_commit::Attachment;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
 };

@@ -10,10 +10,11 @@ use frondb_device::{MemoryDevice, SharedDevice};
 
 use crate::bulk::BulkOptions;
 use crate::engine::Engine;
-use crate::options::{Durability, EngineOptions};
+use crate::options::EngineOptions;
 use crate::stats::EngineStats;
 use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
+use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::{TreeFigures, TreeTotals};
 

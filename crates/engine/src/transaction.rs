@@ -47,7 +47,7 @@ use self::overlay::Overlay;
 use self::roster::Card;
 use self::spare::Spare;
 use crate::engine::Engine;
-use crate::options::Durability;
+use frondb_commit::Durability;
 use frondb_tree::{Snapshot, Tree, TreeCore};
 
 /// A transaction. Any thread may use it; calls take turns. Dropping one that has not ended rolls it
@@ -164,7 +164,7 @@ impl Engine {
         options.check()?;
         let env = &self.shared().env;
         env.check()?;
-        let id = env.txn_ids.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = env.ids.next_txn();
         let Spare { locker, writes, trees, card } = match env.spares.take() {
             Some(mut spare) => {
                 spare.locker.renew(id);

@@ -6,9 +6,9 @@ use frondb_locks::{LockMode, LockWait};
 
 use crate::engine::Engine;
 use crate::env::Env;
-use crate::options::Durability;
 use crate::prepared::{self, Written};
 use crate::transaction::PreparedHold;
+use frondb_commit::Durability;
 
 impl Engine {
     /// Names of the transactions that are prepared, those found at the open included, sorted.

@@ -24,8 +24,7 @@ use frondb_trunk::job::{Job, JobInput};
 use frondb_writeset::SortBuffer;
 
 use super::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared, give_up};
-use crate::attach::Attachment;
-use crate::pending;
+use frondb_commit::Attachment;
 use frondb_tree::TreeCore;
 
 /// Most spools that are merged at a time.
@@ -248,7 +247,7 @@ impl Drop for Merging<'_> {
         // Of a load that failed. What was committed was taken out.
         let env = &self.shared.engine.shared().env;
         self.trees.iter().for_each(|tree| tree.give_back(&env.runs.space));
-        pending::release(env, &self.parts);
+        env.parts.release(&self.parts);
     }
 }
 

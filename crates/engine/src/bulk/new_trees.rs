@@ -12,8 +12,8 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
 use super::BulkLoad;
-use crate::attach::Attachment;
-use crate::catalog::NewTree;
+use frondb_commit::Attachment;
+use frondb_commit::NewTree;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
 

@@ -7,12 +7,12 @@ use frondb_space::Extent;
 
 use super::{Core, Phase, PreparedHold, State, Transaction, spill_of};
 use crate::admission::Load;
-use crate::attach::Attachment;
-use crate::commit::{Commit, Messages};
 use crate::engine::Engine;
 use crate::env::Env;
-use crate::options::Durability;
-use crate::{pending, prepared};
+use crate::prepared;
+use frondb_commit::Attachment;
+use frondb_commit::Durability;
+use frondb_commit::{Commit, Messages};
 use frondb_tree::TreeCore;
 
 /// A commit, or a prepare, that has happened. What is left is the wait for the disk.
@@ -173,13 +173,13 @@ impl Core {
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
         shared.admit(load, &|| state.locker.take_cancel())?;
-        pending::add(&shared.env, self.id, &writes.attachments)?;
+        shared.env.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         let committed = shared
             .commit(commit, frees_space, &mut values)
-            .inspect_err(|_| pending::forget(&shared.env, self.id, &attachments))?;
+            .inspect_err(|_| shared.env.parts.forget(self.id, &attachments))?;
         state.writes.hand_over();
         shared.committed(&committed, messages, bytes);
         Ok(committed.end)
@@ -194,14 +194,14 @@ impl Core {
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
         shared.admit(load, &|| state.locker.take_cancel())?;
-        pending::add(env, self.id, &writes.attachments)?;
+        env.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Who decides it may be somebody else, and has the locks go: they are there before it is.
         let mut locks = env.prepared_locks.lock();
         let end = prepared::prepare(env, &shared.committer, xid, commit, &mut values)
-            .inspect_err(|_| pending::forget(env, self.id, &attachments))?;
+            .inspect_err(|_| env.parts.forget(self.id, &attachments))?;
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
         let card = std::mem::replace(&mut state.card, env.roster.card());
         locks.insert(self.id, PreparedHold { _locker: locker, card });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frondb_core::{Error, Result};
 
-use crate::options::Durability;
+use frondb_commit::Durability;
 
 /// What a transaction sees of others. See docs/design/transactions.md for what may happen at
 /// which level.

@@ -8,7 +8,7 @@ use frondb_writeset::TreeWrites;
 
 use super::overlay::Target;
 use super::{Core, State, Transaction, Wait, spill_of};
-use crate::blob::write_value;
+use frondb_commit::write_value;
 use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, range_changed_since};
 

@@ -57,7 +57,7 @@ impl Hook {
 }
 
 /// A wait hook whose panic goes no further: the wait has begun, and must come to its end.
-pub(crate) fn guarded(hook: WaitHook) -> WaitHook {
+pub fn guarded(hook: WaitHook) -> WaitHook {
     Arc::new(move |notice: WaitNotice<'_>| {
         let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(notice)));
         if told.is_err() {

@@ -4,7 +4,7 @@
 //! commit hands the sections to the log as they are and decodes them once, into the memtables.
 //!
 //! A batch is inserted as a whole, so it may take a part of the memory only
-//! ([`Memory::batch_bytes`](crate::memory::Memory)). Large
+//! (`Memory::batch_bytes` of the engine). Large
 //! values do not count: they go to the disk, and one of the longest is let in by every option.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
@@ -16,14 +16,28 @@ use frondb_tree::Tree;
 /// What a message takes in a memtable beyond its encoding, bytes.
 const SLOT_BYTES: usize = 24;
 
+/// When a commit returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[non_exhaustive]
+pub enum Durability {
+    /// When it survives power loss (as far as the sync mode says so).
+    #[default]
+    Sync,
+    /// When the operating system has it: it survives the end of the process, not power loss.
+    NoSync,
+}
+
 /// The messages for one tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
-    pub(crate) tree: TreeId,
+pub struct Section {
+    /// The tree.
+    pub tree: TreeId,
     /// The same tree, so that an error can name it.
-    pub(crate) handle: Tree,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) count: u32,
+    pub handle: Tree,
+    /// In the encoding of the log.
+    pub bytes: Vec<u8>,
+    /// How many they are.
+    pub count: u32,
 }
 
 /// Messages that are committed together or not at all. Order counts within a tree: a put after a
@@ -98,6 +112,12 @@ impl Batch {
         section.count += 1;
     }
 
+    /// The messages, by tree.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
     /// How many messages were added.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -118,9 +138,7 @@ impl Batch {
     }
 
     /// Bytes the batch takes in memtables, about: keys, operands and values that are not large,
-    /// and a slot for each message. Limited by [`Engine::batch_bytes_max`].
-    ///
-    /// [`Engine::batch_bytes_max`]: crate::Engine::batch_bytes_max
+    /// and a slot for each message. Limited by `Engine::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let slots = self.len() * SLOT_BYTES;
@@ -128,7 +146,7 @@ impl Batch {
     }
 
     /// Refuses a batch that is larger than the engine takes.
-    pub(crate) fn check_bytes(&self, max: u64) -> Result<()> {
+    pub fn check_bytes(&self, max: u64) -> Result<()> {
         let bytes = self.memory_bytes();
         if bytes as u64 > max {
             return Err(Error::invalid(format!(
@@ -153,13 +171,13 @@ impl Batch {
     }
 
     /// Whether it is let in at once, unless the disk is full.
-    pub(crate) fn is_unpaced(&self) -> bool {
+    pub fn is_unpaced(&self) -> bool {
         self.unpaced
     }
 
     /// Whether it only deletes, or leads to space being freed: such batches are let in while the disk is
     /// full.
-    pub(crate) fn frees_space(&self) -> bool {
+    pub fn frees_space(&self) -> bool {
         self.frees || !self.grows
     }
 

@@ -18,20 +18,22 @@ const PIECE_BYTES: usize = 256 * 1024;
 
 /// The sections of a batch with references in the place of its large values. The values are
 /// durable; their extents belong to the caller until the commit is logged.
-pub(crate) struct Written {
-    pub(crate) sections: Vec<Section>,
-    pub(crate) values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
+pub struct Written {
+    /// The sections.
+    pub sections: Vec<Section>,
+    /// The extents of the values, by tree.
+    pub values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
 }
 
 /// Gives the extents of values back that nothing refers to.
-pub(crate) fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
+pub fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
     for extent in values.into_iter().flat_map(|(_, extents)| extents) {
         space.release(extent);
     }
 }
 
 /// Writes the large values of `batch` and syncs them.
-pub(crate) fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
+pub fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
     let mut written = Written { sections: Vec::new(), values: Vec::new() };
     let result = write_sections(space, batch, &mut written).and_then(|()| space.sync());
     match result {
@@ -79,11 +81,7 @@ fn position(value: &[u8]) -> Option<usize> {
 }
 
 /// Writes a value; the extents it takes are in `extents`, also if it fails. Not synced.
-pub(crate) fn write_value(
-    space: &Space,
-    value: &[u8],
-    extents: &mut Vec<Extent>,
-) -> Result<ValueRef> {
+pub fn write_value(space: &Space, value: &[u8], extents: &mut Vec<Extent>) -> Result<ValueRef> {
     let mut rest = value;
     while !rest.is_empty() {
         let pages = Extent::pages_for(rest.len() as u64).min(u64::from(u32::MAX)) as u32;

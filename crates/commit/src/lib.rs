@@ -1,0 +1,42 @@
+//! Layer 7: commits: what a batch or a transaction writes gets into the log and the memtables, and the
+//! manifest learns of what is on disk already.
+//!
+//! ```text
+//!  Batch, Messages, Attachment --> Committer --> log, memtables, visible
+//!                  PendingParts --> Edits --> manifest
+//! ```
+//!
+//! | file | role |
+//! |---|---|
+//! | `batch.rs`, `messages.rs` | messages that commit together; how they get into a memtable |
+//! | `large_values.rs` | writing large values to extents of their own, before the commit |
+//! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk as private runs |
+//! | `committer.rs`, `hook.rs`, `relog.rs` | the commit lock, and what happens under it |
+//! | `log.rs`, `edits.rs`, `ids.rs` | the log and the manifest of an open database, numbers given out once |
+//!
+//! A commit reads no block and starts no work: its caller learns which trees have changed.
+
+mod attachment;
+mod batch;
+mod committer;
+mod edits;
+mod hook;
+mod ids;
+mod large_values;
+mod log;
+mod messages;
+mod pending;
+mod pending_parts;
+mod relog;
+
+pub use attachment::{Attachment, parts_of};
+pub use batch::{Batch, Durability, Section};
+pub use committer::{Commit, CommitLatch, CommitValues, Committed, Committer};
+pub use edits::{EditLatch, Edits};
+pub use hook::{CommitHook, CommitInfo, guarded};
+pub use ids::{Ids, LargestIds};
+pub use large_values::{Written, discard, write_value, write_values};
+pub use log::Log;
+pub use messages::{Messages, insert, sections_of};
+pub use pending::{PendingState, PreparedInManifest, parts};
+pub use pending_parts::{NewTree, PendingParts, check_trees, was_dropped};

@@ -1,0 +1,64 @@
+//! [`Log`]: the write-ahead log and how much of it recovery would read.
+
+use frondb_core::Lsn;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_wal::Wal;
+
+/// The write-ahead log of an open database, and what is known of the need for it. Any thread may use it.
+pub struct Log {
+    /// The log itself.
+    pub wal: Wal,
+    /// Messages of all records below this are in their memtables.
+    applied: AtomicU64,
+    /// Where recovery would begin to read, as the manifest says durably.
+    from: AtomicU64,
+    /// How far the manifest knows the log to be durable, since it was last asked to note that.
+    known: AtomicU64,
+}
+
+impl Log {
+    /// The log that recovery has opened: it begins at `from`, and the manifest knows it to be durable up
+    /// to `known`.
+    #[must_use]
+    pub fn new(wal: Wal, from: Lsn, known: Lsn) -> Arc<Self> {
+        let applied = AtomicU64::new(wal.end_lsn().get());
+        Arc::new(Self { wal, applied, from: from.get().into(), known: known.get().into() })
+    }
+
+    /// Messages of all records below this are in their memtables.
+    #[must_use]
+    pub fn applied(&self) -> Lsn {
+        Lsn(self.applied.load(Ordering::Acquire))
+    }
+
+    /// Notes that the messages of all records below `end` are in their memtables. REQUIRES: the commit
+    /// lock, or recovery.
+    pub fn set_applied(&self, end: Lsn) {
+        self.applied.store(end.get(), Ordering::Release);
+    }
+
+    /// Bytes of log that recovery would read.
+    #[must_use]
+    pub fn replay_bytes(&self) -> u64 {
+        self.applied().get().saturating_sub(self.from().get())
+    }
+
+    /// Where recovery would begin to read, as the manifest says durably.
+    #[must_use]
+    pub fn from(&self) -> Lsn {
+        Lsn(self.from.load(Ordering::Acquire))
+    }
+
+    /// How far the manifest knows the log to be durable.
+    #[must_use]
+    pub fn known(&self) -> Lsn {
+        Lsn(self.known.load(Ordering::Acquire))
+    }
+
+    /// The manifest says durably that the log is needed from `start` on, and was durable up to `known`.
+    pub fn note_trimmed(&self, start: Lsn, known: Lsn) {
+        self.known.fetch_max(known.get(), Ordering::AcqRel);
+        self.from.fetch_max(start.get(), Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages of a commit for one tree, and how they get into a memtable.
+
+use frondb_core::codec::Reader;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, MessageKind, Result, SeqNo};
+use frondb_memtable::{Entry, Memtable};
+use frondb_records::{Op, decode_op, range_delete};
+use frondb_tree::TreeCore;
+use frondb_tree::tombstones::EmptyRanges;
+
+use crate::batch::Section;
+
+/// Messages for one tree, as they are logged; at least one.
+#[derive(Clone, Copy)]
+pub struct Messages<'a> {
+    /// The tree.
+    pub tree: &'a Arc<TreeCore>,
+    /// The messages, in the encoding of the log.
+    pub bytes: &'a [u8],
+    /// How many they are.
+    pub count: u64,
+}
+
+/// The messages of a batch.
+#[must_use]
+pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
+    let filled = sections.iter().filter(|section| section.count > 0);
+    let messages = filled.map(|section| Messages {
+        tree: section.handle.core(),
+        bytes: &section.bytes,
+        count: u64::from(section.count),
+    });
+    messages.collect()
+}
+
+/// Messages decoded at a time: a large batch should not need its size again for their headers.
+const INSERT_ENTRIES: usize = 8192;
+
+/// Decodes a section, its bytes and how many messages they are, into a memtable; `seq` goes on by one a
+/// message. Reports to `watch` the keys that get values.
+///
+/// # Errors
+/// `Internal` if the bytes are no messages.
+pub fn insert(
+    memtable: &Memtable,
+    (bytes, count): (&[u8], u64),
+    seq: &mut SeqNo,
+    watch: Option<&EmptyRanges>,
+) -> Result<()> {
+    let insert_batch = |entries: &[Entry<'_>]| {
+        if let Some(empty_ranges) = watch {
+            let puts = entries.iter().filter(|entry| entry.kind != MessageKind::Delete);
+            empty_ranges.note_puts(puts.map(|entry| entry.key));
+        }
+        memtable.insert_batch(entries);
+    };
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(count.min(INSERT_ENTRIES as u64) as usize);
+    let mut input = Reader::new(bytes);
+    while !input.is_empty() {
+        match decode_op(&mut input).map_err(|_| Error::internal("a batch cannot be decoded"))? {
+            Op::Point { kind, key, value } => {
+                entries.push(Entry { key, seq: *seq, kind, value });
+                if entries.len() == INSERT_ENTRIES {
+                    insert_batch(&entries);
+                    entries.clear();
+                }
+            }
+            Op::RangeDelete { lo, hi } => {
+                insert_batch(&entries);
+                entries.clear();
+                memtable.add_range_delete(range_delete(lo, hi, *seq));
+            }
+        }
+        *seq = seq.next();
+    }
+    insert_batch(&entries);
+    Ok(())
+}

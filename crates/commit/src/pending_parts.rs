@@ -1,0 +1,154 @@
+//! [`PendingParts`]: makes the parts of large commits known to the manifest before their record is in the
+//! log, and gives up those that never commit (rules 18 and 19).
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_records::Edit;
+use frondb_run::RunEnv;
+use frondb_tree::{Health, TreeCore, Trees};
+use frondb_trunk::{Key, Node, Trunk};
+
+use crate::attachment::Attachment;
+use crate::edits::Edits;
+use crate::ids::Ids;
+use crate::pending::parts;
+
+/// An empty tree that no thread knows yet, and the edit that makes it known.
+pub struct NewTree {
+    /// The tree.
+    pub tree: Arc<TreeCore>,
+    /// The edit that creates it.
+    pub edit: Edit,
+}
+
+/// Adds and gives up pending parts. Any thread may use it.
+pub struct PendingParts {
+    edits: Arc<Edits>,
+    runs: Arc<RunEnv>,
+    trees: Arc<Trees>,
+    ids: Arc<Ids>,
+    health: Arc<Health>,
+}
+
+impl PendingParts {
+    /// Of the database with these parts.
+    #[must_use]
+    pub fn new(
+        edits: Arc<Edits>,
+        runs: Arc<RunEnv>,
+        trees: Arc<Trees>,
+        ids: Arc<Ids>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { edits, runs, trees, ids, health }
+    }
+
+    /// Makes the parts of a transaction durable as pending, all of them in one call; to be done before
+    /// the commit or the prepare, which gets the same parts in the same order. Not under the commit lock.
+    ///
+    /// # Errors
+    /// `NotFound` if a tree was dropped; `NoSpace`: nothing has changed. `Poisoned`.
+    pub fn add(&self, txn: u64, attachments: &[Attachment]) -> Result<()> {
+        self.add_with(txn, attachments, &[])
+    }
+
+    /// The same with trees that become known with their parts, and exist if the transaction commits.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_with(&self, txn: u64, attachments: &[Attachment], new: &[NewTree]) -> Result<()> {
+        self.health.check()?;
+        if attachments.is_empty() {
+            return Ok(());
+        }
+        check_trees(attachments)?;
+        self.runs.space.sync().inspect_err(|error| self.health.poison_if_unknown(error))?;
+        let parts = parts(txn, 0, 0, attachments);
+        let made = new.iter().map(|new| Edit::MadeBy { tree: new.tree.id, txn });
+        let mut edits: Vec<Edit> = new.iter().map(|new| new.edit.clone()).chain(made).collect();
+        edits.extend(parts.iter().cloned().map(Edit::Pending));
+        let latch = self.edits.begin();
+        latch.record(&edits)?;
+        for NewTree { tree, .. } in new {
+            self.trees.insert(Arc::clone(tree));
+            tree.begin_count();
+        }
+        let mut pending = self.edits.pending();
+        parts.into_iter().for_each(|part| pending.add_part(part));
+        pending.made_by.extend(new.iter().map(|new| (new.tree.id, txn)));
+        Ok(())
+    }
+
+    /// Gives up the parts of a transaction that was neither committed nor prepared, or whose rollback is
+    /// durable: their space is free. They may never have become pending.
+    pub fn abandon(&self, txn: u64, attachments: &[Attachment]) {
+        self.forget(txn, attachments);
+        // Where it is not known what the log has, the record of the commit may come back.
+        if self.health.check_unpoisoned().is_ok() {
+            self.release(attachments);
+        }
+    }
+
+    /// The parts are no longer pending, and still the caller's. Does nothing where it is not known what the
+    /// log has: the record may be there, and needs them.
+    pub fn forget(&self, txn: u64, attachments: &[Attachment]) {
+        if self.health.check_unpoisoned().is_err() {
+            return;
+        }
+        let latch = self.edits.begin();
+        let mut edits = Vec::new();
+        for (attachment, part) in attachments.iter().zip(0..) {
+            let tree = attachment.tree.id;
+            let mut pending = self.edits.pending();
+            if pending.made_by.get(&tree) == Some(&txn) {
+                edits.push(Edit::DropTree { tree });
+                pending.drop_tree(tree);
+                drop(pending);
+                self.unmake(&attachment.tree);
+            } else if pending.parts.contains_key(&(txn, part)) {
+                edits.push(Edit::EndPending { tree, txn, part });
+                pending.end_part(txn, part);
+            }
+        }
+        if !edits.is_empty()
+            && let Err(error) = latch.append(&edits)
+        {
+            tracing::debug!(%error, "a given up transaction stays in the manifest until its next snapshot");
+        }
+    }
+
+    /// A tree whose transaction did not commit is no more; no other thread could write to it. REQUIRES: an
+    /// edit latch.
+    fn unmake(&self, tree: &TreeCore) {
+        tree.set_dropped();
+        self.trees.remove(tree.id);
+        let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
+        let _install = tree.install.lock();
+        tree.end(Trunk { tree: tree.id, root: empty });
+    }
+
+    /// Gives runs and large values back that nothing refers to.
+    pub fn release(&self, attachments: &[Attachment]) {
+        for attachment in attachments {
+            attachment.runs.iter().for_each(|run| run.kill());
+            for extent in attachment.values.iter().flatten() {
+                self.runs.space.release(*extent);
+            }
+        }
+    }
+}
+
+/// Fails if one of the trees was dropped.
+///
+/// # Errors
+/// `NotFound`, naming the tree.
+pub fn check_trees(attachments: &[Attachment]) -> Result<()> {
+    let dropped = attachments.iter().find(|part| part.tree.was_dropped());
+    dropped.map_or(Ok(()), |part| Err(was_dropped(&part.tree)))
+}
+
+/// The error of a call on a tree that was dropped.
+#[must_use]
+pub fn was_dropped(tree: &TreeCore) -> Error {
+    Error::new(ErrorKind::NotFound, format!("tree {:?} was dropped", &**tree.name.read()))
+}

@@ -1,0 +1,59 @@
+//! Logging a memtable again (rule 10): a small memtable that pins an old record moves to the end of the
+//! log, so that the log stays short and thousands of idle trees cost no flush.
+
+use frondb_core::{Chunk, Result, SeqNo, Source, TreeId};
+use frondb_memtable::Memtable;
+use frondb_records::{encode_op, encode_range_delete, encode_relog_head};
+use frondb_tree::TreeCore;
+
+use crate::committer::CommitLatch;
+
+impl CommitLatch<'_> {
+    /// Logs all that a tree's active memtable holds again, unless an older memtable of the tree is not
+    /// flushed yet: its messages must not be overtaken.
+    ///
+    /// # Errors
+    /// As [`frondb_wal::Wal::append`].
+    pub fn relog(&mut self, tree: &TreeCore) -> Result<()> {
+        let version = tree.version();
+        let active = &version.active;
+        if active.is_empty() || tree.is_dropped() || !version.frozen.is_empty() {
+            return Ok(());
+        }
+        let (head, body) = encode_relog(tree.id, &active.memtable)?;
+        let log = self.committer().log_of();
+        let durable = log.wal.durable_lsn();
+        let appended = log.wal.append(&[&head, &body])?;
+        log.wal.write_to(appended.end)?;
+        active.logged_again(appended.start, appended.end, durable);
+        log.set_applied(appended.end);
+        self.committer().add_relog();
+        Ok(())
+    }
+}
+
+fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)> {
+    // In SeqNo order, as they came: a memtable takes them no other way.
+    let mut messages: Vec<(SeqNo, Vec<u8>)> = Vec::new();
+    let (mut source, mut chunk) = (memtable.scan_all(), Chunk::new());
+    while source.next_chunk(&mut chunk)? {
+        for i in 0..chunk.len() {
+            let mut op = Vec::new();
+            encode_op(&mut op, chunk.kinds[i], chunk.key(i), chunk.value(i));
+            messages.push((chunk.seqs[i], op));
+        }
+    }
+    for delete in memtable.range_deletes().iter() {
+        let mut op = Vec::new();
+        encode_range_delete(&mut op, &delete.lo, delete.hi.as_deref());
+        messages.push((delete.seq, op));
+    }
+    messages.sort_unstable_by_key(|message| message.0);
+    let (mut head, mut body) = (Vec::new(), Vec::new());
+    encode_relog_head(&mut head, tree, messages.len() as u64);
+    for (seq, op) in messages {
+        frondb_core::codec::put_varint(&mut body, seq.get());
+        body.extend_from_slice(&op);
+    }
+    Ok((head, body))
+}
