@@ -288,7 +288,7 @@ impl CommitLatch<'_> {
         for (attachment, part) in attachments.iter().zip(0..) {
             let base = SeqNo(seq.get() - 1);
             // A later commit to it is behind this one in the log.
-            attachment.tree.has_come();
+            attachment.tree.finish_bulk_load();
             attachment.tree.empty_ranges.end_all();
             let budget = &self.committer.account.budget;
             attachment.tree.attach(attachment.source(budget, txn, part, base, lsns));

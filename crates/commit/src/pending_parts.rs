@@ -124,7 +124,7 @@ impl PendingParts {
         self.trees.remove(tree.id);
         let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
         let _install = tree.install.lock();
-        tree.end(Trunk { tree: tree.id, root: empty });
+        tree.retire(Trunk { tree: tree.id, root: empty });
     }
 
     /// Gives runs and large values back that nothing refers to.

@@ -207,7 +207,7 @@ impl BulkWriter {
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let env = &self.shared.engine.shared().env;
         env.check_open()?;
-        if tree.core().coming_with() != self.shared.id {
+        if tree.core().bulk_load() != self.shared.id {
             tree.check(env.id)?;
         }
         self.shared.check_cancelled()?;

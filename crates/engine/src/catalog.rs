@@ -75,7 +75,7 @@ impl Catalog {
             return Err(exists(name));
         }
         let new = make(env, name, options)?;
-        new.tree.comes_with(load);
+        new.tree.set_bulk_load(load);
         Ok(new)
     }
 
@@ -161,7 +161,7 @@ impl Catalog {
             let values = std::mem::take(&mut install.values);
             // Readers that have a version keep it; the tree itself lets go.
             let empty = Node::empty_leaf(env.ids.next_node(), Key::from([]), None);
-            let old = tree.end(Trunk { tree: id, root: empty });
+            let old = tree.retire(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
         names.remove(name);

@@ -1,13 +1,14 @@
-//! One tree of an open database: its sources as readers see them, and what an install changes.
+//! [`TreeCore`]: one tree of an open database, with the version that readers take and the state
+//! that installs change. [`Tree`] is the handle that callers hold.
 //!
 //! # One pointer (rule 2)
-//! What a reader needs (active memtable, frozen memtables, trunk) is one immutable [`Version`].
-//! A reader takes the pointer once and sees every message exactly once, newer before older; a
-//! freeze and an install each replace it as a whole.
+//! All that a reader needs (active memtable, frozen memtables, trunk) is in one immutable
+//! [`Version`]. A reader takes the pointer to it once and sees every message exactly once, newer
+//! messages before older ones. A freeze and an install each publish a new version.
 //!
 //! # Lock order
-//! The commit lock, the latch of the manifest's edits, [`TreeCore::install`], the lock of the version.
-//! Nothing does I/O under the last two.
+//! The commit lock, the edit latch of the manifest, [`TreeCore::install`], the lock of the version.
+//! No thread does I/O while it holds one of the last two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,109 +29,110 @@ use crate::tombstones::EmptyRanges;
 use crate::totals::{TreeFigures, TreeTotals};
 use crate::version::Version;
 
-/// State of a tree that only installs change, under [`TreeCore::install`].
+/// State of a tree that only installs change, protected by [`TreeCore::install`].
 #[derive(Default)]
 pub struct InstallState {
-    /// Views of each run in the newest trunk; a run without any is dead.
+    /// How many views the newest trunk has of each run. A run without a view is dead.
     pub views: HashMap<RunId, u32>,
-    /// Nodes that a job works on.
+    /// Nodes that a background job works on. No other job may take them.
     pub claimed: HashSet<NodeId>,
     /// Whether a memtable is being flushed.
     pub flushing: bool,
-    /// Values in extents of their own that runs refer to, by their first extent.
+    /// Large values that runs refer to, keyed by their first extent.
     pub values: LargeValues,
-    /// All messages up to this SeqNo are in runs.
+    /// All messages of the tree up to this SeqNo are in runs.
     pub flushed: SeqNo,
 }
 
-/// What a tree is made of: see the fields of the same names of [`TreeCore`].
+/// What [`TreeCore::new`] makes a tree of.
 pub struct TreeParts {
-    /// Its id.
+    /// The tree's id.
     pub id: TreeId,
-    /// The open database that it belongs to.
+    /// The number of the open database that the tree belongs to.
     pub engine: u64,
-    /// Its name.
+    /// The tree's name.
     pub name: String,
-    /// Its options.
+    /// The tree's options.
     pub options: TreeOptions,
-    /// Its update function, or a stand-in.
+    /// The tree's update function, or a stand-in that fails.
     pub update: Option<SharedUpdateFn>,
-    /// Why `update` is only a stand-in.
+    /// Why `update` is a stand-in; `None` if it is the real function.
     pub missing: Option<Error>,
-    /// Its nodes.
+    /// The nodes with their runs.
     pub trunk: Trunk,
-    /// What installs know of it.
+    /// The state of installs, which agrees with `trunk`.
     pub install: InstallState,
-    /// Keeps its large values.
+    /// Keeps the extents of large values that the first version refers to.
     pub hold: Arc<Hold>,
     /// Row and range locks of transactions.
     pub locks: Arc<LockTable>,
-    /// Where its memtables are charged.
+    /// The account that the tree's memtables are charged to.
     pub account: Arc<MemtableAccount>,
-    /// The totals over all trees.
+    /// The totals over all trees of the database.
     pub totals: Arc<TreeTotals>,
 }
 
 /// The shared state of a tree. Every method may be called from any thread.
 pub struct TreeCore {
-    /// Its id.
+    /// The tree's id.
     pub id: TreeId,
-    /// The open database that it belongs to.
+    /// The number of the open database that the tree belongs to.
     pub engine: u64,
-    /// Its name, which a rename changes.
+    /// The tree's name, which a rename changes.
     pub name: RwLock<String>,
-    /// Its options.
+    /// The tree's options, fixed when it was created.
     pub options: TreeOptions,
-    /// Its update function, or a stand-in that says why there is none.
+    /// The tree's update function, or a stand-in whose error says why the function is missing.
     pub update: Option<SharedUpdateFn>,
-    /// Why `update` is only a stand-in.
+    /// Why `update` is a stand-in; `None` if it is the real function.
     missing: Option<Error>,
     version: RwLock<Arc<Version>>,
-    /// Taken by installs, before the lock of the version.
+    /// Installs lock this before they lock the version.
     pub install: Mutex<InstallState>,
     dropped: AtomicBool,
-    /// The bulk load that the tree comes with; 0 once that has committed, and for every other tree.
-    coming_with: AtomicU64,
-    /// Where its memtables are charged.
+    /// The bulk load that creates the tree; 0 once the load has committed, and for every tree that
+    /// no load creates.
+    bulk_load: AtomicU64,
+    /// The account that the tree's memtables are charged to.
     account: Arc<MemtableAccount>,
-    /// The totals over all trees, and whether this one is in them. Changed under `version`.
+    /// The totals over all trees, and whether this tree is in them. Changed under `version`.
     totals: Arc<TreeTotals>,
     counted: AtomicBool,
-    /// Key and value bytes that a flush brings, smoothed.
+    /// Key and value bytes that a flush brings to nodes with data: a moving average.
     flush_raw_bytes: AtomicU64,
-    /// Bytes on disk of a large value, on average, as of the last install.
+    /// Average bytes on disk of a large value, as of the last install.
     mean_value_bytes: AtomicU64,
-    /// The last flush went right of all data.
+    /// Whether the last flush appended more than nine tenths of its bytes behind all older data.
     sequential: AtomicBool,
     /// Row and range locks of transactions.
     pub locks: Arc<LockTable>,
-    /// SeqNo of the newest commit with messages for it, since the database was opened. Set before
-    /// that commit becomes visible.
+    /// SeqNo of the newest commit with messages for the tree since the database was opened. A
+    /// commit sets it before it becomes visible.
     newest_commit: AtomicU64,
-    /// Where the log has the last commit of a prepared transaction that has written to it, since the
-    /// database was opened; 0 if there is none.
+    /// End of the log record that commits the last prepared transaction with writes to the tree,
+    /// since the database was opened; 0 if there is none.
     prepared_end: AtomicU64,
-    /// Deletes that the active memtable had when it was last searched for a long tombstone run.
+    /// How many deletes the active memtable had when it was last searched for a long tombstone run.
     pub(crate) tombstones_searched: AtomicU64,
-    /// Ranges of keys that are known to have no entry.
+    /// Key ranges that are known to have no entry.
     pub empty_ranges: EmptyRanges,
-    /// Deletes that reads have stepped over; for rule 15's test and for status.
+    /// Deletes that reads have stepped over (rule 15).
     pub(crate) tombstones_skipped: AtomicU64,
 }
 
-/// What the planner needs to know beside the tree itself.
+/// What the planner needs to know that is not of the tree itself.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits {
-    /// Memtable bytes at which the largest memtable is frozen.
+    /// Bytes of all memtables at which the largest memtable is frozen.
     pub write_buffer_bytes: u64,
-    /// The oldest live snapshot.
+    /// SeqNo of the oldest live snapshot; `None` without one.
     pub oldest_snapshot: Option<SeqNo>,
-    /// Most runs that one merge reads.
+    /// Maximum number of runs that one merge reads.
     pub inputs_max: usize,
 }
 
 impl TreeCore {
-    /// A tree that no thread uses yet, and that is in no totals.
+    /// Makes a tree. The totals do not count it before [`begin_count`](Self::begin_count).
     #[must_use]
     pub fn new(parts: TreeParts) -> Arc<Self> {
         let mean_value_bytes = parts.install.values.mean_bytes();
@@ -150,7 +152,7 @@ impl TreeCore {
             version: RwLock::new(Arc::new(version)),
             install: Mutex::new(parts.install),
             dropped: false.into(),
-            coming_with: 0.into(),
+            bulk_load: 0.into(),
             account: parts.account,
             totals: parts.totals,
             counted: false.into(),
@@ -180,46 +182,47 @@ impl TreeCore {
 
     // --- Life ---
 
-    /// Whether the tree takes no calls: it was dropped, or the load that makes it has not committed.
+    /// Whether the tree refuses calls: it was dropped, or the bulk load that creates it has not
+    /// committed.
     #[must_use]
     pub fn is_dropped(&self) -> bool {
-        self.was_dropped() || self.is_coming()
+        self.was_dropped() || self.is_loading()
     }
 
-    /// Whether the tree was dropped.
+    /// Whether the tree was dropped; `false` for a tree that is being loaded.
     #[must_use]
     pub fn was_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }
 
-    /// Whether the bulk load that makes the tree has not committed.
+    /// Whether a bulk load creates the tree and has not committed.
     #[must_use]
-    pub fn is_coming(&self) -> bool {
-        self.coming_with() != 0
+    pub fn is_loading(&self) -> bool {
+        self.bulk_load() != 0
     }
 
-    /// The bulk load that the tree comes with; 0 if there is none, or it has committed.
+    /// The bulk load that creates the tree; 0 if there is none, or if it has committed.
     #[must_use]
-    pub fn coming_with(&self) -> u64 {
-        self.coming_with.load(Ordering::Acquire)
+    pub fn bulk_load(&self) -> u64 {
+        self.bulk_load.load(Ordering::Acquire)
     }
 
-    /// Notes the bulk load that the tree comes with.
-    pub fn comes_with(&self, load: u64) {
-        self.coming_with.store(load, Ordering::Release);
+    /// Notes the bulk load that creates the tree: until it commits, the tree refuses calls.
+    pub fn set_bulk_load(&self, load: u64) {
+        self.bulk_load.store(load, Ordering::Release);
     }
 
-    /// The bulk load that the tree comes with has committed.
-    pub fn has_come(&self) {
-        self.coming_with.store(0, Ordering::Release);
+    /// Notes that the bulk load has committed: the tree takes calls.
+    pub fn finish_bulk_load(&self) {
+        self.bulk_load.store(0, Ordering::Release);
     }
 
-    /// Marks the tree as dropped; [`end`](Self::end) follows.
+    /// Marks the tree as dropped. The caller then calls [`retire`](Self::retire).
     pub fn set_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
     }
 
-    /// Adds the tree to the totals: it is listed from now on.
+    /// Adds the tree to the totals. The caller does so when it lists the tree.
     pub fn begin_count(&self) {
         let version = self.version.write();
         if !self.counted.swap(true, Ordering::Relaxed) {
@@ -227,9 +230,9 @@ impl TreeCore {
         }
     }
 
-    /// Takes a dropped tree out of the totals and leaves it empty, with `trunk`, for threads that ask
-    /// from now on. Returns the version that it had. REQUIRES: the commit lock, `install`.
-    pub fn end(&self, trunk: Trunk) -> Arc<Version> {
+    /// Removes a dropped tree from the totals and replaces its version by an empty one with
+    /// `trunk`. Returns the version that the tree had. REQUIRES: the commit lock, `install`.
+    pub fn retire(&self, trunk: Trunk) -> Arc<Version> {
         let mut version = self.version.write();
         if self.counted.swap(false, Ordering::Relaxed) {
             self.totals.change(TreeFigures::of(&version), TreeFigures::default());
@@ -241,11 +244,11 @@ impl TreeCore {
 
     // --- Planning ---
 
-    /// What the planner needs to know of the tree.
+    /// What the planner needs to know of the tree, whose newest trunk is `trunk`.
     #[must_use]
     pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
-        // A tree that gets a share of the write buffer flushes about this much; smaller flushes (of
-        // a few deletes, of a small tree) say nothing about how its leaves should be cut.
+        // A tree that uses a good part of the write buffer flushes at least this much. A smaller
+        // flush, of a few deletes or of a small tree, says nothing about the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
         Context {
             options: self.options.trunk,
@@ -258,11 +261,11 @@ impl TreeCore {
         }
     }
 
-    /// Notes how much a flush brought to nodes and leaves that had data, and whether most of it went
-    /// right of all data.
+    /// Notes the size of a flush for the planner: `raw_bytes` in all, of which `appended` went
+    /// behind all older data. Only the difference came to nodes that had data.
     pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
         if appended < raw_bytes {
-            // What was appended made no slices.
+            // Appended data makes no slices.
             let brought = raw_bytes - appended;
             let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
             let next = if seen == 0 { brought } else { (seen * 3 + brought) / 4 };
@@ -271,20 +274,22 @@ impl TreeCore {
         self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
     }
 
-    /// Whether the last flush went right of all data.
+    /// Whether the last flush appended more than nine tenths of its bytes behind all older data.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.sequential.load(Ordering::Relaxed)
     }
 
-    /// Notes what `install` has as the mean size of a large value. REQUIRES: the install lock.
+    /// Copies the mean size of a large value from `install`, for planners that do not hold the
+    /// install lock. REQUIRES: the install lock.
     pub fn note_values(&self, install: &InstallState) {
         self.mean_value_bytes.store(install.values.mean_bytes(), Ordering::Relaxed);
     }
 
     // --- Commits ---
 
-    /// Notes a commit with messages for the tree, before it becomes visible. REQUIRES: the commit lock.
+    /// Notes a commit with messages for the tree, before it becomes visible. REQUIRES: the commit
+    /// lock.
     pub fn note_commit(&self, last: SeqNo) {
         self.newest_commit.store(last.get(), Ordering::Release);
     }
@@ -295,13 +300,13 @@ impl TreeCore {
         SeqNo(self.newest_commit.load(Ordering::Acquire))
     }
 
-    /// Notes where the log has the commit of a prepared transaction that has written to the tree.
+    /// Notes the end of the log record that commits a prepared transaction with writes to the tree.
     pub fn note_prepared_commit(&self, end: frondb_core::Lsn) {
         self.prepared_end.store(end.get(), Ordering::Release);
     }
 
-    /// Where the log has the last commit of a prepared transaction that has written to the tree, since
-    /// the database was opened; 0 if there is none.
+    /// End of the log record that commits the last prepared transaction with writes to the tree,
+    /// since the database was opened; 0 if there is none.
     #[must_use]
     pub fn prepared_end(&self) -> frondb_core::Lsn {
         frondb_core::Lsn(self.prepared_end.load(Ordering::Acquire))
@@ -309,7 +314,7 @@ impl TreeCore {
 
     // --- Versions ---
 
-    /// Takes another active memtable. REQUIRES: no other thread uses the tree yet.
+    /// Replaces the active memtable. REQUIRES: no other thread uses the tree yet.
     pub fn set_active(&self, active: Arc<MemSource>) {
         let mut version = self.version.write();
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
@@ -317,7 +322,7 @@ impl TreeCore {
         self.replace(&mut version, Version { active, frozen, trunk, hold });
     }
 
-    /// Replaces the version, and with it the tree's share of the totals. Returns the old one.
+    /// Replaces the version, and with it the tree's share of the totals. Returns the old version.
     fn replace(&self, version: &mut Arc<Version>, new: Version) -> Arc<Version> {
         if self.counted.load(Ordering::Relaxed) {
             self.totals.change(TreeFigures::of(version), TreeFigures::of(&new));
@@ -325,7 +330,8 @@ impl TreeCore {
         std::mem::replace(version, Arc::new(new))
     }
 
-    /// Freezes the active memtable, if it has anything. REQUIRES: the commit lock.
+    /// Freezes the active memtable and returns `true`; does nothing and returns `false` if the
+    /// memtable is empty. REQUIRES: the commit lock.
     pub fn freeze(&self) -> bool {
         let _install = self.install.lock();
         let mut version = self.version.write();
@@ -336,9 +342,10 @@ impl TreeCore {
         true
     }
 
-    /// Puts the runs of a commit above all that the tree has, and a new active memtable above them
-    /// (rule 18). A new one in any case: a reader that has the version of before would see what
-    /// comes into the old one, and not the runs. REQUIRES: the commit lock.
+    /// Attaches the runs of a commit: puts `source` above all sources of the tree, and a new active
+    /// memtable above `source` (rule 18). The active memtable is replaced also when it is empty: a
+    /// reader of the previous version would see later messages in it without seeing the runs.
+    /// REQUIRES: the commit lock.
     pub fn attach(&self, source: Arc<MemSource>) {
         let _install = self.install.lock();
         let mut version = self.version.write();
@@ -346,12 +353,13 @@ impl TreeCore {
         self.freeze_under(&mut version, Some(source));
     }
 
-    /// Freezes the active memtable, if it has anything, below `above`.
+    /// Publishes a version with a new active memtable, `above` below it, and below that the
+    /// previous active memtable unless it is empty.
     fn freeze_under(&self, version: &mut Arc<Version>, above: Option<Arc<MemSource>>) {
-        // Nothing more is inserted: merges of its arrays that are under way would be for nothing.
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
         frozen.extend(above);
         if !version.active.is_empty() {
+            // Nothing more is inserted, so merges of its arrays that are under way stop.
             version.active.memtable.seal();
             version.active.count_in(&self.account.frozen_bytes);
             frozen.push(Arc::clone(&version.active));
@@ -366,8 +374,9 @@ impl TreeCore {
         self.replace(version, new);
     }
 
-    /// Publishes a new trunk; `flushed` is the source that it holds now, `orphans` says whether the tree
-    /// has let go of large values. Returns the version that it replaced. REQUIRES: `install`.
+    /// Publishes a new trunk. `flushed` is the source whose messages the trunk has now; the source
+    /// leaves the version. `orphans` says that the tree no longer owns some large values, whose
+    /// extents the old version must keep. Returns the replaced version. REQUIRES: `install`.
     pub fn publish(
         &self,
         trunk: Trunk,
@@ -386,20 +395,20 @@ impl TreeCore {
         let old = self.replace(&mut version, Version { active, frozen, trunk, hold });
         drop(version);
         if let Some(flushed) = flushed {
-            // A reader may still hold it, but no writer waits for it.
+            // A reader may still hold its memory, but a writer cannot wait for it.
             flushed.count_in(&self.account.pinned_bytes);
         }
         old
     }
 
-    /// Says of a source of a dropped tree that no writer waits for its flush any more: cursors may hold
-    /// it for long.
+    /// Counts the memory of a dropped tree's source as pinned: it is not going to be flushed, and
+    /// cursors may hold it for long, so writers must not wait for it.
     pub fn pin_source(&self, source: &MemSource) {
         source.count_in(&self.account.pinned_bytes);
     }
 }
 
-/// A handle to a tree. Cheap to clone, for any thread; keeps the tree's memory while it lives.
+/// A handle to a tree. Cheap to clone and usable by any thread. It keeps the tree's memory.
 #[derive(Clone)]
 pub struct Tree(Arc<TreeCore>);
 
@@ -410,7 +419,7 @@ impl Tree {
         Self(core)
     }
 
-    /// What the handle stands for.
+    /// The shared state of the tree.
     #[inline]
     #[must_use]
     pub fn core(&self) -> &Arc<TreeCore> {
@@ -429,16 +438,17 @@ impl Tree {
         self.0.name.read().clone()
     }
 
-    /// The options it was made with.
+    /// The options that the tree was created with.
     #[must_use]
     pub fn options(&self) -> &TreeOptions {
         &self.0.options
     }
 
-    /// Fails if the tree cannot take updates: it has no function, or is open without it.
+    /// Fails if the tree cannot take updates: it was created without an update function, or the
+    /// database was opened without that function.
     ///
     /// # Errors
-    /// `Invalid`, saying which function is missing.
+    /// `Invalid`, naming the missing function.
     pub fn check_updates(&self) -> Result<()> {
         match (&self.0.update, &self.0.missing) {
             (None, _) => {
@@ -453,7 +463,7 @@ impl Tree {
     /// loaded.
     ///
     /// # Errors
-    /// `Invalid`, `NotFound`.
+    /// `Invalid` for a tree of another database, else `NotFound`.
     pub fn check(&self, engine: u64) -> Result<()> {
         if self.0.engine != engine {
             return Err(Error::invalid(format!(
@@ -463,7 +473,7 @@ impl Tree {
         }
         let not_found =
             |why: &str| Error::new(ErrorKind::NotFound, format!("tree {:?} {why}", self.name()));
-        if self.0.is_coming() {
+        if self.0.is_loading() {
             return Err(not_found("exists when its bulk load is finished"));
         }
         if self.0.is_dropped() {
@@ -472,7 +482,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The open database that it belongs to.
+    /// The number of the open database that the tree belongs to.
     #[must_use]
     pub fn engine_id(&self) -> u64 {
         self.0.engine
