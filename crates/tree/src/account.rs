@@ -1,8 +1,9 @@
-//! [`MemtableAccount`]: the memory of memtables, by what becomes of it.
+//! [`MemtableAccount`]: the memory of all memtables, by what will free it.
 //!
 //! ```text
 //!   all memtables   = active + frozen + pinned       charged to the budget
-//!   frozen          a flush is to come
+//!   active          takes messages
+//!   frozen          waits for its flush
 //!   pinned          flushed, or of a dropped tree; a reader still holds it
 //! ```
 
@@ -10,27 +11,27 @@ use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// The memory of all memtables of a database. Any thread may ask.
+/// The memory of all memtables of a database, in bytes. Any thread may use it.
 #[derive(Debug)]
 pub struct MemtableAccount {
-    /// What memtables are charged to.
+    /// The budget that memtables are charged to.
     pub budget: Arc<Budget>,
-    /// Bytes of memtables that are frozen and not flushed yet.
+    /// Bytes of memtables that are frozen and not flushed.
     pub(crate) frozen_bytes: Arc<AtomicU64>,
-    /// Bytes of memtables that are flushed and that a reader still holds: nothing that a writer could
-    /// wait for.
+    /// Bytes of memtables that only a reader still holds. No flush frees them, so writers do not
+    /// wait for them.
     pub(crate) pinned_bytes: Arc<AtomicU64>,
 }
 
 impl MemtableAccount {
-    /// An account of no memtables.
+    /// An account without memtables.
     #[must_use]
     pub fn new(budget: Arc<Budget>) -> Arc<Self> {
         let (frozen_bytes, pinned_bytes) = (Arc::default(), Arc::default());
         Arc::new(Self { budget, frozen_bytes, pinned_bytes })
     }
 
-    /// Bytes of memtables that are not flushed yet.
+    /// Bytes of memtables that are not flushed.
     #[must_use]
     pub fn unflushed_bytes(&self) -> u64 {
         let all = self.budget.used_by(Part::Memtable);

@@ -1,4 +1,4 @@
-//! [`ReadContext`]: what reads take beside the tree that they read.
+//! [`ReadContext`]: what a read uses of the open database beside the tree that it reads.
 
 use frondb_core::NodeId;
 use frondb_core::budget::Budget;
@@ -13,48 +13,49 @@ use crate::health::Health;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// What reads take beside the tree that they read. One for an open database; any thread may use it.
+/// What a read uses beside the tree that it reads. An open database has one. Any thread may use it.
 pub struct ReadContext {
-    /// Tells handles of several open databases apart.
+    /// The number of the open database, which tells handles of several databases apart.
     pub engine: u64,
-    /// Space and cache, as runs use them.
+    /// The data files and the block cache, as runs use them.
     pub runs: Arc<RunEnv>,
-    /// The one memory budget.
+    /// The memory budget of the database.
     pub budget: Arc<Budget>,
-    /// What is visible.
+    /// Knows the newest visible SeqNo.
     pub oracle: Arc<SeqOracle>,
-    /// Live snapshots.
+    /// The live snapshots.
     pub snapshots: Arc<Snapshots>,
-    /// Cursors, and what they pin.
+    /// The open cursors with the versions that they pin.
     pub cursors: Cursors,
-    /// Time.
+    /// The clock of the database.
     pub clock: SharedClock,
     /// Whether the database takes calls.
     pub health: Arc<Health>,
-    /// Counts reads.
+    /// Counts reads, for statistics.
     pub counters: ReadCounters,
-    /// Takes what readers notice of the shape of a tree.
+    /// Takes hints about nodes that are expensive to read.
     pub hints: Arc<dyn HintSink>,
 }
 
 impl ReadContext {
-    /// A snapshot of everything committed so far.
+    /// A snapshot that sees every commit that is visible now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.snapshots.take(), self.engine)
     }
 
-    /// The time.
+    /// The time of the database's clock.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.clock.now()
     }
 }
 
-/// Takes hints of readers: a node has become worth planning anew, since reading it was expensive. A
-/// reader posts and goes on; it plans nothing.
+/// Takes compaction hints from readers. A reader that found a node expensive to read posts the node
+/// and goes on; background work plans for it later.
 pub trait HintSink: Send + Sync {
-    /// A reader has changed the compaction hints of this node of `tree`.
+    /// A reader has changed the compaction hints of `node`, so a plan for it may be due. Must
+    /// return quickly: readers call it between two entries.
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId);
 }
 
@@ -63,9 +64,9 @@ pub trait HintSink: Send + Sync {
 pub struct ReadCounters {
     /// Point lookups that found a value.
     gets: AtomicU64,
-    /// Point lookups that did not, or asked for existence only.
+    /// Point lookups that found none, or that only asked whether there is one.
     checks: AtomicU64,
-    /// Positionings of cursors.
+    /// Seeks of cursors.
     seeks: AtomicU64,
     /// Deletes that cursors stepped over.
     tombstones_skipped: AtomicU64,
@@ -91,13 +92,13 @@ impl ReadCounters {
         self.tombstones_skipped.fetch_add(skipped, Ordering::Relaxed);
     }
 
-    /// Point lookups.
+    /// Point lookups, with and without a result.
     #[must_use]
     pub fn gets(&self) -> u64 {
         self.gets.load(Ordering::Relaxed) + self.checks.load(Ordering::Relaxed)
     }
 
-    /// Positionings of cursors.
+    /// Seeks of cursors, `first` and `last` included.
     #[must_use]
     pub fn seeks(&self) -> u64 {
         self.seeks.load(Ordering::Relaxed)
@@ -109,7 +110,7 @@ impl ReadCounters {
         self.tombstones_skipped.load(Ordering::Relaxed)
     }
 
-    /// Reads that found something, about.
+    /// About how many reads found an entry: lookups with a result, and all seeks.
     #[must_use]
     pub fn found(&self) -> u64 {
         self.gets.load(Ordering::Relaxed) + self.seeks.load(Ordering::Relaxed)

@@ -1,8 +1,9 @@
-//! Which keys of a tree cannot be trusted, because something that may say more of them cannot be read.
+//! Finds the key ranges of a tree that salvage must give up, because a block or a large value
+//! cannot be read.
 //!
-//! A block that is damaged may hold a newer message of any key in its range, so an older row below it is no
-//! answer: the whole range is given up, whatever other runs have there. A large value that is damaged
-//! gives up its key.
+//! A damaged block may have held a newer message of any key in its range, so an older entry in
+//! another run may be obsolete: the whole range is lost, whatever other runs have there. A damaged
+//! large value loses its key only.
 
 use frondb_core::{Error, Result};
 use frondb_trunk::View;
@@ -12,34 +13,34 @@ use crate::tree::Tree;
 use crate::value::check_value;
 use crate::verify::{references_in_memory, runs_of};
 
-/// Keys of a tree that are lost.
+/// A key range of a tree that is lost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DamagedRange {
-    /// First key.
+    /// The first key of the range.
     pub lo: Vec<u8>,
-    /// Key before which it ends; `None` for the end of the tree.
+    /// The first key behind the range; `None` for a range that ends with the tree.
     pub hi: Option<Vec<u8>>,
-    /// Why, with the place of the damage.
+    /// Why the range is lost, with the place of the damage.
     pub error: Error,
 }
 
 impl DamagedRange {
-    /// All of a tree.
+    /// The range of all keys of a tree.
     #[must_use]
     pub fn whole(error: Error) -> Self {
         Self { lo: Vec::new(), hi: None, error }
     }
 
-    /// Keys from `lo` on and before `hi`.
+    /// The range `[lo, hi)`.
     #[must_use]
     pub fn from(lo: Vec<u8>, hi: Option<Vec<u8>>, error: Error) -> Self {
         Self { lo, hi, error }
     }
 }
 
-/// Reads all of a tree and gives the ranges that are damaged, by their first keys; they may overlap.
-/// `progress` is given bytes done and to do.
+/// Reads all of a tree and returns the damaged ranges in the order of their first keys; they may
+/// overlap. Calls `progress` with the bytes of runs read and the bytes to read.
 ///
 /// # Errors
 /// `Closed`; `NotFound` if the tree was dropped.
@@ -61,7 +62,7 @@ pub fn damaged_ranges(
                 }
             });
             for part in parts {
-                // The last key of a part belongs to it.
+                // A part includes its last key; a range ends before `hi`.
                 let hi = part.hi.map(|key| after(&key));
                 let shown = views.iter().filter_map(|view| shown(view, &part.lo, hi.as_deref()));
                 ranges.extend(shown.map(|(lo, hi)| DamagedRange {
@@ -81,7 +82,7 @@ pub fn damaged_ranges(
     })
 }
 
-/// The key of a large value that cannot be read.
+/// The range of the one key whose large value cannot be read; `None` if the value is sound.
 fn damaged_value(context: &ReadContext, key: &[u8], reference: &[u8]) -> Option<DamagedRange> {
     let error = check_value(&context.runs.space, reference).err()?;
     Some(DamagedRange { lo: key.to_vec(), hi: Some(after(key)), error })
@@ -94,7 +95,7 @@ fn after(key: &[u8]) -> Vec<u8> {
     next
 }
 
-/// What a view shows of `[lo, hi)`.
+/// The part of `[lo, hi)` that is in the range of a view; `None` if they do not overlap.
 fn shown(view: &View, lo: &[u8], hi: Option<&[u8]>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let lo = lo.max(&*view.lo);
     let hi = match (hi, view.hi.as_deref()) {

@@ -1,4 +1,7 @@
-//! Point lookups.
+//! Point lookups, and checks whether keys were written since a snapshot.
+//!
+//! A lookup asks the sources of one version from the newest to the oldest and stops at the first
+//! message that settles the key.
 
 use std::ops::Bound;
 
@@ -14,7 +17,11 @@ use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
 use crate::version::Version;
 
-/// The value of `key` at `snapshot`, or as of now.
+/// The value of `key` at `snapshot`; without a snapshot, the newest visible value.
+///
+/// # Errors
+/// `NotFound` if the tree was dropped; the error of the update function; `Corruption` or a device
+/// error of a run.
 pub fn get(
     context: &ReadContext,
     tree: &TreeCore,
@@ -24,7 +31,11 @@ pub fn get(
     get_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// The same below what `lookup` was fed already.
+/// As [`get`], for a `lookup` that was fed newer messages already: those of a transaction's own
+/// writes and of its overlay.
+///
+/// # Errors
+/// As [`get`].
 pub fn get_under(
     context: &ReadContext,
     tree: &TreeCore,
@@ -32,7 +43,8 @@ pub fn get_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
-    // The version first, the SeqNo then: what the version has folded away is invisible at it.
+    // The version is taken before the SeqNo, so this SeqNo does not see messages that merges have
+    // folded away in the version.
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
     let found = find_under(context, tree, &version, key, seq, lookup)?;
@@ -45,7 +57,10 @@ pub fn get_under(
     }
 }
 
-/// Whether `key` has a value; a large one is not read.
+/// Whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a large value.
+///
+/// # Errors
+/// As [`get`].
 pub fn exists(
     context: &ReadContext,
     tree: &TreeCore,
@@ -55,7 +70,10 @@ pub fn exists(
     exists_under(context, tree, key, snapshot, Lookup::new())
 }
 
-/// The same below what `lookup` was fed already.
+/// As [`exists`], for a `lookup` that was fed newer messages already.
+///
+/// # Errors
+/// As [`get`].
 pub fn exists_under(
     context: &ReadContext,
     tree: &TreeCore,
@@ -69,23 +87,26 @@ pub fn exists_under(
     Ok(find_under(context, tree, &version, key, seq, lookup)?.is_some())
 }
 
-/// Whether `key` was written by a commit after `snapshot`, which is live: so no merge has put the
-/// messages before and after it together.
+/// Whether a commit after `snapshot` has written `key`. The snapshot must be live: then no merge
+/// has folded messages before the snapshot and after it into one.
+///
+/// # Errors
+/// `NotFound` if the tree was dropped; `Corruption` or a device error of a run.
 pub fn changed_since(
     context: &ReadContext,
     tree: &TreeCore,
     key: &[u8],
     snapshot: SeqNo,
 ) -> Result<bool> {
-    // What was committed is there: a commit says so before it is published.
+    // A commit notes itself on the tree before it becomes visible, so this misses none.
     if tree.newest_commit() <= snapshot {
         return Ok(false);
     }
     let version = version_of(tree)?;
     let visible = context.oracle.visible();
-    for slot in version.sources().filter(|slot| slot.max_seq() > snapshot) {
+    for source in version.sources().filter(|source| source.max_seq() > snapshot) {
         let mut lookup = Lookup::new();
-        gather_in_slot(slot, key, visible, &mut lookup)?;
+        gather_in_source(source, key, visible, &mut lookup)?;
         // Sources come newest first, so the first message of the key is the newest.
         if lookup.newest() > SeqNo::MIN {
             return Ok(lookup.newest() > snapshot);
@@ -95,7 +116,10 @@ pub fn changed_since(
     version.trunk.changed_in(key, Some(&hi), snapshot, visible)
 }
 
-/// The same for any key of `[lo, hi)`.
+/// Whether a commit after `snapshot`, which must be live, has written a key of `[lo, hi)`.
+///
+/// # Errors
+/// As [`changed_since`].
 pub fn range_changed_since(
     context: &ReadContext,
     tree: &TreeCore,
@@ -106,9 +130,10 @@ pub fn range_changed_since(
     let version = version_of(tree)?;
     let visible = context.oracle.visible();
     let newer = |seq: SeqNo| snapshot < seq && seq <= visible;
-    let bounds = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
-    for slot in version.sources().filter(|slot| slot.max_seq() > snapshot) {
-        let memtable = &slot.memtable;
+    let (from, to) = (Bound::Included(lo), hi.map_or(Bound::Unbounded, Bound::Excluded));
+    let forward = Direction::Forward;
+    for source in version.sources().filter(|source| source.max_seq() > snapshot) {
+        let memtable = &source.memtable;
         let touches = |rd: &RangeDelete| {
             newer(rd.seq)
                 && hi.is_none_or(|hi| *rd.lo < *hi)
@@ -117,13 +142,13 @@ pub fn range_changed_since(
         if memtable.range_delete_sets().iter().flat_map(RangeDeletes::iter).any(touches) {
             return Ok(true);
         }
-        let cursor = memtable.cursor(Direction::Forward, bounds.0, bounds.1, visible);
+        let cursor = memtable.cursor(forward, from, to, visible);
         if any_message(cursor, &newer)? {
             return Ok(true);
         }
-        for run in slot.runs() {
-            let (run, all) = (Arc::clone(run), (Direction::Forward, ReadMode::Scan));
-            if any_message(RunCursor::new(run, all.0, Some(lo), hi, all.1)?, &newer)? {
+        for run in source.runs() {
+            let cursor = RunCursor::new(Arc::clone(run), forward, Some(lo), hi, ReadMode::Scan)?;
+            if any_message(cursor, &newer)? {
                 return Ok(true);
             }
         }
@@ -131,17 +156,22 @@ pub fn range_changed_since(
     version.trunk.changed_in(lo, hi, snapshot, visible)
 }
 
-fn any_message(mut source: impl Source, is: &dyn Fn(SeqNo) -> bool) -> Result<bool> {
+/// Whether `is_wanted` holds for the SeqNo of any message of `source`.
+fn any_message(mut source: impl Source, is_wanted: &dyn Fn(SeqNo) -> bool) -> Result<bool> {
     let mut chunk = Chunk::new();
     while source.next_chunk(&mut chunk)? {
-        if chunk.seqs.iter().any(|&seq| is(seq)) {
+        if chunk.seqs.iter().any(|&seq| is_wanted(seq)) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// The values of several keys as of one moment, in the order of the keys.
+/// The values of several keys at `snapshot`, or at one moment without a snapshot. The values are in
+/// the order in which the keys were given.
+///
+/// # Errors
+/// As [`get`]; the first error ends the call.
 pub fn multi_get(
     context: &ReadContext,
     tree: &TreeCore,
@@ -150,7 +180,7 @@ pub fn multi_get(
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
-    // In key order neighbours find their block in the cache.
+    // In key order, neighbouring keys find their block in the cache.
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_unstable_by_key(|&i| keys[i]);
     let mut values = vec![None; keys.len()];
@@ -166,8 +196,8 @@ pub fn multi_get(
     Ok(values)
 }
 
-/// The newest version. A dropped tree's is empty: whether the tree was dropped is asked after it
-/// was taken, or a read that races with the drop would find nothing and say so.
+/// The newest version of a tree that was not dropped. The check comes after the version is taken:
+/// the version of a dropped tree is empty, and a read that races with the drop would find no entry.
 fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
     let version = tree.version();
     if tree.is_dropped() {
@@ -202,13 +232,13 @@ fn find_under(
     lookup.finish(key, tree.update.as_deref(), Some(&values))
 }
 
-/// Feeds what `seq` sees of `key` to a lookup.
+/// Feeds the messages of `key` that `seq` sees to a lookup, newest first.
 fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
-    for slot in version.sources() {
-        if slot.is_empty() {
+    for source in version.sources() {
+        if source.is_empty() {
             continue;
         }
-        gather_in_slot(slot, key, seq, lookup)?;
+        gather_in_source(source, key, seq, lookup)?;
         if !lookup.wants_more() {
             break;
         }
@@ -219,11 +249,12 @@ fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Res
     Ok(())
 }
 
-fn gather_in_slot(slot: &MemSource, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
-    let memtable = &slot.memtable;
+/// The same of one source above the trunk.
+fn gather_in_source(source: &MemSource, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
+    let memtable = &source.memtable;
     lookup.hide_below(memtable.newest_range_delete(key, seq));
     memtable.get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
-    for run in slot.runs() {
+    for run in source.runs() {
         if !lookup.wants_more() {
             break;
         }

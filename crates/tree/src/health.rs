@@ -1,17 +1,17 @@
-//! [`Health`]: whether an open database still takes calls, and why not.
+//! [`Health`]: whether an open database takes calls, and if not, why.
 //!
 //! | state | reads | writes | ends with |
 //! |---|---|---|---|
 //! | open | yes | yes, unless it was opened read-only | |
-//! | disk full | yes | deletes only | space |
-//! | poisoned: what is durable is not known | yes | no | the next open |
+//! | disk full | yes | deletes only | freed space |
+//! | poisoned: a sync failed, so it is not known what is durable | yes | no | the next open |
 //! | closed | no | no | |
 
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::{Error, ErrorKind, Result};
 
-/// The health of an open database. Any thread may ask and change it.
+/// The health of an open database. Any thread may read and change it.
 #[derive(Debug, Default)]
 pub struct Health {
     read_only: bool,
@@ -23,7 +23,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of a database that was just opened.
+    /// The health of a database that was just opened.
     #[must_use]
     pub fn new(read_only: bool) -> Self {
         Self { read_only, ..Self::default() }
@@ -38,7 +38,7 @@ impl Health {
         self.check_unpoisoned()
     }
 
-    /// Fails if the database was closed. A poisoned one can still be read.
+    /// Fails if the database was closed. A poisoned database can still be read.
     ///
     /// # Errors
     /// `Closed`.
@@ -49,7 +49,7 @@ impl Health {
         Ok(())
     }
 
-    /// Fails if the database was opened without the right to write.
+    /// Fails if the database was opened read-only.
     ///
     /// # Errors
     /// `Invalid`.
@@ -63,7 +63,7 @@ impl Health {
     /// Fails if the database is poisoned.
     ///
     /// # Errors
-    /// `Poisoned`, with the first cause.
+    /// `Poisoned`, with the message of the first error that poisoned it.
     pub fn check_unpoisoned(&self) -> Result<()> {
         if self.poisoned.load(Ordering::Acquire) {
             let poison = self.poison.lock().clone();
@@ -72,8 +72,9 @@ impl Health {
         Ok(())
     }
 
-    /// What `read` returns, unless the database was closed meanwhile: another process may own the
-    /// files then. The flag is set before the directory's lock goes, so asking afterwards is enough.
+    /// Returns the result of `read`, or `Closed` if the database was closed meanwhile: another
+    /// process may have changed the files then. A close sets the flag before it releases the lock
+    /// of the directory, so one check after the read is enough.
     ///
     /// # Errors
     /// Those of `read`; `Closed`.
@@ -82,7 +83,7 @@ impl Health {
         self.check_open().and(result)
     }
 
-    /// Closes the database to calls. Returns whether this call did.
+    /// Closes the database to calls. Returns `false` if it was closed already.
     pub fn set_closed(&self) -> bool {
         !self.closed.swap(true, Ordering::AcqRel)
     }
@@ -94,7 +95,8 @@ impl Health {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Poisons the database: what is durable is not known, so nothing is written any more.
+    /// Poisons the database: it is not known what is durable, so nothing more is written. The first
+    /// error is kept.
     pub fn poison(&self, error: &Error) {
         let mut poison = self.poison.lock();
         if poison.is_none() {
@@ -104,14 +106,16 @@ impl Health {
         }
     }
 
-    /// Poisons the database if a part that it is made of is poisoned: a sync of that part has failed.
+    /// Poisons the database if `error` is of the kind `Poisoned`: a sync of the log, of the
+    /// manifest or of a data file has failed.
     pub fn poison_if_unknown(&self, error: &Error) {
         if error.kind() == ErrorKind::Poisoned {
             self.poison(error);
         }
     }
 
-    /// Notes that background work fails for want of space (`None`: no longer).
+    /// Notes the error of background work that found no space on the disk; `None` when work
+    /// succeeds again.
     pub fn set_full(&self, error: Option<Error>) {
         let mut full = self.full.lock();
         if let (Some(error), None) = (&error, &*full) {
@@ -121,7 +125,7 @@ impl Health {
         *full = error;
     }
 
-    /// The error of background work that fails for want of space.
+    /// The error of background work that found no space on the disk.
     #[must_use]
     pub fn full(&self) -> Option<Error> {
         if self.is_full.load(Ordering::Acquire) { self.full.lock().clone() } else { None }

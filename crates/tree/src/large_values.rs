@@ -1,4 +1,5 @@
-//! The extents of a tree's large values, with their sum, so that the planner knows what a value takes.
+//! [`LargeValues`]: the extents of a tree's large values with the sum of their bytes, from which
+//! the planner learns the average size of a value.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -6,16 +7,16 @@ use std::ops::Deref;
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_space::Extent;
 
-/// Extents of each large value, by the first of them. Read as a map.
+/// The extents of each large value, keyed by the first of them. Dereferences to the map.
 #[derive(Default)]
 pub struct LargeValues {
     map: HashMap<Extent, Vec<Extent>>,
-    /// Bytes of all extents.
+    /// The sum of the bytes of all extents in `map`.
     bytes: u64,
 }
 
 impl LargeValues {
-    /// Adds a value, by its first extent.
+    /// Adds a value whose first extent is `first`, or replaces the value that begins with it.
     pub fn insert(&mut self, first: Extent, extents: Vec<Extent>) {
         self.bytes += bytes_of(&extents);
         if let Some(old) = self.map.insert(first, extents) {
@@ -23,24 +24,24 @@ impl LargeValues {
         }
     }
 
-    /// Takes out the value that begins with `first`.
+    /// Removes the value that begins with `first`.
     pub fn remove(&mut self, first: &Extent) -> Option<Vec<Extent>> {
         let extents = self.map.remove(first)?;
         self.bytes -= bytes_of(&extents);
         Some(extents)
     }
 
-    /// Bytes of all values.
+    /// Bytes on disk of all values.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes of a value on average; a guess if there is none.
+    /// Average bytes on disk of a value; without values, the size at which a value becomes large.
     pub fn mean_bytes(&self) -> u64 {
         self.bytes.checked_div(self.map.len() as u64).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
     }
 
-    /// The values themselves.
+    /// The extents of each value.
     pub fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
         self.map.into_values()
     }

@@ -1,25 +1,26 @@
-//! Layer 6: one tree of an open database: what readers see of it, and everything that only reads.
+//! Layer 6: the trees of an open database, and every way of reading them.
 //!
 //! ```text
-//!  TreeCore --+-- Version: active memtable, frozen sources, trunk      one pointer, replaced as a whole
-//!             +-- install state, empty ranges, locks
+//!  TreeCore --+-- Version: active memtable, frozen sources, trunk     one pointer, replaced as a whole
+//!             +-- install state, known-empty ranges, locks
 //!
-//!  get, cursor/, estimate/, verify, damage --> a version               nothing here writes or plans
+//!  get, cursor/, estimate/, verify, damage --> a version              no code here writes files or plans
 //! ```
 //!
 //! | file | role |
 //! |---|---|
-//! | `tree.rs`, `trees.rs` | a tree, its versions; all trees by id |
-//! | `version.rs`, `source.rs` | what a reader takes; a memtable or the runs of a commit above the trunk |
-//! | `get.rs`, `cursor/` | point lookups, ordered reading |
+//! | `tree.rs`, `trees.rs` | a tree with its version; all trees of a database by id |
+//! | `version.rs`, `source.rs` | the sources that a reader takes; a memtable or the attached runs of a large commit |
+//! | `get.rs`, `cursor/` | point lookups; ordered reading |
 //! | `value.rs` | reading large values |
-//! | `estimate/` | how much a key range holds |
-//! | `tombstones/` | runs of deletes worth compacting, known-empty ranges |
-//! | `verify.rs`, `damage.rs` | reading everything: faults, ranges that are lost |
-//! | `context.rs`, `health.rs`, `account.rs` | what reads take; whether calls are taken; memory of memtables |
-//! | `totals.rs`, `large_values.rs`, `snapshot.rs` | figures over all trees, extents of values, a SeqNo to read at |
+//! | `estimate/` | how many entries and bytes a key range holds |
+//! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
+//! | `verify.rs`, `damage.rs` | reads all of a tree: to find faults; to find the ranges that are lost |
+//! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
+//! | `account.rs`, `totals.rs` | memory of memtables; figures over all trees |
+//! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |
 //!
-//! A reader posts hints ([`HintSink`]) and never plans or starts work.
+//! A reader posts compaction hints ([`HintSink`]). It never plans or starts background work.
 
 mod account;
 mod context;

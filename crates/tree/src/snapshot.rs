@@ -1,9 +1,9 @@
-//! [`Snapshot`]: a fixed state of the whole database to read at.
+//! [`Snapshot`]: a fixed state of the whole database that reads can ask for.
 
 use frondb_core::SeqNo;
 
-/// A fixed state of the whole database to read at. Cheap to take, clone and drop; while it lives,
-/// merges keep what it sees. Any thread may use it.
+/// A fixed state of the whole database that reads can ask for. It is cheap to take, to clone and to
+/// drop. While it lives, merges keep the messages that it sees. Any thread may use it.
 #[derive(Clone)]
 pub struct Snapshot {
     held: frondb_locks::Snapshot,
@@ -17,13 +17,13 @@ impl Snapshot {
         Self { held, engine }
     }
 
-    /// The SeqNo it reads at.
+    /// The SeqNo of the newest message that it sees.
     #[must_use]
     pub fn seq(&self) -> SeqNo {
         self.held.seq()
     }
 
-    /// The open database that it belongs to.
+    /// The number of the open database that it belongs to.
     #[must_use]
     pub fn engine_id(&self) -> u64 {
         self.engine

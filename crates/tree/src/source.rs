@@ -1,5 +1,5 @@
-//! [`MemSource`]: what a tree has above its trunk: a memtable, or the runs of a large commit, and the
-//! part of the log that recovery would need for it.
+//! [`MemSource`]: a source above the trunk of a tree, which is a memtable or the private runs of a
+//! large commit, with the part of the log that recovery needs for it.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -9,28 +9,30 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_space::Extent;
 
-/// A source above the trunk and the part of the log that it needs: a memtable, or the private runs of
-/// a large commit (then the memtable has the commit's range deletes and nothing else).
+/// A memtable, or the private runs of a large commit, with the part of the log that recovery needs
+/// for it. Any thread may use it.
 pub struct MemSource {
-    /// The memtable; of a commit's runs, its range deletes and nothing else.
+    /// The memtable. Of a large commit it has the range deletes and nothing else.
     pub memtable: Arc<Memtable>,
     attached: Option<AttachedRuns>,
-    /// Extents of the large values that its messages refer to.
+    /// Extents of each large value that its messages refer to.
     values: Mutex<Vec<Vec<Extent>>>,
-    /// Set when it is frozen: the sum it is counted in, and its share.
+    /// The sum that its memory is counted in, with its share in bytes; set when it is frozen.
     counted: Mutex<Option<(Arc<AtomicU64>, u64)>>,
-    /// Start of the first record with a message in it; `u64::MAX` while it is empty.
+    /// Start of the first log record with a message of this source; `u64::MAX` while it is empty.
     first_lsn: AtomicU64,
     /// End of the last such record.
     last_lsn: AtomicU64,
-    /// It was logged again, and the old records are needed until the new one is durable.
+    /// Set when it was logged again: recovery needs the old records until the new one is durable.
     relogged: Mutex<Option<Relogged>>,
 }
 
-/// Where a memtable's log began before it was logged again, and where the new record ends.
+/// A memtable that was logged again.
 #[derive(Clone, Copy)]
 struct Relogged {
+    /// Where its part of the log began before.
     old: Lsn,
+    /// Where the new record ends.
     end: Lsn,
 }
 
@@ -41,13 +43,13 @@ impl MemSource {
         Self::of(Memtable::new(Arc::clone(budget)))
     }
 
-    /// A memtable that has messages already.
+    /// A source of a memtable that may have messages.
     #[must_use]
     pub fn of(memtable: Memtable) -> Arc<Self> {
         Self::with(memtable, None)
     }
 
-    /// What a large commit brings to a tree; `memtable` has its range deletes.
+    /// The source of a large commit. `memtable` has the commit's range deletes.
     pub fn attached_runs(memtable: Memtable, attached: AttachedRuns) -> Arc<Self> {
         memtable.seal();
         Self::with(memtable, Some(attached))
@@ -65,15 +67,16 @@ impl MemSource {
         })
     }
 
-    /// A record at `[start, end)` has messages for the memtable.
+    /// Notes that the log record at `[start, end)` has messages for the memtable.
     pub fn logged(&self, start: Lsn, end: Lsn) {
         self.first_lsn.fetch_min(start.get(), Ordering::AcqRel);
         self.last_lsn.fetch_max(end.get(), Ordering::AcqRel);
     }
 
-    /// The memtable was logged again as a whole at `[start, end)`; the log was durable up to
-    /// `durable` before. The old records stay needed until the new one is durable: a power failure
-    /// could take it, and what it repeats may have been promised.
+    /// Notes that the record at `[start, end)` repeats all messages of the memtable; the log is
+    /// durable up to `durable`. Recovery needs the old records until the new one is durable: a
+    /// power failure could lose the new record, and commits in the old ones may have been
+    /// acknowledged.
     pub fn logged_again(&self, start: Lsn, end: Lsn, durable: Lsn) {
         if let Some(old) = self.needed_from(durable) {
             *self.relogged.lock() = Some(Relogged { old, end });
@@ -82,8 +85,8 @@ impl MemSource {
         self.last_lsn.store(end.get(), Ordering::Release);
     }
 
-    /// Where the log begins that recovery would need for it, if the log is durable up to
-    /// `durable`.
+    /// Where the part of the log begins that recovery needs for this source, if the log is durable
+    /// up to `durable`; `None` if it needs no log.
     pub fn needed_from(&self, durable: Lsn) -> Option<Lsn> {
         match *self.relogged.lock() {
             Some(relogged) if relogged.end > durable => Some(relogged.old),
@@ -91,25 +94,26 @@ impl MemSource {
         }
     }
 
-    /// Where the log that holds its messages begins, if it has any.
+    /// Start of the first log record with its messages; `None` if it has no messages.
     pub fn first_lsn(&self) -> Option<Lsn> {
         let lsn = self.first_lsn.load(Ordering::Acquire);
         (lsn != u64::MAX).then_some(Lsn(lsn))
     }
 
-    /// Where the log that holds its messages ends.
+    /// End of the last log record with its messages.
     #[must_use]
     pub fn last_lsn(&self) -> Lsn {
         Lsn(self.last_lsn.load(Ordering::Acquire))
     }
 
-    /// What makes it the source of a large commit.
+    /// The runs of a large commit; `None` for an ordinary memtable.
     #[inline]
     pub fn attached(&self) -> Option<&AttachedRuns> {
         self.attached.as_ref()
     }
 
-    /// Its runs, to be read after its memtable; newest first. A memtable's has none.
+    /// Its runs, newest first. A reader takes them after the memtable. Empty for an ordinary
+    /// memtable.
     #[inline]
     pub fn runs(&self) -> &[Arc<Run>] {
         self.attached.as_ref().map_or(&[], |attached| &attached.runs)
@@ -122,7 +126,7 @@ impl MemSource {
         self.attached.is_none() && self.memtable.is_empty()
     }
 
-    /// Largest SeqNo in it.
+    /// The largest SeqNo in this source; [`SeqNo::MIN`] if it is empty.
     pub fn max_seq(&self) -> SeqNo {
         match &self.attached {
             Some(attached) => attached.last,
@@ -130,7 +134,8 @@ impl MemSource {
         }
     }
 
-    /// Whether flushing it leads to space being freed: it mostly deletes.
+    /// Whether a flush of it is likely to free disk space: most of its messages are deletes, or it
+    /// has a range delete.
     pub fn frees_space(&self) -> bool {
         let stats = self.memtable.stats();
         let metas = || self.runs().iter().map(|run| run.meta());
@@ -139,27 +144,27 @@ impl MemSource {
         stats.range_deletes > 0 || deletes * 2 > messages
     }
 
-    /// A message refers to a value in these extents.
+    /// Notes that a message refers to a large value in these extents: this source owns them.
     pub fn add_value(&self, extents: Vec<Extent>) {
         self.values.lock().push(extents);
     }
 
-    /// Bytes on disk of the large values that it takes care of.
+    /// Bytes on disk of the large values that it owns.
     pub fn value_bytes(&self) -> u64 {
         self.values.lock().iter().flatten().map(|extent| extent.bytes()).sum()
     }
 
-    /// Whether it takes care of the large value in these extents.
+    /// Whether it owns the large value in these extents.
     pub fn owns_value(&self, extents: &[Extent]) -> bool {
         self.values.lock().iter().any(|value| **value == *extents)
     }
 
-    /// The large values, which the caller takes care of from now on.
+    /// Hands the large values over: the caller owns them from now on.
     pub fn take_values(&self) -> Vec<Vec<Extent>> {
         std::mem::take(&mut *self.values.lock())
     }
 
-    /// Counts its memory in `sum`, and no longer where it was counted before, until it goes.
+    /// Counts its memory in `sum` until it is dropped or counted in another sum.
     pub fn count_in(&self, sum: &Arc<AtomicU64>) {
         let bytes = self.memtable.bytes();
         sum.fetch_add(bytes, Ordering::Relaxed);
@@ -170,17 +175,17 @@ impl MemSource {
     }
 }
 
-/// The runs of a large commit that its tree has above the trunk.
+/// The runs of a large commit that a tree has above its trunk.
 pub struct AttachedRuns {
-    /// The transaction, and the part of it that the manifest has as pending.
+    /// The transaction that wrote them.
     pub txn: u64,
-    /// See `txn`.
+    /// The number of the pending part that the manifest has of them.
     pub part: u32,
-    /// Newest first, with SeqNos.
+    /// The runs, newest first, with the SeqNos of the commit.
     pub runs: Vec<Arc<Run>>,
-    /// The last SeqNo that the part has.
+    /// The last SeqNo of the part.
     pub last: SeqNo,
-    /// Whether the runs are fit for a base.
+    /// Whether the runs may become bases of leaves.
     pub are_base: bool,
 }
 
@@ -196,26 +201,27 @@ impl Drop for MemSource {
 mod tests {
     use super::*;
 
-    /// Rules 6 and 10: what was logged again may have been promised where it was logged first, so
-    /// the log keeps that place until the new one is durable, however often it is logged again.
+    /// Rules 6 and 10: a commit may have been acknowledged when its first record was durable, so
+    /// the log keeps that record until the newer one is durable, however often a memtable is logged
+    /// again.
     #[test]
     fn the_old_place_is_needed_until_the_new_one_is_durable() {
-        let slot = MemSource::new(&Budget::new(1 << 20));
-        assert_eq!((slot.first_lsn(), slot.needed_from(Lsn(0))), (None, None));
-        slot.logged(Lsn(100), Lsn(150));
-        slot.logged(Lsn(300), Lsn(350));
-        assert_eq!((slot.needed_from(Lsn(0)), slot.last_lsn()), (Some(Lsn(100)), Lsn(350)));
+        let source = MemSource::new(&Budget::new(1 << 20));
+        assert_eq!((source.first_lsn(), source.needed_from(Lsn(0))), (None, None));
+        source.logged(Lsn(100), Lsn(150));
+        source.logged(Lsn(300), Lsn(350));
+        assert_eq!((source.needed_from(Lsn(0)), source.last_lsn()), (Some(Lsn(100)), Lsn(350)));
 
-        slot.logged_again(Lsn(900), Lsn(950), Lsn(400));
-        assert_eq!(slot.needed_from(Lsn(949)), Some(Lsn(100)));
-        assert_eq!(slot.needed_from(Lsn(950)), Some(Lsn(900)));
+        source.logged_again(Lsn(900), Lsn(950), Lsn(400));
+        assert_eq!(source.needed_from(Lsn(949)), Some(Lsn(100)));
+        assert_eq!(source.needed_from(Lsn(950)), Some(Lsn(900)));
         // A flush syncs the log up to here.
-        assert_eq!((slot.first_lsn(), slot.last_lsn()), (Some(Lsn(900)), Lsn(950)));
+        assert_eq!((source.first_lsn(), source.last_lsn()), (Some(Lsn(900)), Lsn(950)));
 
-        slot.logged_again(Lsn(2000), Lsn(2050), Lsn(949));
-        assert_eq!(slot.needed_from(Lsn(2049)), Some(Lsn(100)), "900 was never durable");
-        slot.logged_again(Lsn(3000), Lsn(3050), Lsn(2050));
-        assert_eq!(slot.needed_from(Lsn(3049)), Some(Lsn(2000)));
-        assert_eq!(slot.needed_from(Lsn(3050)), Some(Lsn(3000)));
+        source.logged_again(Lsn(2000), Lsn(2050), Lsn(949));
+        assert_eq!(source.needed_from(Lsn(2049)), Some(Lsn(100)), "900 was never durable");
+        source.logged_again(Lsn(3000), Lsn(3050), Lsn(2050));
+        assert_eq!(source.needed_from(Lsn(3049)), Some(Lsn(2000)));
+        assert_eq!(source.needed_from(Lsn(3050)), Some(Lsn(3000)));
     }
 }

@@ -1,9 +1,9 @@
-//! Figures that are sums over all trees, kept as the trees change: reading them costs the same for
-//! one tree and for a hundred thousand.
+//! [`TreeTotals`]: sums over all trees, updated whenever a tree changes. Reading them costs the
+//! same for one tree and for a hundred thousand.
 //!
-//! Invariant: a sum is that of the newest versions of all trees that are counted. A tree is counted
-//! from when it is listed until it is dropped, and its share changes under the lock of its version,
-//! with the version.
+//! Invariant: each sum is that of the newest versions of all counted trees. A tree is counted from
+//! when it is listed until it is dropped. Its share changes together with its version, under the
+//! lock of the version.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,20 +16,21 @@ pub struct TreeFigures {
     pub nodes: u64,
     /// Leaves among them.
     pub leaves: u64,
-    /// Runs that nodes hold views of.
+    /// Views of runs that nodes hold.
     pub views: u64,
-    /// Messages in runs.
+    /// Messages in runs, those of attached runs included.
     pub entries: u64,
     /// Key and value bytes in runs, before encoding.
     pub raw_bytes: u64,
-    /// Bytes of runs on disk.
+    /// Bytes of runs on disk, after encoding.
     pub run_bytes: u64,
-    /// Memtables frozen and not flushed yet, and runs of commits above the trunk.
+    /// Sources between the active memtable and the trunk: frozen memtables, and the attached runs
+    /// of each large commit.
     pub frozen_memtables: u64,
 }
 
 impl TreeFigures {
-    /// O(memtables and attached runs): a trunk knows its own.
+    /// The figures of a version, in O(memtables and attached runs): the trunk keeps its own totals.
     pub fn of(version: &Version) -> Self {
         let totals = version.trunk.root.totals;
         let mut share = Self {
@@ -41,7 +42,7 @@ impl TreeFigures {
             run_bytes: totals.disk_bytes,
             frozen_memtables: version.frozen.len() as u64,
         };
-        for run in version.sources().flat_map(|slot| slot.runs()) {
+        for run in version.sources().flat_map(|source| source.runs()) {
             let meta = run.meta();
             share.entries += meta.entries;
             share.raw_bytes += meta.raw_bytes;
@@ -64,9 +65,9 @@ pub struct TreeTotals {
 }
 
 impl TreeTotals {
-    /// A tree's share goes from `old` to `new`.
+    /// Changes a tree's share from `old` to `new`.
     pub fn change(&self, old: TreeFigures, new: TreeFigures) {
-        // Wraps below zero and back: every share that goes has come before.
+        // The sum may wrap below zero and back: a share is only removed after it was added.
         let change = |sum: &AtomicU64, old: u64, new: u64| {
             if old != new {
                 sum.fetch_add(new.wrapping_sub(old), Ordering::Relaxed);
@@ -81,7 +82,7 @@ impl TreeTotals {
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
-    /// The totals as they are now.
+    /// The totals now. Each figure is exact, but they may be of slightly different moments.
     #[must_use]
     pub fn read(&self) -> TreeFigures {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);

@@ -14,19 +14,20 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// The tree of this id.
+    /// The tree with this id.
     #[must_use]
     pub fn get(&self, id: TreeId) -> Option<Arc<TreeCore>> {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// All trees, by id.
+    /// All trees in the order of their ids.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<TreeCore>> {
         self.by_id.read().values().cloned().collect()
     }
 
-    /// Calls `visit` for each tree, in the order of the ids, under the lock.
+    /// Calls `visit` for each tree in the order of the ids, under the lock: `visit` must not add or
+    /// remove trees.
     pub fn for_each(&self, mut visit: impl FnMut(&Arc<TreeCore>)) {
         self.by_id.read().values().for_each(&mut visit);
     }
@@ -37,7 +38,7 @@ impl Trees {
         self.by_id.read().len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no tree.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.read().is_empty()
@@ -48,13 +49,13 @@ impl Trees {
         self.by_id.write().insert(tree.id, tree);
     }
 
-    /// Strikes a tree out.
+    /// Removes a tree from the list. Its handles stay valid.
     pub fn remove(&self, id: TreeId) {
         self.by_id.write().remove(&id);
     }
 
-    /// The tree with the largest active memtable, if any memtable has a message: the one to freeze when
-    /// the write buffer is full.
+    /// The tree with the largest active memtable, which is frozen when the write buffer is full;
+    /// `None` if all active memtables are empty.
     #[must_use]
     pub fn largest(&self) -> Option<Arc<TreeCore>> {
         let trees = self.by_id.read();

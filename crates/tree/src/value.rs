@@ -1,4 +1,5 @@
-//! Reading large values (rule 17): they lie in extents of their own, and a message names them.
+//! Reading large values (rule 17). A large value lies in extents of its own, and its message has a
+//! reference to them.
 
 use frondb_core::checksum::{Xxh3, xxh3};
 use frondb_core::mem::Buf;
@@ -9,10 +10,10 @@ use frondb_run::RunEnv;
 use frondb_run::format::ValueRef;
 use frondb_space::{Extent, Space};
 
-/// Bytes read from the device at once.
+/// Bytes that one read of the device asks for.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Reads large values for updates upon them.
+/// Reads large values that update functions are applied to.
 pub(crate) struct Values(pub(crate) Arc<RunEnv>);
 
 impl ValueReader for Values {
@@ -24,7 +25,7 @@ impl ValueReader for Values {
 /// Reads the value that an encoded reference names.
 ///
 /// # Errors
-/// `Corruption` if what is there has another checksum, or a device error.
+/// `Corruption` if the checksum does not match; a device error.
 pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
     let reference = ValueRef::decode(encoded)
         .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
@@ -33,7 +34,7 @@ pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
     check_sum(space, &reference, xxh3(&value)).map(|()| value)
 }
 
-/// Reads a value piece by piece and checks it, in as little memory as a piece takes.
+/// Checks the value that an encoded reference names. Uses the memory of one piece, 256 KiB.
 ///
 /// # Errors
 /// As [`read_value`].
@@ -45,6 +46,7 @@ pub fn check_value(space: &Space, encoded: &[u8]) -> Result<()> {
     check_sum(space, &reference, sum.finish())
 }
 
+/// Reads a value in order and gives `take` one piece after the other.
 fn for_each_piece(space: &Space, reference: &ValueRef, take: &mut dyn FnMut(&[u8])) -> Result<()> {
     let (mut buf, mut rest) = (Buf::paged(PIECE_BYTES), reference.len);
     for extent in &reference.extents {
@@ -71,10 +73,10 @@ fn check_sum(space: &Space, reference: &ValueRef, found: u64) -> Result<()> {
     Err(Error::corruption(file, first.offset(), "value", message))
 }
 
-/// The extents of the values that these encoded references name.
+/// The extents of each value that one of these encoded references names.
 ///
 /// # Errors
-/// `Internal` if one cannot be decoded.
+/// `Internal` if a reference cannot be decoded.
 pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
     let decoded = references.iter().map(|bytes| {
         let value = ValueRef::decode(bytes);

@@ -1,11 +1,11 @@
-//! Reading all that a tree has on disk, to see whether it is what was written.
+//! Verifies a tree: reads all that it has on disk and checks that this is what was written.
 //!
-//! Runs are read block by block, and every large value once: those that a run's views show, and
-//! those of memtables. What a run holds outside of its views is of no tree any more, and a value
-//! that only such a message names may be gone.
+//! A verification reads every block of every run, and once each large value that a message in a
+//! view of a run or in a memtable refers to. The messages of a run outside of its views belong to
+//! no tree any more, and the large values that they refer to may be gone.
 //!
-//! Goes on beside writers. It holds the version that it reads, so nothing that it follows is
-//! released meanwhile.
+//! Writers go on meanwhile. The verification holds the version that it reads, so the extents of its
+//! runs and values are not reused before it ends.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -22,31 +22,36 @@ use crate::tree::TreeCore;
 use crate::value::read_value;
 use crate::version::Version;
 
-/// What a verification found.
+/// What a verification read, and the faults that it found.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// Runs read.
+    /// Runs that were read.
     pub runs: u64,
-    /// Messages in them.
+    /// Messages in those runs.
     pub entries: u64,
-    /// Large values read.
+    /// Large values that were read.
     pub values: u64,
-    /// Bytes of runs and large values on disk.
+    /// Bytes on disk of those runs and large values.
     pub bytes: u64,
-    /// Every fault found, of each run the first; the rest was read all the same.
+    /// The faults: the first of each run, and each of the nodes and the large values. A fault does
+    /// not end the verification.
     pub faults: Vec<Error>,
 }
 
-/// Reads every block, index and filter of a tree's runs and every large value, and checks
-/// checksums, order and counts, that nodes nest, and that the tree owns the values' extents.
-/// `progress` is given bytes done and to do, and stops the work by returning `false`.
+/// Reads every block, index and filter of a tree's runs, and every large value. Checks the
+/// checksums, the order and the counts, that the ranges of nodes nest, and that the tree owns the
+/// extents of the values. Calls `progress` with the bytes read and the bytes to read; a result of
+/// `false` cancels the work.
+///
+/// # Errors
+/// `Cancelled`; the error of a memtable. Damage on disk is no error but a fault in the report.
 pub fn verify_tree(
     context: &ReadContext,
     tree: &TreeCore,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<VerifyReport> {
-    // Values of messages up to here are noted as their tree's.
+    // Taken before the version: the tree owns the large values of all messages up to here.
     let visible = context.oracle.visible();
     let version = tree.version();
     let mut report = VerifyReport::default();
@@ -69,7 +74,7 @@ pub fn verify_tree(
         report.runs += 1;
         report.entries += run.meta().entries;
         report.bytes += run.meta().disk_bytes();
-        values.go_on(&report)?;
+        values.report_progress(&report)?;
         for reference in references {
             values.verify(&reference, &mut report)?;
         }
@@ -80,7 +85,7 @@ pub fn verify_tree(
     Ok(report)
 }
 
-/// The runs of a version, those above its trunk too, each with its views.
+/// The runs of a version, attached runs included, each with its views.
 pub(crate) fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>)> {
     let mut runs: BTreeMap<RunId, (Arc<Run>, Vec<View>)> = BTreeMap::new();
     version.trunk.for_each(&mut |node| {
@@ -89,7 +94,7 @@ pub(crate) fn runs_of(version: &Version) -> BTreeMap<RunId, (Arc<Run>, Vec<View>
             entry.or_insert_with(|| (Arc::clone(&view.run), Vec::new())).1.push(view.clone());
         }
     });
-    for run in version.sources().flat_map(|slot| slot.runs()) {
+    for run in version.sources().flat_map(|source| source.runs()) {
         let view = View::whole(Arc::clone(run), Key::from([]), None);
         runs.insert(run.meta().id, (Arc::clone(run), vec![view]));
     }
@@ -100,23 +105,23 @@ fn bytes_of(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| extent.bytes()).sum()
 }
 
-/// Bytes of all large values that the tree owns.
+/// Bytes on disk of all large values that the tree owns.
 fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     let install = tree.install.lock();
     let in_runs: u64 = install.values.values().map(|value| bytes_of(value)).sum();
-    in_runs + version.sources().map(|slot| slot.value_bytes()).sum::<u64>()
+    in_runs + version.sources().map(|source| source.value_bytes()).sum::<u64>()
 }
 
-/// References that the messages in memtables hold, each with its key.
+/// The references to large values in memtables, each with its key in front.
 pub(crate) fn references_in_memory(
     version: &Version,
     visible: SeqNo,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     for memtable in version.memtables() {
-        let all = (Bound::Unbounded, Bound::Unbounded);
-        let mut source = memtable.cursor(Direction::Forward, all.0, all.1, visible);
-        while source.next_chunk(&mut chunk)? {
+        let (from, to) = (Bound::Unbounded, Bound::Unbounded);
+        let mut cursor = memtable.cursor(Direction::Forward, from, to, visible);
+        while cursor.next_chunk(&mut chunk)? {
             let refs = (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef);
             found.extend(refs.map(|i| (chunk.key(i).to_vec(), chunk.value(i).to_vec())));
         }
@@ -124,20 +129,25 @@ pub(crate) fn references_in_memory(
     Ok(found)
 }
 
-/// The large values of one verification.
+/// Verifies each large value once.
 struct Values<'a> {
     context: &'a ReadContext,
     tree: &'a TreeCore,
     version: &'a Version,
-    /// First extents of those read.
+    /// First extents of the values that were read.
     seen: HashSet<Extent>,
+    /// Bytes that the verification has to read.
     to_do: u64,
     progress: &'a mut dyn FnMut(u64, u64) -> bool,
 }
 
 impl Values<'_> {
-    fn go_on(&mut self, report: &VerifyReport) -> Result<()> {
-        // What is written meanwhile is read too.
+    /// Reports progress.
+    ///
+    /// # Errors
+    /// `Cancelled` if the caller asks for it.
+    fn report_progress(&mut self, report: &VerifyReport) -> Result<()> {
+        // Large values that were written since the estimate are read too.
         if (self.progress)(report.bytes, self.to_do.max(report.bytes)) {
             return Ok(());
         }
@@ -162,16 +172,16 @@ impl Values<'_> {
         report.faults.extend(read_value(&self.context.runs.space, encoded).err());
         report.values += 1;
         report.bytes += bytes_of(&reference.extents);
-        self.go_on(report)
+        self.report_progress(report)
     }
 
-    /// Whether the tree owns these extents: runs or memtables do, or did when the version was the
-    /// newest and have let go of values since.
+    /// Whether the tree owns these extents now, through runs or memtables. If the tree has let go
+    /// of values since the version was taken, the extents may be among them, and the answer is yes.
     fn is_owned(&self, extents: &[Extent]) -> bool {
         let Some(first) = extents.first() else { return false };
         let install = self.tree.install.lock();
         install.values.get(first).is_some_and(|value| **value == *extents)
-            || self.version.sources().any(|slot| slot.owns_value(extents))
+            || self.version.sources().any(|source| source.owns_value(extents))
             || !Arc::ptr_eq(&self.tree.version().hold, &self.version.hold)
     }
 }

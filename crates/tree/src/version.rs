@@ -1,4 +1,4 @@
-//! [`Version`]: what a reader of a tree needs, as one immutable value.
+//! [`Version`]: all sources of a tree, as one immutable value that a reader takes.
 
 use frondb_core::sync::Arc;
 use frondb_memtable::Memtable;
@@ -7,22 +7,23 @@ use frondb_trunk::Trunk;
 
 use crate::source::MemSource;
 
-/// All sources of a tree at one moment. Immutable but for the active memtable's growth.
+/// All sources of a tree at one moment. Immutable, except that the active memtable grows.
 pub struct Version {
-    /// Takes the messages of commits.
+    /// The memtable that takes the messages of commits.
     pub active: Arc<MemSource>,
-    /// Newest first.
+    /// Frozen memtables and attached runs that are not flushed, newest first.
     pub frozen: Vec<Arc<MemSource>>,
-    /// The runs, by nodes.
+    /// The nodes with their runs.
     pub trunk: Trunk,
-    /// Keeps the large values that a reader of this version may find references to.
+    /// Keeps the extents of the large values that a reader of this version may find references to.
     pub hold: Arc<Hold>,
 }
 
 impl Version {
-    /// The memtables, newest first. For what runs cannot matter to; all else goes over `slots`.
+    /// The memtables, newest first, without the runs of large commits. A caller that must see all
+    /// messages takes [`sources`](Self::sources).
     pub fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
-        std::iter::once(&self.active).chain(&self.frozen).map(|slot| &slot.memtable)
+        std::iter::once(&self.active).chain(&self.frozen).map(|source| &source.memtable)
     }
 
     /// The sources above the trunk, newest first.
