@@ -1,34 +1,35 @@
-//! Building data blocks.
+//! Builds data blocks.
 //!
-//! [`BlockBuilder::add`] only appends to arrays; everything that looks at more than one entry (what
-//! varies, which layout, which widths) is done once a block in [`BlockBuilder::finish`], in loops
-//! over the arrays. The buffers are kept from block to block.
+//! [`BlockBuilder::add`] only appends to arrays. All work that looks at more than one entry (which
+//! columns vary, which layout, which widths) is done once per block in [`BlockBuilder::finish`], in
+//! loops over the arrays. The buffers are reused from block to block.
 
 use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 
 use crate::codec::Codec;
 use crate::envelope::{encode_frame_with_tail, frame_checksum};
 use crate::format::{
-    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQ_PLANES, FLAG_VALUE_PLANES, FLAG_VALUES_FIXED,
-    LAYOUT_PLANES, LAYOUT_ROWS, PLANES_KEY_BYTES_MAX, PLANES_VALUE_BYTES_MAX, PayloadHeader,
+    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED,
+    FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,
+    TRANSPOSED_KEY_BYTES_MAX, TRANSPOSED_VALUE_BYTES_MAX,
 };
-use crate::planes::{self, PlaneBuilder};
 use crate::rows;
 use crate::stats::BlockSummary;
+use crate::transposed::{self, Transposer};
 use crate::trial::CodecTrial;
 
-/// Distance of restarts unless the options say otherwise.
+/// Default distance between restarts.
 pub const DEFAULT_RESTART_INTERVAL: u8 = 16;
 
-/// How blocks are encoded.
+/// The encoding of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockOptions {
-    /// Compression. Default lz4, which is left out where it saves little.
+    /// Compression. Default lz4, which is skipped where it saves little.
     pub codec: Codec,
-    /// Keys of many lengths: every how many keys one is stored whole, 1 to 255. Default 16.
+    /// Rows layout: one key in this many is stored whole, 1 to 255. Default 16.
     pub restart_interval: u8,
-    /// Whether each message keeps its SeqNo; else the reader gives all the one of the run, which
-    /// is right as long as no snapshot lies between them. Default true.
+    /// Whether each message stores its SeqNo. If not, the reader gives all messages the SeqNo of
+    /// the run, which is correct while no snapshot lies between them. Default true.
     pub per_entry_seqs: bool,
 }
 
@@ -42,12 +43,12 @@ impl Default for BlockOptions {
     }
 }
 
-/// A list of lengths that are usually all the same: the ends are kept only once they are not.
+/// A list of lengths that are usually all equal: the ends are stored only once they differ.
 #[derive(Debug, Default)]
 struct Ends {
-    /// The length all have so far, if `ends` is empty.
+    /// The length of all elements so far, while `ends` is empty.
     common: usize,
-    /// One end an element, once two lengths differ.
+    /// One end per element, once two lengths differ.
     ends: Vec<u32>,
 }
 
@@ -57,7 +58,7 @@ impl Ends {
         self.common = 0;
     }
 
-    /// The `index`-th element has `len` bytes and ends at `end`.
+    /// Adds the `index`-th element, which has `len` bytes and ends at `end`.
     #[inline(always)]
     fn push(&mut self, index: usize, len: usize, end: usize) {
         if self.ends.is_empty() {
@@ -80,7 +81,7 @@ impl Ends {
         self.ends.push(end as u32);
     }
 
-    /// The length all have, if they do.
+    /// The common length, if all lengths are equal.
     fn fixed(&self) -> Option<usize> {
         self.ends.is_empty().then_some(self.common)
     }
@@ -95,7 +96,7 @@ impl Ends {
     }
 }
 
-/// Collects sorted messages and encodes them as one block after the other.
+/// Collects sorted messages and encodes them as blocks.
 ///
 /// For one thread. The caller decides when a block is full ([`raw_bytes`](Self::raw_bytes)); an
 /// entry of any allowed size fits an empty builder.
@@ -103,7 +104,7 @@ impl Ends {
 pub struct BlockBuilder {
     options: BlockOptions,
     count: usize,
-    /// Keys one after the other, then room for whole-word copies.
+    /// The keys one after the other, with room for whole-word copies.
     keys: Vec<u8>,
     key_bytes: usize,
     key_ends: Ends,
@@ -113,34 +114,34 @@ pub struct BlockBuilder {
     seqs: Vec<u64>,
     values: Vec<u8>,
     value_ends: Ends,
-    /// The payload being put together in `finish`.
+    /// The payload under construction in `finish`.
     payload: Vec<u8>,
     suffixes: Vec<u8>,
     seq_rows: Vec<u8>,
-    planes: PlaneBuilder,
-    /// Planes that are not compressed, to be put behind the values.
+    transposed: Transposer,
+    /// Columns that are not compressed; appended behind the values.
     tail: Vec<u8>,
     value_layout: ValueLayout,
-    /// The codec of the block that is encoded, and of those to come.
+    /// The codec of the current block and the following ones.
     codec: Codec,
     trial: CodecTrial,
 }
 
-/// Which layout of values was smaller when both were tried.
+/// The layout of values that was smaller when both were last tried.
 #[derive(Debug, Default)]
 struct ValueLayout {
-    planes: bool,
-    /// Blocks until both are tried again.
+    transposed: bool,
+    /// Blocks until both layouts are tried again.
     blocks_left: u32,
 }
 
-/// Blocks from one trial of both layouts of values to the next: a trial compresses a block twice.
+/// Blocks between two trials of the layouts of values: a trial compresses a block twice.
 const VALUE_TRIAL_INTERVAL: u32 = 64;
 
-/// Fewer entries than this are not worth a matrix of SeqNos or values.
+/// With fewer entries, a matrix of SeqNos or values does not pay off.
 const MATRIX_ENTRIES_MIN: usize = 16;
 
-/// Keys up to this length are copied in two overlapping moves of fixed size.
+/// Keys up to this length are copied with two overlapping moves of fixed size.
 const SHORT_KEY_BYTES_MAX: usize = 32;
 
 impl BlockBuilder {
@@ -165,7 +166,7 @@ impl BlockBuilder {
             payload: Vec::new(),
             suffixes: Vec::new(),
             seq_rows: Vec::new(),
-            planes: PlaneBuilder::default(),
+            transposed: Transposer::default(),
             tail: Vec::new(),
             value_layout: ValueLayout::default(),
             codec: options.codec,
@@ -173,19 +174,18 @@ impl BlockBuilder {
         }
     }
 
-    /// The options given.
+    /// The options of the builder.
     #[must_use]
     pub fn options(&self) -> &BlockOptions {
         &self.options
     }
 
-    /// Adds a message behind all others: its key is above the last one's, or the same with a
-    /// smaller SeqNo.
+    /// Appends a message: its key is above the last one, or equal with a smaller SeqNo.
     #[inline]
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
         debug_assert!(self.in_order(key, seq), "messages must be added in order");
         let at = self.key_bytes;
-        let room = at + key.len().max(SHORT_KEY_BYTES_MAX) + planes::ROW_SLACK;
+        let room = at + key.len().max(SHORT_KEY_BYTES_MAX) + transposed::ROW_SLACK;
         if self.keys.len() < room {
             self.grow_keys(room);
         }
@@ -225,14 +225,14 @@ impl BlockBuilder {
         self.key_bytes + self.values.len()
     }
 
-    /// Messages so far.
+    /// Number of messages so far.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether the builder is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -255,11 +255,11 @@ impl BlockBuilder {
         &self.keys[self.key_ends.range(index)]
     }
 
-    /// Appends the messages as one frame to `out` and starts anew.
+    /// Appends the messages as one frame to `out` and resets the builder.
     ///
     /// # Errors
-    /// Internal if the codec fails, Invalid if the block is beyond
-    /// [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); `out` is then as it was.
+    /// Internal if the codec fails, Invalid if the block exceeds
+    /// [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); `out` is unchanged then.
     ///
     /// # Panics
     /// If there are no messages.
@@ -283,7 +283,7 @@ impl BlockBuilder {
         Ok(summary)
     }
 
-    /// Forgets all messages and keeps the memory, unless one huge entry made it huge.
+    /// Removes all messages and keeps the memory, unless one huge entry made it huge.
     fn clear(&mut self) {
         self.count = 0;
         self.key_bytes = 0;
@@ -310,23 +310,23 @@ impl BlockBuilder {
             count: self.count as u32,
             ..PayloadHeader::default()
         };
-        // Room; it is written when all numbers are known.
+        // Placeholder; the header is written once all numbers are known.
         header.encode(&mut payload);
         let fixed = self.key_ends.fixed();
         if let Some(key_len) = fixed {
             header.flags |= FLAG_KEYS_FIXED;
             header.key_len = key_len as u32;
         }
-        let in_planes = fixed.is_some_and(|len| (1..=PLANES_KEY_BYTES_MAX).contains(&len));
-        if !in_planes {
+        let is_transposed = fixed.is_some_and(|len| (1..=TRANSPOSED_KEY_BYTES_MAX).contains(&len));
+        if !is_transposed {
             self.encode_rows(&mut header, &mut payload);
         }
         self.encode_kinds(&mut header, &mut payload);
         self.encode_seqs(&mut header, &mut payload);
         self.encode_value_lengths(&mut header, &mut payload);
         let keys_at = payload.len();
-        if in_planes {
-            self.encode_planes(&mut header, &mut payload);
+        if is_transposed {
+            self.encode_transposed(&mut header, &mut payload);
         } else {
             payload.extend_from_slice(&self.suffixes);
         }
@@ -336,19 +336,19 @@ impl BlockBuilder {
         result
     }
 
-    /// Whether a codec is there to gain from matrices.
+    /// Whether a codec is used, which could gain from matrices.
     fn compresses(&self) -> bool {
         self.codec != Codec::None
     }
 
-    fn encode_planes(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        header.layout = LAYOUT_PLANES;
+    fn encode_transposed(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
+        header.layout = LAYOUT_TRANSPOSED;
         let compress = self.compresses();
         let width = header.key_len as usize;
-        self.planes.encode(&self.keys, width, self.count, compress, payload, &mut self.tail);
+        self.transposed.encode(&self.keys, width, self.count, compress, payload, &mut self.tail);
     }
 
-    /// Appends the values, in the layout that suits them, and makes the frame.
+    /// Appends the values in the smaller layout, and makes the frame.
     fn encode_values(
         &mut self,
         header: PayloadHeader,
@@ -358,17 +358,17 @@ impl BlockBuilder {
         let width = header.value_len as usize;
         let matrix = self.compresses()
             && self.count >= MATRIX_ENTRIES_MIN
-            && (1..=PLANES_VALUE_BYTES_MAX).contains(&width);
+            && (1..=TRANSPOSED_VALUE_BYTES_MAX).contains(&width);
         if !matrix {
             return self.seal_with_rows(header, payload, out);
         }
         let (values_at, tail_len) = (payload.len(), self.tail.len());
-        self.values.extend_from_slice(&[0; planes::ROW_SLACK]);
+        self.values.extend_from_slice(&[0; transposed::ROW_SLACK]);
         let columns =
-            self.planes.encode(&self.values, width, self.count, true, payload, &mut self.tail);
-        self.values.truncate(self.values.len() - planes::ROW_SLACK);
-        // Where most columns are constant or random, as in packed integers, rows cannot win: the
-        // codec would only find what the planes have taken out already. Text is tried both ways.
+            self.transposed.encode(&self.values, width, self.count, true, payload, &mut self.tail);
+        self.values.truncate(self.values.len() - transposed::ROW_SLACK);
+        // Where most columns are constant or random, as in packed integers, rows cannot be smaller:
+        // transposing has already removed what the codec would find. Text is tried in both layouts.
         let clear = columns.settled * 8 >= columns.all * 5;
         let trial = !clear && self.value_layout.blocks_left == 0;
         if !clear {
@@ -376,24 +376,24 @@ impl BlockBuilder {
                 self.value_layout.blocks_left.checked_sub(1).unwrap_or(VALUE_TRIAL_INTERVAL);
         }
         let start = out.len();
-        if clear || trial || self.value_layout.planes {
-            let header = PayloadHeader { flags: header.flags | FLAG_VALUE_PLANES, ..header };
+        if clear || trial || self.value_layout.transposed {
+            let header = PayloadHeader { flags: header.flags | FLAG_VALUES_TRANSPOSED, ..header };
             self.seal(header, values_at, payload, out)?;
         }
-        if clear || (self.value_layout.planes && !trial) {
+        if clear || (self.value_layout.transposed && !trial) {
             return Ok(());
         }
-        let with_planes = out.len();
+        let with_transposed = out.len();
         payload.truncate(values_at);
         self.tail.truncate(tail_len);
         self.seal_with_rows(header, payload, out)?;
         if trial {
-            let (planes, rows) = (with_planes - start, out.len() - with_planes);
-            self.value_layout.planes = planes < rows;
-            if planes < rows {
-                out.truncate(with_planes);
+            let (transposed, rows) = (with_transposed - start, out.len() - with_transposed);
+            self.value_layout.transposed = transposed < rows;
+            if transposed < rows {
+                out.truncate(with_transposed);
             } else {
-                out.drain(start..with_planes);
+                out.drain(start..with_transposed);
             }
         }
         Ok(())
@@ -410,7 +410,7 @@ impl BlockBuilder {
         self.seal(header, values_at, payload, out)
     }
 
-    /// Appends the frame of a payload that is complete but for its tail and header.
+    /// Appends the frame of a payload that is complete except for its tail and header.
     fn seal(
         &self,
         mut header: PayloadHeader,
@@ -468,13 +468,13 @@ impl BlockBuilder {
             rows::push_uint(payload, width, seq - base);
         }
         if self.compresses() && self.count >= MATRIX_ENTRIES_MIN && width > 0 {
-            header.flags |= FLAG_SEQ_PLANES;
+            header.flags |= FLAG_SEQS_TRANSPOSED;
             self.seq_rows.clear();
             self.seq_rows.extend_from_slice(&payload[start..]);
-            self.seq_rows.extend_from_slice(&[0; planes::ROW_SLACK]);
+            self.seq_rows.extend_from_slice(&[0; transposed::ROW_SLACK]);
             payload.truncate(start);
             let deltas = &self.seq_rows;
-            self.planes.encode(deltas, width, self.count, true, payload, &mut self.tail);
+            self.transposed.encode(deltas, width, self.count, true, payload, &mut self.tail);
         }
     }
 
@@ -497,11 +497,11 @@ impl BlockBuilder {
     }
 }
 
-/// Memory a builder keeps per buffer between blocks.
+/// Bytes per buffer that a builder keeps between blocks.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// Copies `key` to the front of `out`, which has at least [`SHORT_KEY_BYTES_MAX`] bytes. Two
-/// overlapping moves of a fixed size beat a call of memcpy by several nanoseconds.
+/// overlapping moves of a fixed size are several nanoseconds faster than a call of memcpy.
 #[inline(always)]
 fn copy_key(out: &mut [u8], key: &[u8]) {
     let len = key.len();

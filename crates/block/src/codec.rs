@@ -1,13 +1,12 @@
 //! Compression codecs of blocks, and the contexts they need.
 //!
-//! A [`Codec`] is an option of a tree; its byte on disk names only the algorithm, because levels
-//! matter to the encoder alone. Contexts (hash tables, windows) are expensive to make, so a few of
-//! them are kept for the whole process, and a thread takes one for the time of a block: in the steady
-//! state no block allocates. They are sized by zstd to the blocks seen, a few hundred KiB at the low
-//! levels.
+//! A [`Codec`] is an option of a tree. Its byte on disk names only the algorithm, because the level
+//! matters only for encoding. Contexts (hash tables, windows) are expensive to make, so the process
+//! pools a few of them, and a thread takes one for the duration of a block: in the steady state no
+//! block allocates. zstd sizes them to the blocks seen, a few hundred KiB at the low levels.
 //!
-//! Decoders never trust a length: they write into a slice of the size the checked header claims,
-//! and an input that yields more, or less, is refused.
+//! Decoders never trust a length: they write into a slice of the size that the checked header
+//! claims, and reject an input that yields more or less.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +15,14 @@ use frondb_core::pool::{Limited, Pool};
 use frondb_core::{Error, Result};
 use zstd::zstd_safe::CParameter;
 
-/// How blocks are compressed.
+/// The compression of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
 #[non_exhaustive]
 pub enum Codec {
-    /// Stored as they are.
+    /// Stored uncompressed.
     None,
-    /// LZ4 block format: cheapest. Left out where it saves less than an eighth ([`CodecTrial`](crate::CodecTrial)).
+    /// LZ4 block format: cheapest. Skipped where it saves less than an eighth
+    /// ([`CodecTrial`](crate::CodecTrial)).
     #[default]
     Lz4,
     /// Zstandard at a level of 1..=19.
@@ -62,7 +62,7 @@ impl Codec {
         }
     }
 
-    /// The raw block size at which the codec earns its keep, bytes; `None` if any will do.
+    /// The raw block size from which the codec pays off, bytes; `None` if any size will do.
     #[must_use]
     pub const fn preferred_block_bytes(self) -> Option<usize> {
         match self {
@@ -139,34 +139,35 @@ impl FromStr for Codec {
     }
 }
 
-/// An encoder and the level it is set to.
+/// An encoder and its current level.
 type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
 
-/// Contexts that decompress, each made at first use: zstd's has some 160 KiB.
+/// Decompression contexts, each made at first use: zstd's has some 160 KiB.
 #[derive(Default)]
 struct Decoders {
     zstd_decoder: Option<zstd::bulk::Decompressor<'static>>,
     zlib_decoder: Option<flate2::Decompress>,
 }
 
-/// Contexts that compress, each made at first use.
+/// Compression contexts, each made at first use.
 #[derive(Default)]
 struct Encoders {
     zstd_encoder: Option<ZstdEncoder>,
     lz4_small: Option<lz4_flex::block::CompressTable>,
     lz4_large: Option<lz4_flex::block::CompressTable>,
     zlib_encoder: Option<(u8, flate2::Compress)>,
-    /// Room for the compressed bytes, so that `out` is not zeroed up to a worst case.
+    /// Output buffer, so that `out` is not zeroed up to the worst case.
     scratch: Vec<u8>,
 }
 
-/// Of the process, not of each thread: a thousand connections that read hold none. A context is in use for some
-/// microseconds, in which nothing else is waited for, so readers wait for one rather than make more of them
-/// than work at once. With one for whoever finds none, each of 16 threads left holes of 96 KiB in its arena.
+/// Pools of the process, not of each thread: a thousand connections that read hold no contexts. A
+/// context is in use for some microseconds and never while its thread waits, so readers wait for
+/// one rather than make more of them than can work at once. When every thread that found none made
+/// its own, each of 16 threads left holes of 96 KiB in its malloc arena.
 static DECODERS: Limited<Decoders> = Limited::new();
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 
-/// Gives back the memory of contexts that nobody uses.
+/// Frees all idle contexts.
 pub fn trim_contexts() {
     DECODERS.clear();
     ENCODERS.clear();
@@ -196,7 +197,7 @@ pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bo
         Ok(_) => Ok(false),
         Err(message) => Err(Error::internal(format!("codec {codec}: {message}"))),
     };
-    // One huge block must not pin a huge scratch for good.
+    // One huge block must not keep a huge scratch buffer alive.
     if scratch.len() <= SCRATCH_BYTES_KEPT {
         encoders.scratch = scratch;
     }
@@ -204,11 +205,11 @@ pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bo
     smaller
 }
 
-/// Scratch memory that is kept between blocks.
+/// Scratch memory kept between blocks.
 const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 
-/// Output room the codec needs for `len` bytes. Where only a smaller output is of use, the raw
-/// length is room enough; the others need their worst case to be fast or to run at all.
+/// Output room that the codec needs for `len` bytes. Where only a smaller output is useful, the raw
+/// length suffices; the other codecs need room for their worst case to be fast, or to run at all.
 fn bound(codec: Codec, len: usize) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
@@ -263,7 +264,7 @@ impl Encoders {
 }
 
 impl Decoders {
-    /// Decompresses into `out`, and says how many bytes.
+    /// Decompresses into `out`, and returns the number of bytes.
     fn zstd(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
         let decoder = match &mut self.zstd_decoder {
             Some(decoder) => decoder,
@@ -272,7 +273,7 @@ impl Decoders {
         decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())
     }
 
-    /// The same.
+    /// As the method above.
     fn zlib(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
         let decoder = match &mut self.zlib_decoder {
             Some(decoder) => {
@@ -291,9 +292,9 @@ impl Decoders {
     }
 }
 
-/// Shortest match zstd's level 1 looks for, bytes; its own choice is 5 for blocks up to 16 KiB. What
-/// asks for level 1 asks for speed, and short matches cost the decoder more than their bytes are
-/// worth (decision 0035).
+/// Shortest match that zstd's level 1 looks for, bytes; zstd's own choice is 5 for blocks up to 16
+/// KiB. Level 1 is chosen for speed, and short matches cost the decoder more than the bytes that
+/// they save (decision 0035).
 const ZSTD_1_MIN_MATCH: u32 = 6;
 
 /// The thread's zstd encoder, set to `level`.
@@ -303,7 +304,7 @@ fn zstd_encoder(
 ) -> Result<&mut zstd::bulk::Compressor<'static>, String> {
     if !matches!(slot, Some((made_for, _)) if *made_for == level) {
         let made = zstd::bulk::Compressor::new(i32::from(level)).and_then(|mut encoder| {
-            // The block's header has the size and a checksum of its own.
+            // The block's header already has the size and a checksum.
             encoder.set_parameter(CParameter::ContentSizeFlag(false))?;
             encoder.set_parameter(CParameter::ChecksumFlag(false))?;
             encoder.set_parameter(CParameter::DictIdFlag(false))?;
@@ -344,7 +345,7 @@ fn lzma_compress(preset: u8, raw: &[u8], out: &mut [u8]) -> Result<Option<usize>
     }
 }
 
-/// Memory a hostile xz header may make the decoder ask for, bytes.
+/// Memory that a hostile xz header may make the decoder allocate, bytes.
 const LZMA_DECODER_MEMORY_MAX: u64 = 80 << 20;
 
 fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
@@ -368,7 +369,7 @@ fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
 /// Decompresses `bytes` by the codec byte of a header into all of `out`.
 ///
 /// # Errors
-/// What is wrong, for the caller to report as a corruption.
+/// The fault, for the caller to report as a corruption.
 pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), String> {
     if codec == CODEC_NONE {
         if bytes.len() != out.len() {

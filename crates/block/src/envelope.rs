@@ -1,9 +1,9 @@
 //! The frame around a block on disk: header, codec, checksum.
 //!
-//! Self-describing: kind, codec and lengths are in the header, and one checksum covers header and
-//! compressed bytes, so that a damaged length is noticed before it is used. The checksum comes
-//! first because what it covers is then one contiguous stretch, hashed in one call. All functions
-//! are pure apart from the thread's codec contexts, and may run on any thread.
+//! A frame describes itself: kind, codec and lengths are in the header, and one checksum covers
+//! header and compressed bytes, so that a damaged length is noticed before it is used. The checksum
+//! comes first, so that the bytes it covers are contiguous and hashed with one call. All functions
+//! are pure except for the pooled codec contexts, and may run on any thread.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
@@ -13,7 +13,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, Codec};
 use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
 
-/// Where a block lies, for error messages.
+/// The place of a block, for error messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place<'a> {
     /// File, relative to the database directory.
@@ -23,7 +23,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// A corruption of a block of `kind` here.
+    /// A corruption error for a block of `kind` at this place.
     pub(crate) fn corruption(&self, kind: BlockKind, message: impl Into<String>) -> Error {
         Error::corruption(self.file, self.offset, kind.name(), message)
     }
@@ -33,13 +33,13 @@ impl Place<'_> {
 ///
 /// # Errors
 /// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]; Internal if the codec fails. `out` is
-/// then as it was.
+/// unchanged then.
 pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
     encode_frame_with_tail(kind, codec, raw, 0, out)
 }
 
-/// [`encode_frame`] of bytes that `fill` appends: where they are stored as they are, they are written
-/// once. Returns how many there are.
+/// [`encode_frame`] of bytes that `fill` appends: if they are stored uncompressed, they are written
+/// only once. Returns their number.
 ///
 /// # Errors
 /// As `encode_frame`.
@@ -64,8 +64,8 @@ pub fn encode_frame_with(
     Ok(len)
 }
 
-/// Makes a frame of what is stored as it is: `frame` has the raw bytes behind [`FRAME_HEADER_BYTES`] that are
-/// filled in.
+/// Seals a frame whose payload is stored uncompressed: `frame` has the raw bytes behind
+/// [`FRAME_HEADER_BYTES`] bytes, which this function fills in.
 ///
 /// # Errors
 /// As [`encode_frame`].
@@ -89,7 +89,7 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
     )))
 }
 
-/// [`encode_frame`] that stores the last `tail` bytes of `raw` as they are.
+/// [`encode_frame`] that stores the last `tail` bytes of `raw` uncompressed.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
     codec: Codec,
@@ -124,14 +124,14 @@ fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize, tail:
     frame[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The checksum a frame carries, or 0 if it is cut short. An index that keeps it notices a block
-/// that is sound but not the one written there last.
+/// The checksum of a frame, or 0 if the frame is cut short. An index that stores the checksum
+/// detects a sound block that is not the one written there last.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A frame whose header and checksum are right.
+/// A frame with a verified header and checksum.
 struct Opened<'a> {
     codec: u8,
     compressed: &'a [u8],
@@ -192,7 +192,7 @@ pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<
     decode_to_buf(frame, kind, place).map(Buf::freeze)
 }
 
-/// [`decode_frame`] into a buffer that its caller may still change.
+/// [`decode_frame`] into a buffer that the caller may change.
 pub(crate) fn decode_to_buf(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Buf> {
     let opened = open(frame, kind, place)?;
     let mut raw = Buf::packed(opened.raw_len);
@@ -203,8 +203,8 @@ pub(crate) fn decode_to_buf(frame: &[u8], kind: BlockKind, place: &Place<'_>) ->
     Ok(raw)
 }
 
-/// The length of the frame that begins with `header`, so that a reader of consecutive frames finds
-/// the next; nothing is verified. `None` if the header is cut short.
+/// The length of the frame that begins with `header`, for readers of consecutive frames. Nothing is
+/// verified. `None` if the header is cut short.
 #[must_use]
 pub fn frame_len(header: &[u8]) -> Option<usize> {
     let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;
@@ -212,8 +212,8 @@ pub fn frame_len(header: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + body as usize)
 }
 
-/// Whether `header` may begin the frame of a data block: a cheap test for a search. Nothing is verified.
-/// `false` if the header is cut short.
+/// Whether `header` may begin the frame of a data block: a cheap test for a search. Nothing is
+/// verified. `false` if the header is cut short.
 #[must_use]
 pub fn may_be_data_frame(header: &[u8]) -> bool {
     header.first_chunk::<FRAME_HEADER_BYTES>().is_some_and(|header| {
@@ -223,8 +223,8 @@ pub fn may_be_data_frame(header: &[u8]) -> bool {
     })
 }
 
-/// How many bytes the frame that begins with `header` decompresses to; nothing is verified. `None` if the
-/// header is cut short.
+/// Number of bytes that the frame beginning with `header` decompresses to. Nothing is verified.
+/// `None` if the header is cut short.
 #[must_use]
 pub fn frame_raw_len(header: &[u8]) -> Option<usize> {
     let header: &[u8; FRAME_HEADER_BYTES] = header.first_chunk()?;

@@ -19,11 +19,11 @@
 //! Payload of a data block, after decompression: 40 bytes of header, then areas without gaps.
 //!
 //! ```text
-//!  0  u8   key layout    0 rows, 1 planes
+//!  0  u8   key layout    0 rows, 1 transposed
 //!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length,
-//!                        8 SeqNo deltas are in planes, 16 values are in planes
-//!  2  u8   restart interval (rows; 16), 0 in planes
-//!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 in planes
+//!                        8 SeqNo deltas are transposed, 16 values are
+//!  2  u8   restart interval (rows; 16), 0 if transposed
+//!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 otherwise
 //!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length
 //!  5  u8   width of the SeqNo deltas: 0 to 8
 //!  6  u8   kind of every message, unless kinds are stored
@@ -42,31 +42,31 @@
 //!            kinds              count bytes; absent unless stored
 //!            SeqNo deltas       count x width, above the base; or a matrix
 //!            value lengths      count x width; absent if values have one length
-//!            keys               rows: the rest of each key; planes: a matrix
+//!            keys               rows: the rest of each key; transposed: a matrix
 //!            values             one after the other; or a matrix
-//!            tail               planes of mode 3 of the SeqNos, the keys and the values; it is
+//!            tail               columns of mode 3 of the SeqNos, the keys and the values; it is
 //!                               the tail of the frame if that is compressed
 //! ```
 //!
 //! Matrix: `count` rows of one width, stored column by column.
 //!
 //! ```text
-//!   modes      a byte for each column: 0 it is constant in the block; else it has a plane of
+//!   modes      a byte for each column: 0 it is constant in the block; else it has
 //!              count bytes, one a row: 1 plain; 2 the first byte, then the difference of each
 //!              from the one before; 3 plain, in the tail
 //!   constants  a byte for each column of mode 0
-//!   planes     those of modes 1 and 2, in the order of the columns
+//!   columns    those of modes 1 and 2, in the order of the columns
 //!
-//!   keys  00 07 1a     modes  0  1  1     constants  00     planes  07 07 08
+//!   keys  00 07 1a     modes  0  1  1     constants  00     columns 07 07 08
 //!         00 07 5c                                                  1a 5c 03
 //!         00 08 03
 //! ```
 //!
-//! Keys of many lengths are in rows, keys of one length in planes: columns that do not vary (the
-//! zeros of big-endian integers) cost nothing, like bytes stand together for the codec, random
-//! ones stay out of its way, a key is found by index without decoding the ones before it, and a
-//! search is a binary search in one plane after the other. SeqNos and values are put in planes
-//! where that is smaller; a reader turns them back into rows.
+//! Keys of different lengths are stored as rows, keys of one length as byte-transposed columns.
+//! Columns that do not vary (the zeros of big-endian integers) cost nothing, similar bytes are
+//! adjacent for the codec, and random ones are kept from it. A key is found by index without
+//! decoding its predecessors, and a search is a binary search in one column after the other. SeqNos
+//! and values are transposed where that is smaller; a reader turns them back into rows.
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -82,8 +82,8 @@ pub(crate) const PAYLOAD_HEADER_BYTES: usize = 40;
 
 /// Key layout: prefix-delta rows.
 pub(crate) const LAYOUT_ROWS: u8 = 0;
-/// Key layout: byte planes.
-pub(crate) const LAYOUT_PLANES: u8 = 1;
+/// Key layout: byte-transposed columns.
+pub(crate) const LAYOUT_TRANSPOSED: u8 = 1;
 
 /// Payload flag: each message has its own kind.
 pub(crate) const FLAG_KINDS: u8 = 1;
@@ -92,29 +92,32 @@ pub(crate) const FLAG_KEYS_FIXED: u8 = 2;
 /// Payload flag: all values have one length.
 pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
 /// Payload flag: SeqNo deltas are a matrix.
-pub(crate) const FLAG_SEQ_PLANES: u8 = 8;
+pub(crate) const FLAG_SEQS_TRANSPOSED: u8 = 8;
 /// Payload flag: values are a matrix.
-pub(crate) const FLAG_VALUE_PLANES: u8 = 16;
+pub(crate) const FLAG_VALUES_TRANSPOSED: u8 = 16;
 /// All payload flags.
-pub(crate) const FLAGS_ALL: u8 =
-    FLAG_KINDS | FLAG_KEYS_FIXED | FLAG_VALUES_FIXED | FLAG_SEQ_PLANES | FLAG_VALUE_PLANES;
+pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS
+    | FLAG_KEYS_FIXED
+    | FLAG_VALUES_FIXED
+    | FLAG_SEQS_TRANSPOSED
+    | FLAG_VALUES_TRANSPOSED;
 
 /// Mode of a column: constant.
 pub(crate) const MODE_CONSTANT: u8 = 0;
-/// Mode of a column: a plane of its bytes.
+/// Mode of a column: its bytes.
 pub(crate) const MODE_PLAIN: u8 = 1;
-/// Mode of a column: a plane of differences.
+/// Mode of a column: the differences of its bytes.
 pub(crate) const MODE_DELTA: u8 = 2;
-/// Mode of a column: a plane of its bytes in the tail.
+/// Mode of a column: its bytes, in the tail.
 pub(crate) const MODE_TAIL: u8 = 3;
 
-/// Longest key that the planes layout takes, bytes.
-pub(crate) const PLANES_KEY_BYTES_MAX: usize = 64;
+/// Longest key of the transposed layout, bytes.
+pub(crate) const TRANSPOSED_KEY_BYTES_MAX: usize = 64;
 
-/// Longest value that the planes layout takes, bytes.
-pub(crate) const PLANES_VALUE_BYTES_MAX: usize = 512;
+/// Longest value of the transposed layout, bytes.
+pub(crate) const TRANSPOSED_VALUE_BYTES_MAX: usize = 512;
 
-/// What a block holds. The numbers are on disk.
+/// The contents of a block. The numbers are on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum BlockKind {

@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: any bytes may come in, and nothing may panic.
+//! Entries for fuzzers: each accepts any bytes and must not panic.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
@@ -9,7 +9,7 @@ use crate::{Block, BlockKind, Place, decode_frame, frame_len, frame_raw_len};
 
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
 
-/// Any bytes as a frame of each kind, as they are and with the checksum made right.
+/// Decodes the bytes as a frame of each kind, unchanged and with a corrected checksum.
 pub fn frame(data: &[u8]) {
     let _ = frame_len(data);
     let _ = frame_raw_len(data);
@@ -28,7 +28,7 @@ pub fn frame(data: &[u8]) {
     }
 }
 
-/// Any bytes as the payload of a data block.
+/// Validates the bytes as the payload of a data block.
 pub fn payload(data: &[u8]) {
     let mut payload = Buf::zeroed(data.len());
     payload.copy_from_slice(data);

@@ -1,9 +1,9 @@
-//! From a decompressed payload to what a block keeps in memory.
+//! Turns a decompressed payload into the in-memory form of a block.
 //!
-//! A payload is read once from front to back, every length checked, and everything derived that
-//! searching needs. Keys in planes stay in planes, which are searched as they are; SeqNos and
-//! values in planes become rows, because they are asked for one at a time and values are handed
-//! out as slices: such a payload is copied into a buffer of its own.
+//! A payload is read once from front to back; every length is checked, and the data for searching
+//! is derived. Transposed keys stay transposed and are searched in place. Transposed SeqNos and
+//! values become rows, because they are read one at a time and values are handed out as slices:
+//! such a payload is copied into a buffer of its own.
 //!
 //! ```text
 //!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
@@ -15,14 +15,15 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
 use crate::format::{
-    FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQ_PLANES, FLAG_VALUE_PLANES, FLAG_VALUES_FIXED, FLAGS_ALL,
-    LAYOUT_PLANES, LAYOUT_ROWS, PAYLOAD_HEADER_BYTES, PLANES_KEY_BYTES_MAX, PayloadHeader,
+    FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED, FLAG_VALUES_TRANSPOSED,
+    FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES, PayloadHeader,
+    TRANSPOSED_KEY_BYTES_MAX,
 };
-use crate::plane_keys::PlaneKeys;
-use crate::planes::PlaneMap;
 use crate::rows::{Restart, Rows};
+use crate::transposed::TransposedMap;
+use crate::transposed_keys::TransposedKeys;
 
-/// Where each area begins in the buffer; an absent one is empty.
+/// Offset of each area in the buffer; a missing area is empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Areas {
     pub(crate) shared: usize,
@@ -35,11 +36,11 @@ pub(crate) struct Areas {
     pub(crate) end: usize,
 }
 
-/// What was derived for searching keys.
+/// The derived data for searching keys.
 #[derive(Debug)]
 pub(crate) enum Keys {
     Rows(Box<[Restart]>),
-    Planes(PlaneKeys),
+    Transposed(TransposedKeys),
 }
 
 /// A validated block in memory.
@@ -52,7 +53,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Validates a payload; says what is wrong with it otherwise.
+    /// Validates a payload; the error says what is wrong with it.
     pub(crate) fn new(mut payload: Buf) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
@@ -64,7 +65,7 @@ impl Layout {
             (payload, areas)
         };
         let keys = match walk.keys {
-            Some(map) => Keys::Planes(PlaneKeys::new(map, &buf, header.count as usize)),
+            Some(map) => Keys::Transposed(TransposedKeys::new(map, &buf, header.count as usize)),
             None => {
                 let rows = rows(&header, &areas, &buf);
                 Keys::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?)
@@ -74,7 +75,7 @@ impl Layout {
     }
 }
 
-/// The key areas of a buffer in rows.
+/// The key areas of a buffer in the rows layout.
 pub(crate) fn rows<'a>(header: &PayloadHeader, areas: &Areas, buf: &'a [u8]) -> Rows<'a> {
     let key_len = header.key_len as usize;
     Rows {
@@ -88,16 +89,16 @@ pub(crate) fn rows<'a>(header: &PayloadHeader, areas: &Areas, buf: &'a [u8]) -> 
     }
 }
 
-/// Checks that the header's fields agree with each other and bound what the block can become.
+/// Checks that the header's fields agree with each other and limit the size of the block in memory.
 fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'static str> {
     let has = |flag: u8| header.flags & flag != 0;
     let key_layout_right = match header.layout {
         LAYOUT_ROWS => matches!(header.length_width, 1 | 2) && header.restart_interval > 0,
-        LAYOUT_PLANES => {
+        LAYOUT_TRANSPOSED => {
             header.length_width == 0
                 && header.restart_interval == 0
                 && has(FLAG_KEYS_FIXED)
-                && (1..=PLANES_KEY_BYTES_MAX as u32).contains(&header.key_len)
+                && (1..=TRANSPOSED_KEY_BYTES_MAX as u32).contains(&header.key_len)
         }
         _ => false,
     };
@@ -105,16 +106,16 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
         return Err("key layout");
     }
     let value_layout_right = if has(FLAG_VALUES_FIXED) {
-        header.value_width == 0 && !(has(FLAG_VALUE_PLANES) && header.value_len == 0)
+        header.value_width == 0 && !(has(FLAG_VALUES_TRANSPOSED) && header.value_len == 0)
     } else {
-        matches!(header.value_width, 1 | 2 | 4) && !has(FLAG_VALUE_PLANES)
+        matches!(header.value_width, 1 | 2 | 4) && !has(FLAG_VALUES_TRANSPOSED)
     };
     if !value_layout_right {
         return Err("value layout");
     }
     let seqs_right = match header.seqs_stored {
-        0 => header.seq_width == 0 && !has(FLAG_SEQ_PLANES),
-        1 => header.seq_width <= 8 && !(has(FLAG_SEQ_PLANES) && header.seq_width == 0),
+        0 => header.seq_width == 0 && !has(FLAG_SEQS_TRANSPOSED),
+        1 => header.seq_width <= 8 && !(has(FLAG_SEQS_TRANSPOSED) && header.seq_width == 0),
         _ => false,
     };
     if !seqs_right {
@@ -123,8 +124,8 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     if header.count == 0 || MessageKind::from_u8(header.kind).is_none() {
         return Err("count or kind");
     }
-    // A message takes at least a byte somewhere; keys and values spelled out are bounded like a
-    // payload, so that a few hostile bytes cannot fill a reader's memory.
+    // A message takes at least one byte; expanded keys and values are limited like a payload, so
+    // that a few hostile bytes cannot fill a reader's memory.
     let count = u64::from(header.count);
     let entry_bytes = u64::from(header.key_len) + u64::from(header.value_len);
     let spelled_out = count.saturating_mul(entry_bytes);
@@ -135,15 +136,15 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     Ok(())
 }
 
-/// Goes through the areas of a payload.
+/// Walks through the areas of a payload.
 struct Walk {
     at: usize,
     tail_at: usize,
-    /// Where the tail begins, and all else ends.
+    /// Offset of the tail, where all other areas end.
     head_end: usize,
-    seqs: Option<PlaneMap>,
-    keys: Option<PlaneMap>,
-    values: Option<PlaneMap>,
+    seqs: Option<TransposedMap>,
+    keys: Option<TransposedMap>,
+    values: Option<TransposedMap>,
 }
 
 impl Walk {
@@ -171,7 +172,7 @@ impl Walk {
         let kinds = self.array(count, usize::from(has(FLAG_KINDS)))?;
         let seqs = self.at;
         let seq_width = usize::from(header.seq_width);
-        if has(FLAG_SEQ_PLANES) {
+        if has(FLAG_SEQS_TRANSPOSED) {
             self.seqs = Some(self.matrix(payload, seq_width, count)?);
         } else {
             self.array(count, seq_width)?;
@@ -184,7 +185,7 @@ impl Walk {
             self.keys = Some(self.matrix(payload, header.key_len as usize, count)?);
         }
         let values = self.at;
-        if has(FLAG_VALUE_PLANES) {
+        if has(FLAG_VALUES_TRANSPOSED) {
             self.values = Some(self.matrix(payload, header.value_len as usize, count)?);
         } else {
             self.array(header.value_bytes as usize, 1)?;
@@ -201,7 +202,7 @@ impl Walk {
         if fill && values_right { Ok(areas) } else { Err("lengths of the areas") }
     }
 
-    /// Steps over `count` numbers of `width` bytes and returns where they begin.
+    /// Skips `count` numbers of `width` bytes and returns their offset.
     fn array(&mut self, count: usize, width: usize) -> Result<usize, &'static str> {
         let start = self.at;
         let end = count.checked_mul(width).and_then(|bytes| start.checked_add(bytes));
@@ -214,17 +215,17 @@ impl Walk {
         payload: &mut [u8],
         width: usize,
         count: usize,
-    ) -> Result<PlaneMap, &'static str> {
+    ) -> Result<TransposedMap, &'static str> {
         let Self { at, tail_at, .. } = self;
-        PlaneMap::read(payload, width, count, at, tail_at).ok_or("planes")
+        TransposedMap::read(payload, width, count, at, tail_at).ok_or("transposed columns")
     }
 
-    /// Copies everything into a new buffer, matrices of SeqNos and values as rows.
+    /// Copies everything into a new buffer, with matrices of SeqNos and values as rows.
     fn expand(&mut self, header: &PayloadHeader, old: &Areas, from: &[u8]) -> (Buf, Areas) {
         let count = header.count as usize;
         let seq_bytes = count * usize::from(header.seq_width);
         let key_bytes = match &self.keys {
-            Some(map) => map.plane_bytes(count),
+            Some(map) => map.column_bytes(count),
             None => old.values - old.keys,
         };
         let value_bytes = match &self.values {

@@ -1,17 +1,17 @@
 //! Layer 1: blocks, the unit of reading and of compression.
 //!
 //! A data block holds sorted messages in separate areas (keys, kinds, SeqNos, values), so that
-//! like bytes stand together for the codec and whole ranges decode into the arrays of a
-//! [`Chunk`](frondb_core::Chunk). [`BlockBuilder`] writes blocks, [`Block`] reads them; both are
-//! for one thread at a time to mutate, and a decoded block may be read by any number of threads.
+//! similar bytes are adjacent for the codec, and whole ranges decode into the arrays of a
+//! [`Chunk`](frondb_core::Chunk). [`BlockBuilder`] writes blocks, [`Block`] reads them. One thread
+//! at a time may use a builder; any number of threads may read a decoded block.
 //!
 //! ```text
 //!   messages -> BlockBuilder -> payload -> codec -> frame {checksum, kind, codec, lengths} -> disk
 //!   disk -> frame -> verify -> codec -> payload -> validate once -> Block -> fill(range) -> Chunk
 //! ```
 //!
-//! Index and filter blocks share the frame ([`encode_frame`], [`decode_frame`]) and bring a
-//! payload of their own. `format.rs` has every byte.
+//! Index and filter blocks use the same frame ([`encode_frame`], [`decode_frame`]) with payloads of
+//! their own. `format.rs` describes every byte.
 
 mod builder;
 pub mod codec;
@@ -19,11 +19,12 @@ mod envelope;
 pub mod format;
 pub mod frame;
 mod layout;
-mod plane_keys;
-mod planes;
+
 mod reader;
 mod rows;
 mod stats;
+mod transposed;
+mod transposed_keys;
 mod trial;
 
 #[doc(hidden)]

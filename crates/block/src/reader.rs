@@ -1,4 +1,4 @@
-//! Reading data blocks.
+//! Reads data blocks.
 //!
 //! [`Block::decode`] verifies, decompresses and validates: afterwards every length and offset in
 //! the payload is known to lie inside it, so searching and filling need no error path. Content that
@@ -14,9 +14,9 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 use crate::envelope::{Place, decode_to_buf};
 use crate::format::{BlockKind, FLAG_KINDS, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::layout::{Areas, Keys, Layout, rows};
-use crate::plane_keys::{PlaneKeys, Planes};
-use crate::planes::ROW_SLACK;
 use crate::rows::{Rows, read_uint};
+use crate::transposed::ROW_SLACK;
+use crate::transposed_keys::{TransposedKeys, TransposedView};
 
 /// Every how many entries the position of a value is remembered, where values differ in length.
 const VALUE_MARK_INTERVAL: usize = 16;
@@ -88,7 +88,7 @@ impl Block {
             + inner.bytes.footprint()
             + match &inner.keys {
                 Keys::Rows(restarts) => size_of_val(&**restarts),
-                Keys::Planes(keys) => keys.memory_bytes(),
+                Keys::Transposed(keys) => keys.memory_bytes(),
             }
             + size_of_val(&*inner.value_marks)
     }
@@ -102,7 +102,7 @@ impl Block {
                 let len = restarts.first().map_or(0, |first| first.key_len as usize);
                 &inner.bytes[inner.areas.keys..inner.areas.keys + len]
             }
-            Keys::Planes(keys) => keys.map.first(),
+            Keys::Transposed(keys) => keys.map.first(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Block {
         let inner = &*self.0;
         assert!(index < inner.count());
         match &inner.keys {
-            Keys::Planes(keys) => inner.planes(keys).key_into(index, out),
+            Keys::Transposed(keys) => inner.transposed(keys).key_into(index, out),
             Keys::Rows(restarts) => inner.rows().key_into(restarts, index, out),
         }
     }
@@ -124,7 +124,7 @@ impl Block {
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         let inner = &*self.0;
         match &inner.keys {
-            Keys::Planes(keys) => inner.planes(keys).equal_range(key).0,
+            Keys::Transposed(keys) => inner.transposed(keys).equal_range(key).0,
             Keys::Rows(restarts) => inner.rows().lower_bound(restarts, key).0,
         }
     }
@@ -134,8 +134,8 @@ impl Block {
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;
         match &inner.keys {
-            Keys::Planes(keys) => {
-                let (start, end) = inner.planes(keys).equal_range(key);
+            Keys::Transposed(keys) => {
+                let (start, end) = inner.transposed(keys).equal_range(key);
                 start..end
             }
             Keys::Rows(restarts) => {
@@ -246,8 +246,8 @@ impl Inner {
         rows(&self.header, &self.areas, &self.bytes)
     }
 
-    fn planes<'a>(&'a self, keys: &'a PlaneKeys) -> Planes<'a> {
-        Planes { keys, payload: &self.bytes, count: self.count() }
+    fn transposed<'a>(&'a self, keys: &'a TransposedKeys) -> TransposedView<'a> {
+        TransposedView { keys, payload: &self.bytes, count: self.count() }
     }
 
     fn kinds(&self) -> &[u8] {
@@ -294,10 +294,10 @@ impl Inner {
 
     fn fill_keys(&self, entries: &Range<usize>, chunk: &mut Chunk) {
         match &self.keys {
-            Keys::Planes(keys) => {
-                let planes = self.planes(keys);
+            Keys::Transposed(keys) => {
+                let transposed = self.transposed(keys);
                 let Chunk { prefixes, keys, key_ends, .. } = chunk;
-                planes.rows(entries.start, entries.end, prefixes, keys);
+                transposed.rows(entries.start, entries.end, prefixes, keys);
                 let key_len = self.header.key_len;
                 push_ends(key_ends, entries.len(), 0, key_len);
                 debug_assert_eq!(keys.len(), entries.len() * key_len as usize + ROW_SLACK);

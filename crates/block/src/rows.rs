@@ -1,8 +1,9 @@
-//! The rows key layout: each key as the bytes it shares with the one before and the rest.
+//! The rows layout of keys: each key as the length that it shares with its predecessor, and its
+//! remaining bytes.
 //!
-//! For keys of many lengths. Every `interval`-th key is a restart: it shares nothing, so a reader
-//! can begin there. Lengths and suffixes stand in areas of their own; where a restart's suffix
-//! begins is derived when the block is validated.
+//! For keys of different lengths. Every `interval`-th key is a restart: it shares nothing, so a
+//! reader can begin there. Lengths and suffixes are stored in areas of their own; the offset of a
+//! restart's suffix is derived when the block is validated.
 
 use std::ops::Range;
 
@@ -46,12 +47,12 @@ pub(crate) fn uint_width(number: u64) -> usize {
     8 - number.leading_zeros() as usize / 8
 }
 
-/// Where a reader may begin.
+/// A key at which a reader may begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Restart {
     /// Prefix of the restart's key.
     pub(crate) prefix: u64,
-    /// Where its suffix, the whole key, begins.
+    /// Offset of its suffix, which is the whole key.
     pub(crate) suffix_at: u32,
     /// Its length.
     pub(crate) key_len: u32,
@@ -66,13 +67,13 @@ pub(crate) struct Rows<'a> {
     pub(crate) suffix_lens: &'a [u8],
     /// Bytes of a number in both arrays, 1 or 2.
     pub(crate) width: usize,
-    /// The length of every key, if they have one.
+    /// The length of every key, if all are equal.
     pub(crate) key_len: Option<usize>,
     /// The suffixes.
     pub(crate) suffixes: &'a [u8],
     /// Number of keys.
     pub(crate) count: usize,
-    /// Distance of restarts.
+    /// Distance between restarts.
     pub(crate) interval: usize,
 }
 
@@ -89,17 +90,16 @@ impl Rows<'_> {
         };
         let shared = number(self.shared);
         let suffix = match self.key_len {
-            // Validated, but a wrong subtraction must not panic on the way there.
+            // Validated later, but a wrong subtraction must not panic before that.
             Some(key_len) => key_len.wrapping_sub(shared),
             None => number(self.suffix_lens),
         };
         (shared, suffix)
     }
 
-    /// Checks that the lengths describe keys that fit the suffix area exactly, and finds the
-    /// restarts. `None` if they do not.
-    /// All keys spelled out must not have more than `expanded_max` bytes, so that a few hostile
-    /// bytes cannot fill the memory of a reader.
+    /// Checks that the lengths describe keys that fill the suffix area exactly, and finds the
+    /// restarts; `None` if they do not. All expanded keys together must not exceed `expanded_max`
+    /// bytes, so that a few hostile bytes cannot fill a reader's memory.
     pub(crate) fn validate(&self, expanded_max: usize) -> Option<Box<[Restart]>> {
         let mut restarts = Vec::with_capacity(self.count.div_ceil(self.interval));
         let mut at = 0usize;
@@ -136,8 +136,8 @@ impl Rows<'_> {
     /// The first row whose key is not below `key`, and whether it equals it.
     pub(crate) fn lower_bound(&self, restarts: &[Restart], key: &[u8]) -> (usize, bool) {
         let prefix = key_prefix(key);
-        // The last restart below the key; equal keys may begin in the interval before an equal
-        // restart, hence strictly below.
+        // The last restart below the key. Equal keys may begin in the interval in front of an equal
+        // restart, so it must be strictly below.
         let after = restarts.partition_point(|restart| {
             restart.prefix < prefix || (restart.prefix == prefix && self.restart_key(restart) < key)
         });
@@ -147,9 +147,9 @@ impl Rows<'_> {
         };
         let first = begin * self.interval;
         let mut at = restarts[begin].suffix_at as usize + restarts[begin].key_len as usize;
-        // Every key passed is below `key`; `matched` is how much of it the last one shares. A
-        // next key that shares more with its neighbour than that is below too; one that shares
-        // less is above; only an equal share needs a look at bytes.
+        // Every passed key is below `key`; `matched` is the length of the last one's common prefix
+        // with it. A next key that shares more than that with its predecessor is below, too; one
+        // that shares less is above; only if it shares exactly as much are bytes compared.
         let mut matched = common_prefix(self.restart_key(&restarts[begin]), key);
         let end = (first + self.interval).min(self.count);
         for row in first + 1..end {
@@ -176,7 +176,7 @@ impl Rows<'_> {
         (end, equal)
     }
 
-    /// The first row behind those that begin at `row` and equal `key`, which row `row` does.
+    /// The first row behind those that equal `key`, of which `row` is the first.
     pub(crate) fn end_of_equal(&self, restarts: &[Restart], row: usize, key: &[u8]) -> usize {
         let mut end = row + 1;
         while end < self.count {
@@ -193,7 +193,7 @@ impl Rows<'_> {
         end
     }
 
-    /// Replaces `out` by key `row`.
+    /// Replaces the contents of `out` by key `row`.
     pub(crate) fn key_into(&self, restarts: &[Restart], row: usize, out: &mut Vec<u8>) {
         let mut at = restarts[row / self.interval].suffix_at as usize;
         out.clear();
@@ -205,8 +205,8 @@ impl Rows<'_> {
         }
     }
 
-    /// What makes the key of the row before that of `row`, whose suffix begins at `at`: how much of it stays,
-    /// and what follows.
+    /// The difference between key `row`, whose suffix begins at `at`, and its predecessor: the
+    /// length that stays, and the bytes that follow.
     #[inline]
     fn change(&self, row: usize, at: usize) -> (usize, &[u8]) {
         let (shared, suffix_len) = self.lengths(row);
@@ -219,7 +219,7 @@ impl Rows<'_> {
         let (start, end) = (entries.start, entries.end);
         let begin = start / self.interval;
         let mut at = restarts[begin].suffix_at as usize;
-        // Keys before `start` are built in place, each over the one before.
+        // Keys before `start` are built in place, each over its predecessor.
         for row in begin * self.interval..start {
             let (shared, suffix) = self.change(row, at);
             keys.truncate(shared);
@@ -246,8 +246,8 @@ impl Rows<'_> {
     }
 }
 
-/// Appends shared lengths, suffix lengths (unless `key_len` says that all have one) and suffixes
-/// of `count` keys given by `key`; returns the width of a length and the bytes of the suffixes.
+/// Appends the shared lengths, the suffix lengths (unless `fixed`: all keys have one length) and
+/// the suffixes of `count` keys returned by `key`; returns the width of a length.
 pub(crate) fn encode<'a>(
     key: impl Fn(usize) -> &'a [u8],
     count: usize,

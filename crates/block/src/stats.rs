@@ -1,11 +1,11 @@
-//! What a builder reports of a finished block.
+//! The builder's report on a finished block.
 
-/// Facts about one encoded block.
+/// Statistics of one encoded block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BlockSummary {
-    /// Messages.
+    /// Number of messages.
     pub count: usize,
-    /// Key and value bytes that went in.
+    /// Key and value bytes before encoding.
     pub raw_bytes: usize,
     /// Bytes of the frame on disk.
     pub bytes: usize,

@@ -1,16 +1,16 @@
-//! [`CodecTrial`]: finds out whether compressing pays, and does without it where it does not.
+//! [`CodecTrial`]: finds out whether compression pays off, and skips it where it does not.
 //!
-//! A fast codec takes nearly as long over bytes that do not shrink as over those that do: hashes,
-//! encrypted or compressed values, random keys. So one block in [`INTERVAL`] is a trial; where it
-//! saves less than an eighth (the bound of ZFS, which throws such a result away) the blocks up to
-//! the next trial are stored as they are. Slow codecs are not doubted: who chose one wants every
-//! byte, and writes a block once.
+//! A fast codec takes nearly as long over bytes that do not shrink (hashes, encrypted or compressed
+//! values, random keys) as over bytes that do. So one block in [`INTERVAL`] is a trial. If the
+//! trial saves less than an eighth (ZFS discards such a result, too), the blocks up to the next
+//! trial are stored uncompressed. Slow codecs are always used: a user who chose one wants every
+//! byte saved, and writes a block once.
 
 use crate::codec::Codec;
 
-/// Of so many blocks one is a trial.
+/// One block in this many is a trial.
 const INTERVAL: u32 = 16;
-/// Compressing pays where it saves this part.
+/// Compression pays off if it saves at least this part.
 const SAVED_PART: usize = 8;
 
 /// The state of one stream of blocks. For one thread at a time.
@@ -23,7 +23,7 @@ pub struct CodecTrial {
 }
 
 impl CodecTrial {
-    /// For blocks that are to have `codec` where it pays. The first block is a trial.
+    /// A trial for blocks that are to have `codec` where it pays off. The first block is a trial.
     #[must_use]
     pub fn new(codec: Codec) -> Self {
         Self { codec, pays: true, left: 0 }
@@ -36,7 +36,7 @@ impl CodecTrial {
         if is_doubted && !self.pays { Codec::None } else { self.codec }
     }
 
-    /// The block became `bytes` of `raw_bytes`.
+    /// Records that the block shrank from `raw_bytes` to `bytes`.
     pub fn done(&mut self, raw_bytes: usize, bytes: usize) {
         if self.left == 0 {
             self.left = INTERVAL;
@@ -50,7 +50,7 @@ impl CodecTrial {
 mod tests {
     use super::*;
 
-    /// What is chosen for blocks that shrink to these parts of 100.
+    /// The choice for blocks that shrink to these percentages.
     fn choices(codec: Codec, parts: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut trial = CodecTrial::new(codec);
         let choose = |part| {

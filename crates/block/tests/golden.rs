@@ -29,7 +29,7 @@ fn message(key: &[u8], seq: u64, kind: MessageKind, value: &[u8]) -> Message {
     (key.to_vec(), SeqNo(seq), kind, value.to_vec())
 }
 
-fn planes() -> Vec<Message> {
+fn transposed() -> Vec<Message> {
     vec![
         message(&[0, 7, 0x1a], 900, MessageKind::Put, b"one"),
         message(&[0, 7, 0x5c], 1_200, MessageKind::Put, b"two"),
@@ -66,7 +66,7 @@ fn many() -> Vec<Message> {
 #[test]
 fn stored_blocks_have_these_bytes() {
     let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
-    let (frame, _) = encode(&planes(), stored);
+    let (frame, _) = encode(&transposed(), stored);
     assert_eq!(hex(&frame), PLANES);
     let (frame, _) = encode(&rows(), stored);
     assert_eq!(hex(&frame), ROWS);
@@ -94,7 +94,7 @@ fn compressed_blocks_of_version_one_are_read() {
 #[ignore = "makes the constants of this file"]
 fn print() {
     let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
-    println!("planes {}", hex(&encode(&planes(), stored).0));
+    println!("transposed {}", hex(&encode(&transposed(), stored).0));
     println!("rows {}", hex(&encode(&rows(), stored).0));
     let without = BlockOptions { per_entry_seqs: false, ..stored };
     println!("one {}", hex(&encode(&rows()[..1], without).0));

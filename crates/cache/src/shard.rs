@@ -151,8 +151,8 @@ impl<V> Shard<V> {
         self.vacate(at)
     }
 
-    /// Evicts one entry. Entries that were read are given another round on the way, so this ends
-    /// after at most `READS_MAX` rounds. `None` if the shard is empty.
+    /// Evicts one entry. Entries that were read get another round first, so the search ends after
+    /// at most `READS_MAX` rounds. `None` if the shard is empty.
     pub(crate) fn evict(&mut self) -> Option<Removed<V>> {
         loop {
             let small = self.small.oldest().filter(|_| self.small_bytes * 10 >= self.bytes);

@@ -4,7 +4,7 @@
 //! ```text
 //!   page      0          40     60        100      120        160 = pages (the file's length)
 //!             | in use   | free | in use  | free   | in use   |
-//!   unbacked               xx                xxxx                  writing there may meet a full disk
+//!   unbacked               xx                xxxx                  a write may meet a full disk
 //!   holes                                    xxxx                  takes no disk space
 //! ```
 //!

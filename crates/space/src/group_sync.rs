@@ -13,8 +13,8 @@
 //!   C            write, call ~~~~~~~~~|     C waits for it as well: it started after C called
 //! ```
 //!
-//! A failed sync poisons for ever (design 8): the kernel may have dropped the pages that it could
-//! not write and marked them clean, so a second sync that succeeds proves nothing.
+//! A failed sync poisons the group for ever (design 8): the kernel may have dropped the pages that
+//! it could not write and marked them clean, so a successful second sync proves nothing.
 
 use frondb_core::sync::{Condvar, Mutex, OnceLock};
 use frondb_core::{Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ use frondb_core::{Error, ErrorKind, Result};
 pub(crate) struct GroupSync {
     state: Mutex<State>,
     done: Condvar,
-    /// The error of the sync that failed.
+    /// The error of the failed sync.
     poison: OnceLock<Error>,
 }
 

@@ -3,8 +3,8 @@
 /// Options of [`Space`](crate::Space).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpaceOptions {
-    /// A data file that has reached this many bytes grows no more; the next one is made. Files
-    /// are few and large, so that a handle stays open for each. 1 MiB to 16 TiB, default 1 TiB.
+    /// Size at which a data file stops growing and the next one is created. Files are few and
+    /// large, so that each can stay open. 1 MiB to 16 TiB, default 1 TiB.
     pub file_bytes_max: u64,
     /// Most bytes by which a file grows at once. The step is a sixteenth of the file, at least 1
     /// MiB and at most this, so a small database stays small and the file system does not fragment

@@ -1,34 +1,36 @@
-//! Putting one damaged byte of a record right, and what a salvage found in a file of records.
+//! Repairs a single damaged byte of a record, and collects what a salvage found in a file of
+//! records.
 //!
-//! A record's checksum has 64 bits. A change of one byte after which it fits is the change that
-//! the disk made, but for a chance of one in 2^64 a try: this is no guess, and nothing else is repaired.
+//! A record's checksum has 64 bits. If it fits after a change of one byte, that change undoes the
+//! damage, except for a chance of one in 2^64 per attempt: this is no guess, and nothing else is
+//! repaired.
 
 use frondb_core::Error;
 
 use super::{HEADER_BYTES, Place, peek, verify};
 
-/// Records up to here are tried with every value of every byte: about a second of hashing at most.
+/// Up to this length, every value of every byte is tried: at most about a second of hashing.
 const BYTES_MAX: usize = 4096;
-/// Longer ones up to here with every bit.
+/// Up to this length, every bit is tried.
 const BITS_MAX: usize = 64 * 1024;
 
-/// What a salvage met in the manifest and in the log.
+/// Findings of a salvage in the manifest and in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Damage that was put right, each with its place.
+    /// Repaired damage, with the place of each.
     pub repaired: Vec<Error>,
     /// What is lost, each with the place where it begins.
     pub lost: Vec<Error>,
 }
 
 impl Findings {
-    /// Notes that a byte was put right.
+    /// Records a repaired byte.
     pub fn repaired(&mut self, file: &str, offset: u64, what: &'static str) {
         let message = "one damaged byte was put right: the checksum fits again";
         self.repaired.push(Error::corruption(file, offset, what, message));
     }
 
-    /// Notes what is lost from a place on.
+    /// Records the data lost from a place on.
     pub fn lost(
         &mut self,
         file: &str,
@@ -40,8 +42,8 @@ impl Findings {
     }
 }
 
-/// The one byte, by its index and its right value, that makes the bytes from the front on a record of this
-/// place. `None` if there is none, or the record is too long to try.
+/// The one byte, by its index and its right value, that makes the bytes a valid record of this
+/// place. `None` if there is none, or if the record is too long to try.
 #[must_use]
 pub fn one_byte(bytes: &[u8], place: Place) -> Option<(usize, u8)> {
     if bytes.len() < HEADER_BYTES {
@@ -83,7 +85,7 @@ pub fn one_byte(bytes: &[u8], place: Place) -> Option<(usize, u8)> {
     None
 }
 
-/// What a byte of a record of this length is changed by, in turn.
+/// The values to change a byte by, for a record of this length.
 fn changes(frame_bytes: usize) -> impl Iterator<Item = u8> {
     let bits =
         (0..8).map(|bit| 1 << bit).filter(move |_| (BYTES_MAX..=BITS_MAX).contains(&frame_bytes));

@@ -1,12 +1,12 @@
-//! Matrices in planes: keys, SeqNos or values of one width, stored column by column.
+//! Byte-transposed columns: keys, SeqNos or values of one width, stored column by column.
 //!
-//! Encoding and decoding are transpositions of a byte matrix (rows = keys, columns = planes), done
-//! in tiles of 8 x 8 bytes, at about a nanosecond a row. Columns that do not vary have no plane.
+//! Encoding and decoding transpose a byte matrix (one row per message) in tiles of 8 x 8 bytes, at
+//! about a nanosecond per row. Constant columns store a single byte.
 
 use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL};
 
-/// Bytes beyond the last key that the row buffers must have, so that a tile is loaded and stored
-/// whole.
+/// Bytes that row buffers must have behind the last key, so that whole tiles can be loaded and
+/// stored.
 pub(crate) const ROW_SLACK: usize = 8;
 
 /// Transposes an 8 x 8 matrix of bytes: byte `c` of word `r` becomes byte `r` of word `c`.
@@ -23,8 +23,9 @@ pub(crate) fn transpose(w: [u64; 8]) -> [u64; 8] {
     }
 }
 
-/// [`transpose`] of words that lie here and there. They go from there into registers: written to memory one by
-/// one and read from it two at a time, which is what becomes of an array of them, they make the processor wait.
+/// [`transpose`] of words that are scattered in memory. They are loaded directly into registers. An
+/// array of them would be written to memory one by one and read two at a time, which makes the
+/// processor wait.
 #[inline(always)]
 fn transpose_from(places: [&[u8; 8]; 8]) -> [u64; 8] {
     #[cfg(target_arch = "x86_64")]
@@ -43,7 +44,7 @@ fn transpose_from(places: [&[u8; 8]; 8]) -> [u64; 8] {
 #[inline]
 fn transpose_places_sse2(places: [&[u8; 8]; 8]) -> [u64; 8] {
     use std::arch::x86_64::{__m128i, _mm_loadl_epi64};
-    // SAFETY: the instruction reads eight bytes, wherever they are, and there are eight.
+    // SAFETY: the instruction reads eight bytes at any alignment, and the array has eight.
     let rows = places.map(|bytes| unsafe { _mm_loadl_epi64(bytes.as_ptr().cast::<__m128i>()) });
     transpose_rows_sse2(rows)
 }
@@ -91,7 +92,7 @@ fn transpose_rows_sse2(w: [std::arch::x86_64::__m128i; 8]) -> [u64; 8] {
     ]
 }
 
-/// [`transpose`] with shifts and masks, for any machine.
+/// [`transpose`] with shifts and masks, for any processor.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn transpose_portable(mut w: [u64; 8]) -> [u64; 8] {
@@ -124,30 +125,30 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Cuts matrices into planes; keeps its memory from block to block.
+/// Transposes matrices into columns; keeps its memory from block to block.
 #[derive(Debug, Default)]
-pub(crate) struct PlaneBuilder {
-    /// The planes of the varying columns, one after the other.
-    planes: Vec<u8>,
+pub(crate) struct Transposer {
+    /// The bytes of the varying columns, one column after the other.
+    transposed: Vec<u8>,
     /// For each tile, the OR of the differences of all rows from the first.
     differ: Vec<u64>,
 }
 
-/// What became of the columns of a matrix.
+/// Statistics of the columns of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Columns {
-    /// That are constant or look random: no codec has anything to gain from them.
+    /// Columns that are constant or look random: a codec gains nothing from them.
     pub(crate) settled: usize,
-    /// All.
+    /// All columns.
     pub(crate) all: usize,
 }
 
-impl PlaneBuilder {
-    /// Cuts `count` rows (at least one) of `width` bytes (at least one) into planes; `rows` has
-    /// [`ROW_SLACK`] bytes of any content behind the last row. Appends modes, constants and the
-    /// planes to be compressed to `out`, those to be stored to `tail`.
+impl Transposer {
+    /// Transposes `count` rows (at least one) of `width` bytes (at least one); `rows` has
+    /// [`ROW_SLACK`] arbitrary bytes behind the last row. Appends the modes, the constants and the
+    /// columns to be compressed to `out`, and the columns to be stored to `tail`.
     ///
-    /// Without `compress` all planes are stored as they are, none of them in the tail.
+    /// Without `compress` all columns are stored as they are, none of them in the tail.
     pub(crate) fn encode(
         &mut self,
         rows: &[u8],
@@ -164,14 +165,14 @@ impl PlaneBuilder {
         let varies = |column: usize| self.differ[column / 8] >> (column % 8 * 8) & 0xff != 0;
         out.extend((0..width).filter(|&column| !varies(column)).map(|column| rows[column]));
         let mut settled = width;
-        let mut planes = self.planes.chunks_exact(count);
+        let mut transposed = self.transposed.chunks_exact(count);
         for column in (0..width).filter(|&column| varies(column)) {
-            let Some(plane) = planes.next() else { break };
-            let mode = if compress { choose_mode(plane) } else { MODE_PLAIN };
+            let Some(bytes) = transposed.next() else { break };
+            let mode = if compress { choose_mode(bytes) } else { MODE_PLAIN };
             match mode {
-                MODE_TAIL => tail.extend_from_slice(plane),
-                MODE_DELTA => push_deltas(plane, out),
-                _ => out.extend_from_slice(plane),
+                MODE_TAIL => tail.extend_from_slice(bytes),
+                MODE_DELTA => push_deltas(bytes, out),
+                _ => out.extend_from_slice(bytes),
             }
             settled -= usize::from(mode != MODE_TAIL);
             out[modes_at + column] = mode;
@@ -194,20 +195,20 @@ impl PlaneBuilder {
         }
     }
 
-    /// Fills `planes`.
+    /// Fills `transposed`.
     fn cut(&mut self, rows: &[u8], width: usize, count: usize) {
-        self.planes.clear();
+        self.transposed.clear();
         let varying = |word: u64| (0..8).filter(|c| word >> (c * 8) & 0xff != 0).count();
         let total: usize = self.differ.iter().map(|&word| varying(word)).sum();
-        self.planes.resize(total * count, 0);
-        let mut rest = &mut self.planes[..];
+        self.transposed.resize(total * count, 0);
+        let mut rest = &mut self.transposed[..];
         for (tile, &differ) in self.differ.iter().enumerate() {
             if differ == 0 {
                 continue;
             }
             let (here, others) = rest.split_at_mut(varying(differ) * count);
             rest = others;
-            // Which columns of the tile have a plane, in order.
+            // The varying columns of the tile, in order.
             let mut columns = [0usize; 8];
             let mut used = 0;
             for c in 0..8 {
@@ -225,32 +226,32 @@ impl PlaneBuilder {
                     *word = load(rows, at + r * width);
                 }
                 let words = transpose(words);
-                for (plane, &c) in columns.iter().enumerate() {
-                    let at = plane * count + row;
+                for (nth, &c) in columns.iter().enumerate() {
+                    let at = nth * count + row;
                     here[at..at + 8].copy_from_slice(&words[c & 7].to_le_bytes());
                 }
                 row += 8;
             }
             for row in row..count {
-                for (plane, &c) in columns.iter().enumerate() {
-                    here[plane * count + row] = rows[row * width + tile * 8 + c];
+                for (nth, &c) in columns.iter().enumerate() {
+                    here[nth * count + row] = rows[row * width + tile * 8 + c];
                 }
             }
         }
     }
 }
 
-/// Rows looked at to choose a mode.
+/// Rows sampled to choose a mode.
 const SAMPLE_ROWS: usize = 64;
 
-/// Chooses how a plane is stored, from how often two sampled bytes (or two differences of
-/// neighbours) are equal: random bytes collide in 1 of 256 pairs. Compressing those costs time and
-/// gains nothing, and keeping them out leaves the codec one alphabet to model; bytes that ascend
-/// slowly, as the high bytes of a sorted column do, are nearly constant once they are differences.
-fn choose_mode(plane: &[u8]) -> u8 {
-    let sampled = plane.len().min(SAMPLE_ROWS);
-    let start = (plane.len() - sampled) / 2;
-    let sample = &plane[start..start + sampled];
+/// Chooses how a column is stored, by how often two sampled bytes (or two differences of
+/// neighbours) are equal: random bytes collide in 1 of 256 pairs. Compressing random bytes costs
+/// time and gains nothing, and without them the codec has one alphabet to model. Bytes that ascend
+/// slowly, like the high bytes of a sorted column, are nearly constant once they are differences.
+fn choose_mode(bytes: &[u8]) -> u8 {
+    let sampled = bytes.len().min(SAMPLE_ROWS);
+    let start = (bytes.len() - sampled) / 2;
+    let sample = &bytes[start..start + sampled];
     let (mut seen, mut seen_deltas) = ([0u8; 256], [0u8; 256]);
     let (mut equal, mut equal_deltas) = (0u32, 0u32);
     let mut before = sample[0];
@@ -272,41 +273,41 @@ fn choose_mode(plane: &[u8]) -> u8 {
     }
 }
 
-/// A plane counts as random if at most one of so many pairs is equal. Measured on secondary index
-/// keys: anything from 60 to 100 is within half a percent.
+/// A column counts as random if at most one in this many pairs is equal. Measured on secondary
+/// index keys: anything from 60 to 100 is within half a percent.
 const RANDOM_PAIRS: u32 = 80;
 
-/// Appends the first byte and then the difference of each from the one before.
-fn push_deltas(plane: &[u8], out: &mut Vec<u8>) {
-    out.push(plane[0]);
-    out.extend(plane.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
+/// Appends the first byte, and then the difference of each byte from its predecessor.
+fn push_deltas(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(bytes[0]);
+    out.extend(bytes.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
 }
 
 /// Undoes [`push_deltas`] in place.
-pub(crate) fn add_up(plane: &mut [u8]) {
+pub(crate) fn add_up(bytes: &mut [u8]) {
     let mut sum = 0u8;
-    for byte in plane {
+    for byte in bytes {
         sum = sum.wrapping_add(*byte);
         *byte = sum;
     }
 }
 
-/// Where the planes of a matrix lie in a buffer, and its first row.
+/// The places of a matrix's columns in a buffer, and its first row.
 #[derive(Debug, Clone)]
-pub(crate) struct PlaneMap {
+pub(crate) struct TransposedMap {
     /// The first row.
     first: Box<[u8]>,
-    /// For each column, where its plane begins; [`NO_PLANE`] if constant.
-    pub(crate) plane_at: Box<[u32]>,
+    /// For each column the offset of its bytes; [`CONSTANT`] if it does not vary.
+    pub(crate) column_at: Box<[u32]>,
 }
 
-/// Marks a constant column.
-pub(crate) const NO_PLANE: u32 = u32::MAX;
+/// The offset of a constant column.
+pub(crate) const CONSTANT: u32 = u32::MAX;
 
-impl PlaneMap {
+impl TransposedMap {
     /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
-    /// has its tail planes from `*tail_at` on; both then stand behind it. Differences are turned
-    /// into what they stand for. `None` if it reaches beyond the payload.
+    /// whose tail columns begin at `*tail_at`; moves both behind it. Differences are decoded in
+    /// place. `None` if the matrix reaches beyond the payload.
     pub(crate) fn read(
         payload: &mut [u8],
         width: usize,
@@ -318,28 +319,28 @@ impl PlaneMap {
         let mut constant_at = *at + width;
         *at = constant_at + modes.iter().filter(|&&mode| mode == MODE_CONSTANT).count();
         let mut first = Vec::with_capacity(width);
-        let mut plane_at = Vec::with_capacity(width);
+        let mut column_at = Vec::with_capacity(width);
         for mode in modes {
             let begin = match mode {
                 MODE_CONSTANT => {
                     first.push(*payload.get(constant_at)?);
                     constant_at += 1;
-                    plane_at.push(NO_PLANE);
+                    column_at.push(CONSTANT);
                     continue;
                 }
                 MODE_PLAIN | MODE_DELTA => &mut *at,
                 MODE_TAIL => &mut *tail_at,
                 _ => return None,
             };
-            let plane = payload.get_mut(*begin..begin.checked_add(count)?)?;
+            let bytes = payload.get_mut(*begin..begin.checked_add(count)?)?;
             if mode == MODE_DELTA {
-                add_up(plane);
+                add_up(bytes);
             }
-            first.push(*plane.first()?);
-            plane_at.push(u32::try_from(*begin).ok()?);
+            first.push(*bytes.first()?);
+            column_at.push(u32::try_from(*begin).ok()?);
             *begin += count;
         }
-        Some(Self { first: first.into(), plane_at: plane_at.into() })
+        Some(Self { first: first.into(), column_at: column_at.into() })
     }
 
     /// The first row.
@@ -347,35 +348,36 @@ impl PlaneMap {
         &self.first
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.first) + size_of_val(&*self.plane_at)
+        size_of_val(&*self.first) + size_of_val(&*self.column_at)
     }
 
-    /// Bytes of all planes of `count` rows.
-    pub(crate) fn plane_bytes(&self, count: usize) -> usize {
-        self.plane_at.iter().filter(|&&at| at != NO_PLANE).count() * count
+    /// Bytes of all columns of `count` rows.
+    pub(crate) fn column_bytes(&self, count: usize) -> usize {
+        self.column_at.iter().filter(|&&at| at != CONSTANT).count() * count
     }
 
-    /// Copies the planes of `count` rows one after the other to `to[at..]`, where they are from
-    /// then on.
+    /// Copies the columns of `count` rows one after the other to `to[at..]`, and refers to them
+    /// there from then on.
     pub(crate) fn relocate(&mut self, from: &[u8], count: usize, to: &mut [u8], mut at: usize) {
-        for plane_at in self.plane_at.iter_mut().filter(|at| **at != NO_PLANE) {
-            let plane = &from[*plane_at as usize..][..count];
-            to[at..at + count].copy_from_slice(plane);
-            *plane_at = at as u32;
+        for column_at in self.column_at.iter_mut().filter(|at| **at != CONSTANT) {
+            let bytes = &from[*column_at as usize..][..count];
+            to[at..at + count].copy_from_slice(bytes);
+            *column_at = at as u32;
             at += count;
         }
     }
 
-    /// Writes all `count` rows of the matrix whose planes lie in `payload` to `out`, which they
+    /// Writes all `count` rows of the matrix, whose columns are in `payload`, to `out`, which they
     /// fill.
     pub(crate) fn to_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
         let width = self.first.len();
         if width < 8 {
             return self.to_narrow_rows(payload, count, out);
         }
-        // The last tile is aligned to the end of the row, so that none reaches into the next.
+        // The last tile is aligned to the end of the row, so that no tile reaches into the next
+        // row.
         for tile in 0..width.div_ceil(8) {
             let column = (tile * 8).min(width - 8);
             let tile = Tile::new(self, column);
@@ -391,13 +393,13 @@ impl PlaneMap {
 
     fn to_narrow_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
         let width = self.first.len();
-        for (column, (&first, &at)) in self.first.iter().zip(&self.plane_at).enumerate() {
+        for (column, (&first, &at)) in self.first.iter().zip(&self.column_at).enumerate() {
             let cells = out[column..].iter_mut().step_by(width);
-            if at == NO_PLANE {
+            if at == CONSTANT {
                 cells.for_each(|cell| *cell = first);
             } else {
-                let plane = &payload[at as usize..][..count];
-                cells.zip(plane).for_each(|(cell, &byte)| *cell = byte);
+                let bytes = &payload[at as usize..][..count];
+                cells.zip(bytes).for_each(|(cell, &byte)| *cell = byte);
             }
         }
     }
@@ -406,24 +408,24 @@ impl PlaneMap {
 /// Eight neighbouring columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
-    /// Each column's byte in the first row, eight times.
+    /// Each column's byte in the first row, repeated eight times.
     constant: [[u8; 8]; 8],
-    /// Where each column's plane begins; [`NO_PLANE`] if constant.
-    plane_at: [u32; 8],
+    /// Offset of each column's bytes; [`CONSTANT`] if it does not vary.
+    column_at: [u32; 8],
     /// Whether any column varies.
     varies: bool,
 }
 
 impl Tile {
     /// The tile that begins at `column`; columns beyond the matrix count as constant zeros.
-    pub(crate) fn new(map: &PlaneMap, column: usize) -> Self {
+    pub(crate) fn new(map: &TransposedMap, column: usize) -> Self {
         let byte = |c: usize| map.first.get(column + c).copied().unwrap_or(0);
-        let plane_at: [u32; 8] =
-            std::array::from_fn(|c| map.plane_at.get(column + c).copied().unwrap_or(NO_PLANE));
+        let column_at: [u32; 8] =
+            std::array::from_fn(|c| map.column_at.get(column + c).copied().unwrap_or(CONSTANT));
         Self {
             constant: std::array::from_fn(|c| [byte(c); 8]),
-            plane_at,
-            varies: plane_at.iter().any(|&at| at != NO_PLANE),
+            column_at,
+            varies: column_at.iter().any(|&at| at != CONSTANT),
         }
     }
 
@@ -435,8 +437,8 @@ impl Tile {
         }
         let mut columns = [&self.constant[0]; 8];
         for (c, column) in columns.iter_mut().enumerate() {
-            *column = match self.plane_at[c] {
-                NO_PLANE => &self.constant[c],
+            *column = match self.column_at[c] {
+                CONSTANT => &self.constant[c],
                 at => match payload[at as usize + row..].first_chunk() {
                     Some(eight) => eight,
                     None => return self.last_rows(payload, row, end),
@@ -446,11 +448,12 @@ impl Tile {
         transpose_from(columns)
     }
 
-    /// [`rows`](Self::rows) where a plane at the end of the payload has fewer than eight.
+    /// [`rows`](Self::rows) where a column at the end of the payload has fewer than eight bytes
+    /// left.
     #[cold]
     fn last_rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
-        transpose(std::array::from_fn(|c| match self.plane_at[c] {
-            NO_PLANE => u64::from_le_bytes(self.constant[c]),
+        transpose(std::array::from_fn(|c| match self.column_at[c] {
+            CONSTANT => u64::from_le_bytes(self.constant[c]),
             at => eight_of(payload, at as usize + row, end - row),
         }))
     }
@@ -461,7 +464,7 @@ impl Tile {
     }
 }
 
-/// Eight bytes of a plane; those beyond the `rows` it still has are arbitrary.
+/// Eight bytes of a column; those beyond its last `rows` bytes are arbitrary.
 #[inline(always)]
 pub(crate) fn eight_of(payload: &[u8], at: usize, rows: usize) -> u64 {
     match payload.get(at..at + 8) {
@@ -518,12 +521,12 @@ mod tests {
 
     fn check(rows: &[u8], expected: &[u8], key_len: usize, count: usize, compress: bool) {
         let (mut payload, mut tail) = (Vec::new(), Vec::new());
-        let mut builder = PlaneBuilder::default();
+        let mut builder = Transposer::default();
         let columns = builder.encode(rows, key_len, count, compress, &mut payload, &mut tail);
         assert_eq!(columns.all, key_len);
         let (mut at, mut tail_at) = (0, payload.len());
         payload.extend_from_slice(&tail);
-        let map = PlaneMap::read(&mut payload, key_len, count, &mut at, &mut tail_at).unwrap();
+        let map = TransposedMap::read(&mut payload, key_len, count, &mut at, &mut tail_at).unwrap();
         assert_eq!((at, tail_at), (payload.len() - tail.len(), payload.len()));
         let mut back = vec![0; expected.len()];
         map.to_rows(&payload, count, &mut back);
@@ -531,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn planes_are_stored_as_they_compress_best() {
+    fn columns_are_stored_as_they_compress_best() {
         let random: Vec<u8> =
             (0..500u32).map(|i| frondb_core::checksum::xxh3(&i.to_le_bytes()) as u8).collect();
         let ascending: Vec<u8> = (0..500).map(|i| (i / 3) as u8).collect();

@@ -1,10 +1,10 @@
-//! Keys in planes: searching them where they lie, and turning them back into rows.
+//! Transposed keys: searched in place, and turned back into rows.
 //!
 //! A search narrows a range of rows column by column, because rows that agree up to a column are
-//! sorted by it. Doing only that would touch a few cache lines in every plane, one after the other.
-//! So the first eight columns that vary make a *head* of each row, a number in key order, and the
-//! heads of every 16th row are kept as *marks*: a search is one among the marks, then one look at
-//! the 16 heads behind a mark, all of whose loads are independent, and rarely more.
+//! sorted by it. That alone would touch a few cache lines in every column, one after the other. So
+//! the first eight varying columns form a *head* of each row, a number in key order, and the heads
+//! of every 16th row are stored as *marks*. A search is then one search among the marks and one
+//! pass over the 16 heads behind a mark, whose loads are all independent, and rarely more.
 //!
 //! ```text
 //!   key       00 00 07 1a | 00 00 00 00 00 2b 9c 40 | 00 01 11 70 | 00 00 00 00 00 a1 b2 c3
@@ -17,87 +17,86 @@ use std::ops::Range;
 
 use frondb_core::mem::Array;
 
-use crate::format::PLANES_KEY_BYTES_MAX;
-use crate::planes::{NO_PLANE, PlaneMap, ROW_SLACK, Tile, eight_of, transpose};
+use crate::format::TRANSPOSED_KEY_BYTES_MAX;
+use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_of, transpose};
 
 /// Most tiles across a key.
-const TILES_MAX: usize = PLANES_KEY_BYTES_MAX / 8;
+const TILES_MAX: usize = TRANSPOSED_KEY_BYTES_MAX / 8;
 
-/// Rows from one mark to the next.
+/// Distance between marks, in rows.
 const MARK_INTERVAL: usize = 16;
 
-/// The keys of a block in planes, with what searching them needs.
+/// The transposed keys of a block, with the data for searching them.
 #[derive(Debug)]
-pub(crate) struct PlaneKeys {
-    pub(crate) map: PlaneMap,
-    /// Where the planes of the head's columns begin; [`NO_PLANE`] behind the last.
+pub(crate) struct TransposedKeys {
+    pub(crate) map: TransposedMap,
+    /// Offsets of the head's columns; [`CONSTANT`] behind the last.
     head: [u32; 8],
     /// Heads of the rows 0, 16, 32 and so on.
     marks: Box<[u64]>,
 }
 
-impl PlaneKeys {
-    /// The keys whose planes lie in `payload`.
-    pub(crate) fn new(map: PlaneMap, payload: &[u8], count: usize) -> Self {
-        let mut head = [NO_PLANE; 8];
-        let planes = map.plane_at.iter().filter(|&&at| at != NO_PLANE);
-        for (slot, &at) in head.iter_mut().zip(planes) {
+impl TransposedKeys {
+    /// The keys whose columns are in `payload`.
+    pub(crate) fn new(map: TransposedMap, payload: &[u8], count: usize) -> Self {
+        let mut head = [CONSTANT; 8];
+        let columns = map.column_at.iter().filter(|&&at| at != CONSTANT);
+        for (slot, &at) in head.iter_mut().zip(columns) {
             *slot = at;
         }
         let mark = |row: usize| {
-            let byte = |at: u32| if at == NO_PLANE { 0 } else { payload[at as usize + row] };
+            let byte = |at: u32| if at == CONSTANT { 0 } else { payload[at as usize + row] };
             u64::from_be_bytes(head.map(byte))
         };
         let marks = (0..count).step_by(MARK_INTERVAL).map(mark).collect();
         Self { map, head, marks }
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.map.memory_bytes() + size_of_val(&*self.marks)
     }
 }
 
-/// What is known of a key that was compared with the columns of a block.
+/// The result of comparing a key with the columns of a block.
 enum Target {
-    /// Rows that agree with the head so far are all above the key.
+    /// Rows that agree with the head so far are above the key.
     Below,
-    /// They are all below it.
+    /// Those rows are below the key.
     Above,
-    /// They are equal to it.
+    /// Those rows equal the key.
     Equal,
-    /// The columns from this one on are to be compared.
+    /// The columns from this one on remain to be compared.
     More(usize),
 }
 
-/// A verified key area in planes.
+/// A verified transposed key area.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Planes<'a> {
-    /// Where the planes lie.
-    pub(crate) keys: &'a PlaneKeys,
-    /// The buffer in which they lie.
+pub(crate) struct TransposedView<'a> {
+    /// The places of the columns.
+    pub(crate) keys: &'a TransposedKeys,
+    /// The buffer with the columns.
     pub(crate) payload: &'a [u8],
     /// Number of keys.
     pub(crate) count: usize,
 }
 
-impl Planes<'_> {
-    /// Replaces `out` by key `row`.
+impl TransposedView<'_> {
+    /// Replaces the contents of `out` by key `row`.
     pub(crate) fn key_into(&self, row: usize, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(self.keys.map.first());
-        for (byte, &at) in out.iter_mut().zip(&self.keys.map.plane_at) {
-            if at != NO_PLANE {
+        for (byte, &at) in out.iter_mut().zip(&self.keys.map.column_at) {
+            if at != CONSTANT {
                 *byte = self.payload[at as usize + row];
             }
         }
     }
 
-    /// The rows with keys not below `key` begin at the first number, those with keys above it at
-    /// the second.
+    /// The first row whose key is not below `key`, and the first row whose key is above it.
     pub(crate) fn equal_range(&self, key: &[u8]) -> (usize, usize) {
         let (head, target, used) = self.head_of(key);
-        // Columns of the head that the key has nothing for may hold anything.
+        // Head columns beyond the end of the key may have any value.
         let any = if used < 8 { u64::MAX >> (used * 8) } else { 0 };
         let lo = self.partition_point(|row_head| row_head < head);
         match target {
@@ -112,19 +111,19 @@ impl Planes<'_> {
         }
     }
 
-    /// The key's head, what became of the comparison with the constant columns on the way, and how
-    /// many columns of the head it covers.
+    /// The key's head, the result of comparing the constant columns among it, and the number of
+    /// columns that the head covers.
     fn head_of(&self, key: &[u8]) -> (u64, Target, usize) {
         let map = &self.keys.map;
         let mut head = [0; 8];
         let mut used = 0;
-        for (column, (&at, &first)) in map.plane_at.iter().zip(map.first()).enumerate() {
+        for (column, (&at, &first)) in map.column_at.iter().zip(map.first()).enumerate() {
             if used == 8 {
                 return (u64::from_be_bytes(head), Target::More(column), used);
             }
             let target = match key.get(column) {
                 None => Target::Below,
-                Some(&byte) if at != NO_PLANE => {
+                Some(&byte) if at != CONSTANT => {
                     head[used] = byte;
                     used += 1;
                     continue;
@@ -137,11 +136,11 @@ impl Planes<'_> {
             };
             return (u64::from_be_bytes(head), target, used);
         }
-        let target = if key.len() > map.plane_at.len() { Target::Above } else { Target::Equal };
+        let target = if key.len() > map.column_at.len() { Target::Above } else { Target::Equal };
         (u64::from_be_bytes(head), target, used)
     }
 
-    /// The first row whose head does not satisfy `before`, which the first so many rows do.
+    /// The first row whose head does not satisfy `before`; all rows in front of it do.
     #[inline(always)]
     fn partition_point(&self, before: impl Fn(u64) -> bool) -> usize {
         let Some(mark) = self.keys.marks.partition_point(|&mark| before(mark)).checked_sub(1)
@@ -162,10 +161,11 @@ impl Planes<'_> {
     /// Heads of eight rows; those from `end` on are arbitrary.
     #[inline(always)]
     fn heads(&self, row: usize, end: usize) -> [u64; 8] {
-        // Loops, because `array::map` is not inlined in every build, and this is most of a search.
+        // Loops, because `array::map` is not inlined in every build, and this is most of a search's
+        // time.
         let mut columns = [0; 8];
         for (column, &at) in columns.iter_mut().zip(&self.keys.head) {
-            if at != NO_PLANE {
+            if at != CONSTANT {
                 *column = eight_of(self.payload, at as usize + row, end - row);
             }
         }
@@ -176,14 +176,15 @@ impl Planes<'_> {
         heads
     }
 
-    /// Narrows rows `lo..hi`, which agree with `key` before `column`, by the columns from there.
+    /// Narrows rows `lo..hi`, which agree with `key` before `column`, by the columns from `column`
+    /// on.
     fn narrow(&self, key: &[u8], column: usize, mut lo: usize, mut hi: usize) -> (usize, usize) {
         let map = &self.keys.map;
-        for (column, &at) in map.plane_at.iter().enumerate().skip(column) {
+        for (column, &at) in map.column_at.iter().enumerate().skip(column) {
             let Some(&byte) = key.get(column) else {
                 return (lo, lo);
             };
-            if at == NO_PLANE {
+            if at == CONSTANT {
                 match map.first()[column].cmp(&byte) {
                     Ordering::Less => return (hi, hi),
                     Ordering::Equal => {}
@@ -199,7 +200,7 @@ impl Planes<'_> {
                 return (lo, lo);
             }
         }
-        if key.len() > map.plane_at.len() { (hi, hi) } else { (lo, hi) }
+        if key.len() > map.column_at.len() { (hi, hi) } else { (lo, hi) }
     }
 
     /// Writes keys `start..end` as rows into `keys` and their 8-byte prefixes into `prefixes`
@@ -215,7 +216,7 @@ impl Planes<'_> {
         prefixes.resize(count, 0);
         keys.resize(count * self.keys.map.first().len() + ROW_SLACK, 0);
         let rows = start..end;
-        // The number of tiles as a constant, so that all words of eight rows are in registers.
+        // The number of tiles is a constant, so that all words of eight rows stay in registers.
         match self.keys.map.first().len().div_ceil(8) {
             1 => self.rows_of::<1>(rows, prefixes, keys),
             2 => self.rows_of::<2>(rows, prefixes, keys),
@@ -247,7 +248,7 @@ impl Planes<'_> {
             let keys = &mut keys[at..at + prefixes.len() * key_len + ROW_SLACK];
             for (r, prefix) in prefixes.iter_mut().enumerate() {
                 *prefix = (words[0][r & 7] & prefix_mask).swap_bytes();
-                // In order: what a short last tile writes too much, the next row overwrites.
+                // In order: the next row overwrites the surplus bytes of a short last tile.
                 for (tile, words) in words.iter().enumerate() {
                     let at = r * key_len + tile * 8;
                     keys[at..at + 8].copy_from_slice(&words[r & 7].to_le_bytes());
@@ -260,7 +261,7 @@ impl Planes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planes::PlaneBuilder;
+    use crate::transposed::Transposer;
 
     /// Sorted keys of `width` bytes with up to `vary` varying columns and some equal neighbours.
     fn keys(width: usize, vary: usize, count: usize) -> Vec<Vec<u8>> {
@@ -291,7 +292,7 @@ mod tests {
                 let mut rows = keys.concat();
                 rows.extend_from_slice(&[0; ROW_SLACK]);
                 let mut payload = Vec::new();
-                PlaneBuilder::default().encode(
+                Transposer::default().encode(
                     &rows,
                     width,
                     count,
@@ -300,19 +301,20 @@ mod tests {
                     &mut Vec::new(),
                 );
                 let (mut at, mut tail) = (0, payload.len());
-                let map = PlaneMap::read(&mut payload, width, count, &mut at, &mut tail).unwrap();
-                let plane_keys = PlaneKeys::new(map, &payload, count);
-                check(&Planes { keys: &plane_keys, payload: &payload, count }, &keys);
+                let map =
+                    TransposedMap::read(&mut payload, width, count, &mut at, &mut tail).unwrap();
+                let transposed_keys = TransposedKeys::new(map, &payload, count);
+                check(&TransposedView { keys: &transposed_keys, payload: &payload, count }, &keys);
             }
         }
     }
 
-    fn check(planes: &Planes<'_>, keys: &[Vec<u8>]) {
+    fn check(view: &TransposedView<'_>, keys: &[Vec<u8>]) {
         let (mut prefixes, mut rows, mut out) = (Array::new(), Array::new(), Vec::new());
         for (i, key) in keys.iter().enumerate() {
-            planes.key_into(i, &mut out);
+            view.key_into(i, &mut out);
             assert_eq!(out, *key);
-            planes.rows(i, keys.len(), &mut prefixes, &mut rows);
+            view.rows(i, keys.len(), &mut prefixes, &mut rows);
             assert_eq!(rows[..rows.len() - ROW_SLACK], keys[i..].concat());
             assert_eq!(prefixes[0], frondb_core::chunk::key_prefix(key));
             for cut in 0..=key.len() {
@@ -321,7 +323,7 @@ mod tests {
                     sought.extend(change);
                     let lo = keys.partition_point(|key| *key < sought);
                     let hi = keys.partition_point(|key| *key <= sought);
-                    assert_eq!(planes.equal_range(&sought), (lo, hi), "{sought:02x?}");
+                    assert_eq!(view.equal_range(&sought), (lo, hi), "{sought:02x?}");
                 }
             }
         }
