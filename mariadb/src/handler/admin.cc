@@ -48,7 +48,7 @@ const char *name_of(const TABLE *table, uint index) {
 }  // namespace
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
-  is_checked_ = true;
+  use_.is_checked = true;
   bool is_quick = options->flags & (T_QUICK | T_FAST), is_extended = options->flags & T_EXTEND;
   std::vector<uint> indexes = {share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key};
   for (uint k = 0; k < table->s->keys && !is_quick; k++)
@@ -118,6 +118,7 @@ int ha_frondb::check_entries(THD *thd) {
   fron::Snapshot snapshot;
   if (Error error = frondb_db_snapshot(db(), snapshot.out())) return HA_ADMIN_FAILED;
   std::vector<EntrySum> wanted(table->s->keys);
+  std::string key, value;
   uint64_t count = 0;
   MY_BITMAP *columns = tmp_use_all_columns(table, &table->read_set);
   int result = scan(thd, share_->indexes[0].tree.get(), snapshot.get(), stats.records, share_->name.c_str(),
@@ -131,8 +132,8 @@ int ha_frondb::check_entries(THD *thd) {
     if (table->vfield) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
     for (uint k = 0; k < table->s->keys; k++) {
       if (is_primary(k)) continue;
-      entry(k, table->record[0], current_, &key_, &value_);
-      wanted[k].add(key_, value_);
+      encoder_.entry(k, table->record[0], current_, &key, &value);
+      wanted[k].add(key, value);
     }
     return HA_ADMIN_OK;
   });

@@ -203,7 +203,7 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   TableRecord &record = alteration->change.record;
   record.definition.assign(reinterpret_cast<const char *>(altered->s->tabledef_version.str),
                            altered->s->tabledef_version.length);
-  if (info->handler_flags & OF_COLUMNS && !change_form(table, altered, info, &record.form)) return damaged();
+  if (info->handler_flags & OF_COLUMNS && !change_form(table, altered, info, &record.form)) return encoder_.damaged(0);
   std::vector<IndexRecord> before;
   before.swap(record.indexes);
   std::vector<bool> stays(before.size());

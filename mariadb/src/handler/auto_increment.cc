@@ -28,7 +28,7 @@ int ha_frondb::keep_auto_increment_of(const uchar *record) {
 
 void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                                    ulonglong *reserved) {
-  reserve_error_ = 0;
+  reservation_.error = 0;
   if (table->s->next_number_keypart) {
     // One behind the largest of its group, which the statement's locking read keeps until it commits.
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
@@ -36,16 +36,16 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
   }
   uint64_t from, after;
   *first = ULONGLONG_MAX;
-  reserve_error_ = share_->reserve_auto_increment(offset, increment, wanted, &from, &after);
-  if (reserve_error_) return;
-  reserved_after_ = after;
+  reservation_.error = share_->reserve_auto_increment(offset, increment, wanted, &from, &after);
+  if (reservation_.error) return;
+  reservation_.after = after;
   *first = from;
   *reserved = (after - 1 - from) / increment + 1;
 }
 
 void ha_frondb::release_auto_increment() {
-  if (reserved_after_ == 0) return;
-  uint64_t after = std::exchange(reserved_after_, 0);
+  if (reservation_.after == 0) return;
+  uint64_t after = std::exchange(reservation_.after, 0);
   // An error here loses numbers, not rows.
   if (next_insert_id) share_->give_back_auto_increment(after, next_insert_id);
 }

@@ -22,17 +22,6 @@
 
 using namespace fron;
 
-namespace fron {
-
-/** The keys of a build with the fields of one TABLE. */
-struct BuildKeys {
-  std::shared_ptr<IndexBuild> of;
-  std::vector<std::vector<KEY_PART_INFO>> parts;
-  std::vector<KEY> keys;
-};
-
-}  // namespace fron
-
 namespace {
 
 /** Rows a look at KILL, and at how far it is. */
@@ -62,67 +51,6 @@ class Progress {
 
 }  // namespace
 
-ha_frondb::ha_frondb(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
-ha_frondb::~ha_frondb() = default;
-
-// --- Writers ---
-
-void ha_frondb::know_keys_of(const std::shared_ptr<IndexBuild> &build) {
-  if (build_keys_ && build_keys_->of == build) return;
-  auto keys = std::make_unique<BuildKeys>();
-  keys->of = build;
-  size_t longest = image_.size();
-  for (const BuiltIndex &built : build->indexes) {
-    keys->parts.push_back(built.parts);
-    for (KEY_PART_INFO &part : keys->parts.back()) part.field = table->field[part.fieldnr - 1];
-    keys->keys.push_back(built.key);
-    longest = std::max<size_t>(longest, built.key.key_length + 8);
-  }
-  for (size_t i = 0; i < keys->keys.size(); i++) {
-    keys->keys[i].key_part = keys->parts[i].data();
-    keys->keys[i].table = table;
-  }
-  image_.resize(longest);
-  build_keys_ = std::move(keys);
-}
-
-bool ha_frondb::built_entry(const IndexBuild &build, size_t i, const uchar *record, const std::string &primary,
-                            std::string *key, std::string *value) {
-  const Index &index = build.indexes[i].index;
-  KEY *info = &build_keys_->keys[i];
-  key_copy(image_.data(), record, info, info->key_length, true);
-  bool is_unique = index.is_unique && !KeyCodec::has_null(info, image_.data(), info->key_length);
-  key->clear();
-  value->clear();
-  index.codec.encode(info, image_.data(), info->key_length, key);
-  append_head(primary.size(), is_unique, value);
-  (is_unique ? value : key)->append(primary);
-  if (index.is_clustering) pack_row(table, share_->record.form.layout, record, value);
-  else pack_fields(table, index.covered, record, value);
-  return is_unique;
-}
-
-int ha_frondb::tell_build(const uchar *before, const uchar *after) {
-  std::shared_ptr<IndexBuild> build = share_->build();
-  if (!build) return 0;
-  know_keys_of(build);
-  frondb_txn *txn = connection_->txn();
-  // An update leaves the old row's key there; else there is one row.
-  const std::string &primary_before = before && after ? other_primary_ : primary_;
-  for (size_t i = 0; i < build->indexes.size(); i++) {
-    bool was_unique = false, is_unique = false;
-    if (before) was_unique = built_entry(*build, i, before, primary_before, &other_key_, &other_value_);
-    if (after) is_unique = built_entry(*build, i, after, primary_, &key_, &value_);
-    bool stays = before && after && key_ == other_key_ && primary_ == primary_before;
-    if (stays && value_ == other_value_) continue;
-    if (before && !stays)
-      if (Error error = build->remove(txn, i, other_key_, primary_before, was_unique)) return ha_error(error);
-    if (after)
-      if (Error error = build->put(txn, i, key_, value_, primary_, is_unique)) return ha_error(error);
-  }
-  return 0;
-}
-
 // --- The thread that builds ---
 
 int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &build, const std::vector<size_t> &places,
@@ -151,6 +79,7 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
 
 int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writer *writer) {
   THD *thd = ha_thd();
+  std::string primary, key, value;
   Cursor cursor;
   frondb_tree *rows_tree = share_->indexes[0].tree.get();
   frondb_estimate estimate;
@@ -162,11 +91,11 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writ
     if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
     for (size_t i = 0; i < rows.count; i++) {
-      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
-      primary_.assign(view(rows.entries[i].key));
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
+      primary.assign(view(rows.entries[i].key));
       for (size_t k = 0; k < build.indexes.size(); k++) {
-        built_entry(build, k, table->record[0], primary_, &key_, &value_);
-        if (Error error = frondb_bulk_writer_put(writer, build.indexes[k].index.tree.get(), slice(key_), slice(value_)))
+        built_.entry(build, k, table->record[0], primary, &key, &value);
+        if (Error error = frondb_bulk_writer_put(writer, build.indexes[k].index.tree.get(), slice(key), slice(value)))
           return ha_error(error);
       }
     }
@@ -197,7 +126,7 @@ int ha_frondb::load_rows(IndexBuild &build, frondb_snapshot *at, uint64_t *dupli
 int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_snapshot *at, TABLE *altered) {
   THD *thd = ha_thd();
   Progress progress(thd, 3);
-  know_keys_of(build);
+  built_.use(build);
   uint64_t duplicates = 0;
   if (int error = load_rows(*build, at, &duplicates)) return error;
   may_crash_at("build: loaded");
@@ -227,6 +156,7 @@ int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
 
 /** Looks for a row whose key in a unique index belongs to another one: the load says only how many. */
 int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *altered) {
+  std::string primary, key, value;
   Cursor cursor;
   if (Error error = frondb_tree_cursor(share_->indexes[0].tree.get(), {}, nullptr, at, cursor.out()))
     return ha_error(error);
@@ -236,15 +166,15 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
     if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return ha_internal("duplicate keys were found and then not found");
     for (size_t i = 0; i < rows.count; i++) {
-      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return damaged();
-      primary_.assign(view(rows.entries[i].key));
+      if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
+      primary.assign(view(rows.entries[i].key));
       for (size_t k = 0; k < build.indexes.size(); k++) {
-        if (!built_entry(build, k, table->record[0], primary_, &key_, &value_)) continue;
+        if (!built_.entry(build, k, table->record[0], primary, &key, &value)) continue;
         bool is_there;
         frondb_tree *tree = build.indexes[k].index.tree.get();
-        if (Error error = frondb_tree_get(tree, slice(key_), nullptr, buffer_.get(), &is_there)) return ha_error(error);
-        if (!is_there || view(frondb_buffer_value(buffer_.get())) == value_) continue;
-        return report_duplicate(altered, build.indexes[k].number, primary_, at);
+        if (Error error = frondb_tree_get(tree, slice(key), nullptr, buffer_.get(), &is_there)) return ha_error(error);
+        if (!is_there || view(frondb_buffer_value(buffer_.get())) == value) continue;
+        return report_duplicate(altered, build.indexes[k].number, primary, at);
       }
     }
   }

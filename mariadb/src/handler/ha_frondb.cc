@@ -45,6 +45,9 @@ Share *ha_frondb::get_share(const char *path, int *error) {
   return share;
 }
 
+ha_frondb::ha_frondb(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
+ha_frondb::~ha_frondb() = default;
+
 // --- What it can ---
 
 ulonglong ha_frondb::table_flags() const {
@@ -157,8 +160,7 @@ int ha_frondb::rename_table(const char *from, const char *to) {
 }
 
 int ha_frondb::truncate() {
-  cursor_.reset();
-  rows_ = {};
+  position_.close();
   if (int error = check_prepared(share_->name)) return error;
   bool found;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
@@ -192,11 +194,12 @@ int ha_frondb::open(const char *path, int, uint) {
     return error;
   }
   if (Error failed = frondb_buffer_new(buffer_.out())) return ha_error(failed);
-  if (Error failed = frondb_buffer_new(outdated_.out())) return ha_error(failed);
   thr_lock_data_init(&share_->lock, &lock_, nullptr);
-  uint longest = 0;
-  for (uint k = 0; k < table->s->keys; k++) longest = std::max(longest, table->key_info[k].key_length);
-  image_.resize(longest + 8);
+  encoder_.open(table, share_);
+  built_.open(&encoder_);
+  wanted_.open(&encoder_);
+  position_.attach(share_, &use_);
+  if (Error failed = writer_.open(&encoder_, share_)) return ha_error(failed);
   ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
   return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);
 }
@@ -204,25 +207,22 @@ int ha_frondb::open(const char *path, int, uint) {
 int ha_frondb::close() {
   give_up_load();
   mrr_.dsmrr_close();
-  cursor_.reset();
+  position_.close();
   buffer_.reset();
-  outdated_.reset();
+  writer_.close();
   return 0;
 }
 
 int ha_frondb::reset() {
-  if (has_written_) share_->keep_if_due();
+  if (use_.has_written) share_->keep_if_due();
   mrr_.dsmrr_close();
-  cursor_.reset();
-  rows_ = {};
-  at_ = 0;
-  has_range_end_ = has_last_key_ = is_sql_handler_ = is_checked_ = false;
-  past_end_ = 0;
+  position_.reset();
+  range_.has_end = use_.is_sql_handler = use_.is_checked = false;
   give_up_load();
-  key_read_ = has_written_ = false;
-  wanted_tree_ = ~0u;
+  use_.key_read = use_.has_written = false;
+  wanted_.forget();
   // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
   // the server's own tables.
-  if (lock_type_ == TL_UNLOCK) connection_ = nullptr;
+  if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;
   return 0;
 }

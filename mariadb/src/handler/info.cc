@@ -46,7 +46,7 @@ double live_rows(const frondb_message_counts &part, const frondb_message_counts 
 // --- Of the table ---
 
 int ha_frondb::info(uint flag) {
-  if (flag & HA_STATUS_ERRKEY) errkey = connection_ ? connection_->duplicate_key : ~0u;
+  if (flag & HA_STATUS_ERRKEY) errkey = use_.connection ? use_.connection->duplicate_key : ~0u;
   return guarded([&] {
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST))
       // Once for all handlers, and before the figures are used.
@@ -121,11 +121,11 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   bool has_end = false;
   *rows = 0;
   if (min) {
-    encode_image(index, min->key, min->length, &lo_);
+    encoder_.append_image(index, min->key, min->length, &lo_);
     if (min->flag == HA_READ_AFTER_KEY && !prefix_end(&lo_)) return 0;
   }
   if (max) {
-    encode_image(index, max->key, max->length, &hi_);
+    encoder_.append_image(index, max->key, max->length, &hi_);
     has_end = max->flag == HA_READ_BEFORE_KEY || prefix_end(&hi_);
   }
   if (has_end && hi_ <= lo_) return 0;
@@ -161,10 +161,10 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
     or deleted counts for it, up to a limit. */
 int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
   // Who will read without locks sees what it has written itself; others must not fix a snapshot here.
-  bool is_plain = row_lock_ == FRONDB_LOCK_NONE && connection_ && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
-  if (!is_plain || connection_->counts().empty()) return 0;
+  bool is_plain = use_.row_lock == FRONDB_LOCK_NONE && use_.connection && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
+  if (!is_plain || use_.connection->counts().empty()) return 0;
   Cursor cursor;
-  if (Error error = frondb_txn_cursor(connection_->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
+  if (Error error = frondb_txn_cursor(use_.connection->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
                                       cursor.out())) {
     return ha_error(error);
   }

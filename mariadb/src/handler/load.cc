@@ -44,10 +44,10 @@ void ha_frondb::keep_dates() {
     thd->variables.sql_mode &= ~(MODE_NO_ZERO_DATE | MODE_NO_ZERO_IN_DATE);
 }
 
-void ha_frondb::start_bulk_insert(ha_rows, uint) { is_bulk_ = true; }
+void ha_frondb::start_bulk_insert(ha_rows, uint) { copy_.is_bulk = true; }
 
 int ha_frondb::end_bulk_insert() {
-  is_bulk_ = false;
+  copy_.is_bulk = false;
   return 0;
 }
 
@@ -61,34 +61,35 @@ bool ha_frondb::can_load() const {
 }
 
 int ha_frondb::begin_load() {
-  std::shared_ptr<Load> load = connection_->load.lock();
+  std::shared_ptr<Load> load = use_.connection->load.lock();
   if (!load) {
     load = std::make_shared<Load>();
     if (Error error = load->begin(session_durability(ha_thd()))) return ha_error(error);
-    connection_->load = load;
+    use_.connection->load = load;
   }
   load->join(this);
-  load_ = std::move(load);
+  copy_.load = std::move(load);
   return 0;
 }
 
 int ha_frondb::load_row(const uchar *record) {
-  if (!load_)
+  if (!copy_.load)
     if (int error = begin_load()) return error;
-  if (int error = encode_new_row(record)) return error;
-  if (Error error = load_->put(share_->indexes[0].tree.get(), primary_, value_)) return ha_error(error);
+  if (int error = writer_.encode_new_row(record)) return error;
+  const std::string &primary = writer_.primary();
+  if (Error error = copy_.load->put(encoder_.rows(), primary, writer_.row())) return ha_error(error);
   for (uint k = 0; k < table->s->keys; k++) {
     if (is_primary(k)) continue;
-    entry(k, record, primary_, &key_, &value_);
-    if (value_.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
-    if (Error error = load_->put(share_->indexes[tree_of(k)].tree.get(), key_, value_)) return ha_error(error);
+    encoder_.entry(k, record, primary, &copy_.key, &copy_.value);
+    if (copy_.value.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
+    if (Error error = copy_.load->put(encoder_.tree(k), copy_.key, copy_.value)) return ha_error(error);
   }
   return 0;
 }
 
 int ha_frondb::end_load() {
-  std::shared_ptr<Load> load = std::move(load_);
-  is_copy_ = false;
+  std::shared_ptr<Load> load = std::move(copy_.load);
+  copy_.is_copy = false;
   // The handler of the last partition does it for all.
   if (!load || !load->leave()) return 0;
   THD *thd = ha_thd();
@@ -107,8 +108,8 @@ int ha_frondb::end_load() {
 }
 
 void ha_frondb::give_up_load() {
-  is_copy_ = is_bulk_ = false;
-  load_.reset();
+  copy_.is_copy = copy_.is_bulk = false;
+  copy_.load.reset();
 }
 
 /** A key was loaded twice into the tree of this number: if it is one of ours the row that has it is shown, for the
@@ -127,7 +128,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
       frondb_slice row;
       std::string_view covered;
       frondb_slice value = frondb_buffer_value(buffer_.get());
-      if (!split_entry(slice(key), value, &row, &covered)) return damaged();
+      if (!split_entry(slice(key), value, &row, &covered)) return encoder_.damaged(place);
       primary.assign(view(row));
       // Else both rows have one primary key, and this entry with it.
       if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
@@ -136,9 +137,9 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
     }
     if (!found) return ha_internal("a row that was loaded is not there");
     frondb_slice row = frondb_buffer_value(buffer_.get());
-    if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return damaged();
+    if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return encoder_.damaged(place);
     for (uint k = 0; k < table->s->keys; k++)
-      if (tree_of(k) == place) connection_->duplicate_key = k;
+      if (tree_of(k) == place) use_.connection->duplicate_key = k;
     return HA_ERR_FOUND_DUPP_KEY;
   }
   return 0;

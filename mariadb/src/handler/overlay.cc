@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: what keeps the indexes and the rows of one transaction's view alike, when it writes a row that
-   another one has changed behind its snapshot (docs/decisions/0036).
+   See handler/overlay.h. */
 
-     row   at the snapshot  (g=1)     in the index at the snapshot  1
-           as it is now     (g=9)     the write removes             9, puts 8
-           written          (g=8)     so plain reads would see      1 and 8
-
-   The write leads from the newest row to its own. What leads from the snapshot's row to the newest goes to the
-   transaction's overlay, which its plain reads see and nobody commits: out with the entries of the one, in with those
-   of the other.
-
-   A unique index has one row for a key, and a view may have two: one as of the snapshot that has given the key up
-   since, and one that has it now. In an overlay, entries of a unique index stand under the key with the primary
-   key behind it, as those with a NULL do; the key alone is the transaction's own write, or the snapshot's. */
-
-#include "handler/ha_frondb.h"
+#include "handler/overlay.h"
 
 #include <algorithm>
 
@@ -23,8 +10,7 @@
 #include "engine/errors.h"
 #include "txn/connection.h"
 
-using namespace fron;
-
+namespace fron {
 namespace {
 
 /** A record's bytes in the TABLE's own place for as long as this lives: generated fields are computed there. */
@@ -47,8 +33,13 @@ class InFirstRecord {
 
 }  // namespace
 
+Error Overlay::open(RowEncoder *encoder) {
+  encoder_ = encoder;
+  return frondb_buffer_new(outdated_.out());
+}
+
 /** Entries of a row in the indexes behind the primary one, by their numbers. */
-struct ha_frondb::Entries {
+struct Overlay::Entries {
   struct One {
     std::string key, value;
     bool is_unique;
@@ -56,20 +47,22 @@ struct ha_frondb::Entries {
   std::vector<One> all;
 };
 
-void ha_frondb::entries_of(const uchar *record, const std::string &primary, Entries *entries) {
+void Overlay::entries_of(const uchar *record, const std::string &primary, Entries *entries) {
+  TABLE *table = encoder_->table();
   entries->all.resize(table->s->keys);
   for (uint k = 0; k < table->s->keys; k++) {
     Entries::One &one = entries->all[k];
-    if (!is_primary(k)) one.is_unique = entry(k, record, primary, &one.key, &one.value);
+    if (!encoder_->is_primary(k)) one.is_unique = encoder_->entry(k, record, primary, &one.key, &one.value);
   }
 }
 
 /** The entries of a row as the engine has it. */
-int ha_frondb::entries_of_row(std::string_view row, const std::string &primary, Entries *entries) {
+int Overlay::entries_of_row(std::string_view row, const std::string &primary, Entries *entries) {
+  TABLE *table = encoder_->table();
   // Bits that no field has are the server's.
   const uchar *first = table->record[0];
   other_record_.assign(first, first + table->s->reclength);
-  if (!unpack_row(table, share_->record.form, row, other_record_.data())) return damaged();
+  if (!unpack_row(table, encoder_->share().record.form, row, other_record_.data())) return encoder_->damaged(0);
   if (!table->vfield) {
     entries_of(other_record_.data(), primary, entries);
     return 0;
@@ -85,64 +78,59 @@ int ha_frondb::entries_of_row(std::string_view row, const std::string &primary, 
   return 0;
 }
 
-/** The transaction has written, and so locked, the row of this primary key. If another one has changed it since
-    the snapshot, plain reads see it in all indexes as it was before the write: as `newest`, or not at all if
-    that is null. */
-int ha_frondb::lift_row(const uchar *newest, const std::string &primary) {
-  if (table->s->keys <= (share_->has_hidden_key ? 0u : 1u)) return 0;
-  frondb_txn *txn = connection_->txn();
-  frondb_tree *rows = share_->indexes[0].tree.get();
+int Overlay::lift_row(Connection *connection, const uchar *newest, const std::string &primary) {
+  const TABLE *table = encoder_->table();
+  if (table->s->keys <= (encoder_->share().has_hidden_key ? 0u : 1u)) return 0;
+  frondb_txn *txn = connection->txn();
+  frondb_tree *rows = encoder_->rows();
   bool is_outdated, found;
   if (Error error = frondb_txn_get_outdated(txn, rows, slice(primary), outdated_.get(), &is_outdated, &found))
     return ha_error(error);
   if (!is_outdated) return 0;
-  connection_->has_overlay = true;
+  connection->has_overlay = true;
   Entries seen, now;
   if (found)
     if (int error = entries_of_row(view(frondb_buffer_value(outdated_.get())), primary, &seen)) return error;
   if (newest) entries_of(newest, primary, &now);
   for (uint k = 0; k < table->s->keys; k++) {
-    if (is_primary(k)) continue;
+    if (encoder_->is_primary(k)) continue;
     bool stays = found && newest && seen.all[k].key == now.all[k].key && seen.all[k].value == now.all[k].value;
     if (stays) continue;
     if (found)
-      if (int error = hide_entry(k, seen.all[k].key, seen.all[k].is_unique, primary)) return error;
+      if (int error = hide_entry(connection, k, seen.all[k].key, seen.all[k].is_unique, primary)) return error;
     if (newest)
-      if (int error = show_entry_of(k, now.all[k].key, now.all[k].value, now.all[k].is_unique, primary)) return error;
+      if (int error = show_entry(connection, k, now.all[k].key, now.all[k].value, now.all[k].is_unique, primary)) return error;
   }
   // Says that this was done. The row itself is what the transaction writes.
   return ha_error(frondb_txn_overlay_delete(txn, rows, slice(primary)));
 }
 
 /** Plain reads do not see this entry of a row any more, unless the transaction writes it. */
-int ha_frondb::hide_entry(uint index, const std::string &key, bool is_unique, const std::string &primary) {
-  frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
-  if (Error error = frondb_txn_overlay_delete(connection_->txn(), tree, slice(key))) return ha_error(error);
+int Overlay::hide_entry(Connection *connection, uint index, const std::string &key, bool is_unique, const std::string &primary) {
+  frondb_tree *tree = encoder_->tree(index);
+  if (Error error = frondb_txn_overlay_delete(connection->txn(), tree, slice(key))) return ha_error(error);
   if (!is_unique) return 0;
   std::string behind = key + primary;
-  return ha_error(frondb_txn_overlay_delete(connection_->txn(), tree, slice(behind)));
+  return ha_error(frondb_txn_overlay_delete(connection->txn(), tree, slice(behind)));
 }
 
 /** Plain reads see this entry of a row. */
-int ha_frondb::show_entry_of(uint index, const std::string &key, const std::string &value, bool is_unique,
-                             const std::string &primary) {
-  frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
-  if (!is_unique) return ha_error(frondb_txn_overlay_put(connection_->txn(), tree, slice(key), slice(value)));
+int Overlay::show_entry(Connection *connection, uint index, const std::string &key, const std::string &value,
+                        bool is_unique, const std::string &primary) {
+  frondb_tree *tree = encoder_->tree(index);
+  if (!is_unique) return ha_error(frondb_txn_overlay_put(connection->txn(), tree, slice(key), slice(value)));
   frondb_slice ignored;
   std::string_view covered;
-  if (!split_entry(slice(key), slice(value), &ignored, &covered)) return damaged();
+  if (!split_entry(slice(key), slice(value), &ignored, &covered)) return encoder_->damaged(tree_of(encoder_->table(), index));
   std::string behind = key + primary, without;
   append_head(primary.size(), false, &without);
   without.append(covered);
-  return ha_error(frondb_txn_overlay_put(connection_->txn(), tree, slice(behind), slice(without)));
+  return ha_error(frondb_txn_overlay_put(connection->txn(), tree, slice(behind), slice(without)));
 }
 
-/** The transaction has written the entry of a row's key in a unique index: in a plain read it covers the entry that
-    another row had there at the snapshot, and still has in this transaction's view; that one moves behind. What
-    an overlay has for the row itself is over. */
-int ha_frondb::uncover_entry(uint index, const std::string &key, const std::string &primary) {
-  frondb_txn *txn = connection_->txn();
-  frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
+int Overlay::uncover_entry(Connection *connection, uint index, const std::string &key, const std::string &primary) {
+  frondb_txn *txn = connection->txn();
+  frondb_tree *tree = encoder_->tree(index);
   bool is_outdated, found;
   if (Error error = frondb_txn_get_outdated(txn, tree, slice(key), outdated_.get(), &is_outdated, &found))
     return ha_error(error);
@@ -150,15 +138,17 @@ int ha_frondb::uncover_entry(uint index, const std::string &key, const std::stri
     frondb_slice owner;
     std::string_view covered;
     frondb_slice value = frondb_buffer_value(outdated_.get());
-    if (!split_entry(slice(key), value, &owner, &covered)) return damaged();
+    if (!split_entry(slice(key), value, &owner, &covered)) return encoder_->damaged(tree_of(encoder_->table(), index));
     if (view(owner) != primary) {
-      connection_->has_overlay = true;
+      connection->has_overlay = true;
       std::string other(view(owner));
-      if (int error = show_entry_of(index, key, std::string(view(value)), true, other)) return error;
+      if (int error = show_entry(connection, index, key, std::string(view(value)), true, other)) return error;
       if (Error error = frondb_txn_overlay_delete(txn, tree, slice(key))) return ha_error(error);
     }
   }
-  if (!connection_->has_overlay) return 0;
+  if (!connection->has_overlay) return 0;
   std::string behind = key + primary;
   return ha_error(frondb_txn_overlay_delete(txn, tree, slice(behind)));
 }
+
+}  // namespace fron

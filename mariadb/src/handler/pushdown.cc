@@ -52,11 +52,11 @@ handler *ha_frondb::clone(const char *name, MEM_ROOT *root) {
   if (copy) {
     // Nobody asks the copy which locks its statement wants.
     auto other = static_cast<ha_frondb *>(copy);
-    other->is_clone_ = true;
-    other->statement_type_ = statement_type_;
-    other->row_lock_ = row_lock_;
-    other->row_wait_ = row_wait_;
-    other->connection_ = connection_;
+    other->use_.is_clone = true;
+    other->use_.type = use_.type;
+    other->use_.row_lock = use_.row_lock;
+    other->use_.row_wait = use_.row_wait;
+    other->use_.connection = use_.connection;
   }
   return copy;
 }

@@ -18,12 +18,12 @@ using namespace fron;
 // --- The table ---
 
 int ha_frondb::rnd_init(bool scan) {
-  forward_ = true;
-  exact_end_.clear();
+  position_.face(true);
+  position_.forget_prefix();
   has_shown_ = false;
   if (is_sequence()) return 0;
   if (!scan) return 0;
-  if (copies_tables(ha_thd()) && !is_checked_ && table->s->tmp_table == NO_TMP_TABLE)
+  if (copies_tables(ha_thd()) && !use_.is_checked && table->s->tmp_table == NO_TMP_TABLE)
     if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
   return open_cursor(0, "", nullptr);
 }
@@ -31,10 +31,7 @@ int ha_frondb::rnd_init(bool scan) {
 int ha_frondb::rnd_end() {
   // Whatever MRR still has open reads by the index of this scan, and the next one may be of another.
   mrr_.dsmrr_close();
-  cursor_.reset();
-  rows_ = {};
-  at_ = 0;
-  has_last_key_ = false;
+  position_.rewind();
   return 0;
 }
 
@@ -60,7 +57,7 @@ int ha_frondb::rnd_pos(uchar *record, uchar *position) {
     if (share_->has_hidden_key)
       current_.assign(reinterpret_cast<char *>(position), ref_length);
     else
-      encode_image(table->s->primary_key, position, ref_length, &current_);
+      encoder_.append_image(table->s->primary_key, position, ref_length, &current_);
     int error = read_row(record);
     return error == HA_ERR_KEY_NOT_FOUND || error < 0 ? HA_ERR_RECORD_DELETED : error;
   });
@@ -72,8 +69,8 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
   auto compare = [&] {
     lo_.clear();
     hi_.clear();
-    encode_image(table->s->primary_key, a, ref_length, &lo_);
-    encode_image(table->s->primary_key, b, ref_length, &hi_);
+    encoder_.append_image(table->s->primary_key, a, ref_length, &lo_);
+    encoder_.append_image(table->s->primary_key, b, ref_length, &hi_);
     order = lo_.compare(hi_);
     return 0;
   };
@@ -84,9 +81,9 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
 // --- Indexes ---
 
 int ha_frondb::index_init(uint index, bool) {
-  if (!seen_trees_.empty() && !seen_trees_[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
+  if (!use_.seen_trees.empty() && !use_.seen_trees[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
   active_index = index;
-  exact_end_.clear();
+  position_.forget_prefix();
   return 0;
 }
 
@@ -103,25 +100,25 @@ bool ha_frondb::is_whole_key(uint index, const uchar *key, uint length) const {
 int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_function flag) {
   return guarded([&] {
     lo_.clear();
-    encode_image(active_index, key, length, &lo_);
-    bool ends = std::exchange(has_range_end_, false);
+    encoder_.append_image(active_index, key, length, &lo_);
+    bool ends = std::exchange(range_.has_end, false);
     // Within a range the server leaps from group to group, and looks itself whether it has left the range.
-    if (!std::exchange(begins_range_, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
-    exact_end_.clear();
+    if (!std::exchange(range_.begins, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
+    position_.forget_prefix();
     uint tree = tree_of(active_index);
     if (flag == HA_READ_KEY_EXACT && is_whole_key(active_index, key, length))
       return read_exact(tree, lo_, record);
     hi_ = lo_;
     bool has_end = prefix_end(&hi_);
     const std::string *end = has_end ? &hi_ : nullptr;
-    const std::string *range_end = ends ? &range_end_ : nullptr;
+    const std::string *range_end = ends ? &range_.end : nullptr;
     bool forward = true;
     int error;
     switch (flag) {
       case HA_READ_KEY_EXACT:
       case HA_READ_PREFIX:
         error = open_cursor(tree, lo_, end);
-        if (end) exact_end_ = hi_;
+        if (end) position_.end_prefix_at(hi_);
         break;
       case HA_READ_KEY_OR_NEXT: error = seek(tree, lo_, range_end); break;
       case HA_READ_AFTER_KEY:
@@ -135,14 +132,11 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
       default: return HA_ERR_WRONG_COMMAND;
     }
     if (error) return error;
-    forward_ = forward;
+    position_.face(forward);
     error = step(forward, record);
     if (error != HA_ERR_END_OF_FILE) return error;
-    if (is_sql_handler_ && !exact_end_.empty()) {
-      // HANDLER goes on from where it would be.
-      last_key_ = lo_;
-      has_last_key_ = true;
-    }
+    // HANDLER goes on from where the key would be.
+    if (use_.is_sql_handler && position_.is_in_prefix()) position_.go_on_from(lo_);
     return HA_ERR_KEY_NOT_FOUND;
   });
 }
@@ -158,13 +152,13 @@ int ha_frondb::index_prev(uchar *record) {
 int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
   // The cursor of a search for this prefix ends where it does. A unique key has no second row, and the server would
   // compare the key with a part that no entry has.
-  if (exact_end_.empty() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
+  if (!position_.is_in_prefix() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
   // Nothing is behind NULL in a descending part: there the cursor has no end, and needs none.
-  bool is_same = !exact_end_.empty();
+  bool is_same = position_.is_in_prefix();
   if (!is_same) {
     int error = guarded([&] {
       hi_.clear();
-      encode_image(active_index, key, length, &hi_);
+      encoder_.append_image(active_index, key, length, &hi_);
       is_same = !prefix_end(&hi_);
       return 0;
     });
@@ -176,9 +170,9 @@ int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
 
 int ha_frondb::index_first(uchar *record) {
   return guarded([&] {
-    const std::string *end = std::exchange(has_range_end_, false) ? &range_end_ : nullptr;
-    forward_ = true;
-    exact_end_.clear();
+    const std::string *end = std::exchange(range_.has_end, false) ? &range_.end : nullptr;
+    position_.face(true);
+    position_.forget_prefix();
     if (int error = open_cursor(tree_of(active_index), "", end)) return error;
     return step(true, record);
   });
@@ -186,8 +180,8 @@ int ha_frondb::index_first(uchar *record) {
 
 int ha_frondb::index_last(uchar *record) {
   return guarded([&] {
-    forward_ = false;
-    exact_end_.clear();
+    position_.face(false);
+    position_.forget_prefix();
     if (int error = open_cursor(tree_of(active_index), "", nullptr)) return error;
     return step(false, record);
   });
@@ -195,12 +189,12 @@ int ha_frondb::index_last(uchar *record) {
 
 int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) {
   int error = guarded([&] {
-    has_range_end_ = false;
+    range_.has_end = false;
     // Where the range ends the cursor does, so that nothing behind it is read or locked.
     if (!to) return 0;
-    range_end_.clear();
-    encode_image(active_index, to->key, to->length, &range_end_);
-    has_range_end_ = to->flag == HA_READ_BEFORE_KEY || prefix_end(&range_end_);
+    range_.end.clear();
+    encoder_.append_image(active_index, to->key, to->length, &range_.end);
+    range_.has_end = to->flag == HA_READ_BEFORE_KEY || prefix_end(&range_.end);
     return 0;
   });
   if (error) return error;
@@ -208,6 +202,6 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
   // optimizer's filters of rows, MRR) does not find a shortened part in it, whatever index_flags() says. A search for
   // one key that the server goes on from has no such end.
   in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
-  begins_range_ = from != nullptr;
+  range_.begins = from != nullptr;
   return handler::read_range_first(from, to, is_equal, sorted);
 }

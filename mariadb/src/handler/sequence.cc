@@ -23,14 +23,14 @@ constexpr uint64_t SEQUENCE_KEY = 1;
 }  // namespace
 
 int ha_frondb::write_sequence(const uchar *record) {
-  value_.clear();
-  pack_row(table, share_->record.form.layout, record, &value_);
+  std::string row;
+  encoder_.encode_row(record, &row);
   current_.clear();
   append_big_endian(SEQUENCE_KEY, &current_);
   Batch batch;
   if (Error error = frondb_batch_new(batch.out())) return ha_error(error);
   frondb_tree *rows = share_->indexes[0].tree.get();
-  if (Error error = frondb_batch_put(batch.get(), rows, slice(current_), slice(value_))) return ha_error(error);
+  if (Error error = frondb_batch_put(batch.get(), rows, slice(current_), slice(row))) return ha_error(error);
   if (Error error = frondb_db_write(db(), batch.get(), FRONDB_NO_SYNC)) return ha_error(error);
   share_->rows->set(1);
   count(0);
@@ -44,5 +44,5 @@ int ha_frondb::read_sequence(uchar *record) {
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = frondb_tree_get(rows, slice(current_), nullptr, buffer_.get(), &found)) return ha_error(error);
   if (!found) return HA_ERR_END_OF_FILE;
-  return unpack_row(table, share_->record.form, view(frondb_buffer_value(buffer_.get())), record) ? 0 : damaged();
+  return unpack_row(table, share_->record.form, view(frondb_buffer_value(buffer_.get())), record) ? 0 : encoder_.damaged(0);
 }

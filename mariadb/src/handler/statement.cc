@@ -42,7 +42,7 @@ bool writes_what_it_reads(int command) {
 frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
-  frondb_isolation isolation = connection_->isolation();
+  frondb_isolation isolation = use_.connection->isolation();
   if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
   // From repeatable read on the statement alone, run later from a log, must read the same.
   bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
@@ -51,33 +51,33 @@ frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
 
 int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   // No hook tells the partitions of a table that HANDLER reads.
-  is_sql_handler_ = thd_sql_command(thd) == SQLCOM_HA_READ;
-  if (is_sql_handler_) park();
-  connection_ = Connection::of(thd);
-  if (!connection_) return HA_ERR_OUT_OF_MEM;
+  use_.is_sql_handler = thd_sql_command(thd) == SQLCOM_HA_READ;
+  if (use_.is_sql_handler) position_.park();
+  use_.connection = Connection::of(thd);
+  if (!use_.connection) return HA_ERR_OUT_OF_MEM;
   if (table->part_info && thd_sql_command(thd) == SQLCOM_ALTER_TABLE) {
     // Another table may be about to take the place of the partition.
     auto note = [&] {
-      connection_->partitioned = tree_contents(table);
+      use_.connection->partitioned = tree_contents(table);
       return 0;
     };
     if (int error = guarded(note)) return error;
   }
   bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
-  if (int error = connection_->begin_statement(thd, may_lock, is_write(type))) return error;
-  seen_trees_.clear();
-  statement_type_ = type;
-  row_lock_ = row_lock_of(thd, type);
-  row_wait_ = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
+  if (int error = use_.connection->begin_statement(thd, may_lock, is_write(type))) return error;
+  use_.seen_trees.clear();
+  use_.type = type;
+  use_.row_lock = row_lock_of(thd, type);
+  use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
   // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
-  if (row_lock_ != FRONDB_LOCK_NONE || is_sequence()) return 0;
-  return share_->changed_at > connection_->begun_at() ? check_definition(thd) : 0;
+  if (use_.row_lock != FRONDB_LOCK_NONE || is_sequence()) return 0;
+  return share_->changed_at > use_.connection->begun_at() ? check_definition(thd) : 0;
 }
 
 /** A transaction that looks at a state from before a change of the table may not find its rows, nor what an index that
     was added since has. */
 int ha_frondb::check_definition(THD *thd) {
-  if (connection_->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
+  if (use_.connection->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
   switch (thd_sql_command(thd)) {
     // Who makes a table fills it in the same transaction, and may have read the old one before.
     case SQLCOM_ALTER_TABLE:
@@ -89,30 +89,30 @@ int ha_frondb::check_definition(THD *thd) {
     default: break;
   }
   return guarded([&]() -> int {
-    if (Error error = dictionary().seen_trees(connection_->txn(), share_->name, share_->record, &seen_trees_))
+    if (Error error = dictionary().seen_trees(use_.connection->txn(), share_->name, share_->record, &use_.seen_trees))
       return ha_error(error);
-    return !seen_trees_.empty() && seen_trees_[0] ? 0 : HA_ERR_TABLE_DEF_CHANGED;
+    return !use_.seen_trees.empty() && use_.seen_trees[0] ? 0 : HA_ERR_TABLE_DEF_CHANGED;
   });
 }
 
 int ha_frondb::external_lock(THD *thd, int type) {
   if (type == F_UNLCK) {
-    lock_type_ = TL_UNLOCK;
+    use_.asked_lock = TL_UNLOCK;
     return 0;
   }
   // Without a store_lock() before, as for the new table of an ALTER, `type` is all there is.
-  bool is_known = lock_type_ != TL_UNLOCK && is_write(lock_type_) == (type == F_WRLCK);
+  bool is_known = use_.asked_lock != TL_UNLOCK && is_write(use_.asked_lock) == (type == F_WRLCK);
   // What reads entries for another handler, which reads their rows, locks as that one does: entries of the snapshot
   // are not those of the newest rows.
-  if (is_clone_) return begin_statement(thd, statement_type_);
-  return begin_statement(thd, is_known ? lock_type_ : type == F_WRLCK ? TL_WRITE : TL_READ);
+  if (use_.is_clone) return begin_statement(thd, use_.type);
+  return begin_statement(thd, is_known ? use_.asked_lock : type == F_WRLCK ? TL_WRITE : TL_READ);
 }
 
 int ha_frondb::start_stmt(THD *thd, thr_lock_type type) { return begin_statement(thd, type); }
 
 THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) {
   if (type != TL_IGNORE) {
-    lock_type_ = type;
+    use_.asked_lock = type;
     if (lock_.type == TL_UNLOCK) {
       // Rows are locked, not tables, but where the user asked for that.
       bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
@@ -130,18 +130,18 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
 
 /** The row read last does not belong to the result: at read committed others may have it again. */
 void ha_frondb::unlock_row() {
-  if (row_lock_ == FRONDB_LOCK_NONE || !connection_ || connection_->isolation() > FRONDB_READ_COMMITTED) return;
+  if (use_.row_lock == FRONDB_LOCK_NONE || !use_.connection || use_.connection->isolation() > FRONDB_READ_COMMITTED) return;
   // A lock that stays keeps others waiting longer, and no more.
-  if (cursor_) Error ignored = frondb_cursor_unlock(cursor_.get());
-  Error ignored = frondb_txn_unlock(connection_->txn(), share_->indexes[0].tree.get(), slice(current_));
+  if (position_.has_cursor()) Error ignored = position_.unlock();
+  Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
 
 int ha_frondb::extra(enum ha_extra_function operation) {
   switch (operation) {
-    case HA_EXTRA_KEYREAD: key_read_ = true; break;
-    case HA_EXTRA_NO_KEYREAD: key_read_ = false; break;
+    case HA_EXTRA_KEYREAD: use_.key_read = true; break;
+    case HA_EXTRA_NO_KEYREAD: use_.key_read = false; break;
     case HA_EXTRA_PREPARE_FOR_ALTER_TABLE: keep_dates(); break;
-    case HA_EXTRA_BEGIN_COPY: is_copy_ = can_load(); break;
+    case HA_EXTRA_BEGIN_COPY: copy_.is_copy = can_load(); break;
     case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
     case HA_EXTRA_ABORT_COPY: give_up_load(); break;
     default: break;

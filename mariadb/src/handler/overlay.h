@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   What keeps the indexes and the rows of one transaction's view alike, when it writes a row that
+   another one has changed behind its snapshot (docs/decisions/0036).
+
+     row   at the snapshot  (g=1)     in the index at the snapshot  1
+           as it is now     (g=9)     the write removes             9, puts 8
+           written          (g=8)     so plain reads would see      1 and 8
+
+   The write leads from the newest row to its own. What leads from the snapshot's row to the newest goes to the
+   transaction's overlay, which its plain reads see and nobody commits: out with the entries of the one, in with those
+   of the other.
+
+   A unique index has one row for a key, and a view may have two: one as of the snapshot that has given the key up
+   since, and one that has it now. In an overlay, entries of a unique index stand under the key with the primary
+   key behind it, as those with a NULL do; the key alone is the transaction's own write, or the snapshot's. */
+
+#ifndef FRONDB_HANDLER_OVERLAY_H
+#define FRONDB_HANDLER_OVERLAY_H
+
+#include <my_global.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/api.h"
+#include "handler/row_encoder.h"
+
+namespace fron {
+
+class Connection;
+
+class Overlay {
+ public:
+  Error open(RowEncoder *encoder);
+  void close() { outdated_.reset(); }
+
+  /** The transaction has written, and so locked, the row of this primary key. If another transaction has changed
+      the row since the snapshot, plain reads see it in all indexes as it was before the write: as `newest`, or not
+      at all if that is null. */
+  int lift_row(Connection *connection, const uchar *newest, const std::string &primary);
+
+  /** The transaction has written the entry of a row's key in a unique index. In a plain read this write covers the
+      entry that another row had there at the snapshot and still has in this transaction's view: that entry moves
+      behind. An overlay that the row itself had there ends. */
+  int uncover_entry(Connection *connection, uint index, const std::string &key, const std::string &primary);
+
+ private:
+  struct Entries;
+  void entries_of(const uchar *record, const std::string &primary, Entries *entries);
+  int entries_of_row(std::string_view row, const std::string &primary, Entries *entries);
+  int hide_entry(Connection *connection, uint index, const std::string &key, bool is_unique,
+                 const std::string &primary);
+  int show_entry(Connection *connection, uint index, const std::string &key, const std::string &value, bool is_unique,
+                 const std::string &primary);
+
+  RowEncoder *encoder_ = nullptr;
+  /** A buffer of its own: blobs of the row that is written may point into the handler's. */
+  Buffer outdated_;
+  std::vector<uchar> other_record_;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/read_position.h. */
+
+#include "handler/read_position.h"
+
+#include <algorithm>
+
+#include "engine/errors.h"
+#include "txn/connection.h"
+
+namespace fron {
+namespace {
+
+/** Entries a fetch: few at first, since most reads want few; more where the range has an end. */
+constexpr size_t BATCH_OPEN = 1, BATCH_BOUND = 8, BATCH_MAX = 128;
+constexpr size_t BATCH_BYTES = 256 << 10;
+
+}  // namespace
+
+int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi) {
+  frondb_slice end = hi ? slice(*hi) : frondb_slice{};
+  has_last_key_ = false;
+  past_end_ = 0;
+  from_.assign(lo);
+  has_end_ = hi != nullptr;
+  tree_ = tree;
+  drop_batch();
+  batch_ = hi ? BATCH_BOUND : BATCH_OPEN;
+  return ha_error(frondb_txn_cursor(use_->connection->txn(), share_->indexes[tree].tree.get(), slice(lo),
+                                    hi ? &end : nullptr, use_->row_lock, use_->row_wait, cursor_.out()));
+}
+
+int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi) {
+  bool is_kept = cursor_ && tree_ == tree && !has_end_ && !hi && lo >= from_;
+  if (!is_kept || use_->reads_singly()) return open(tree, lo, hi);
+  bool is_ahead = forward_ && !has_last_key_ && is_shown() && shown_key() < lo;
+  while (is_ahead && at_ < rows_.count) {
+    if (view(rows_.entries[at_].key) >= lo) return 0;
+    at_++;
+  }
+  drop_batch();
+  has_last_key_ = false;
+  past_end_ = 0;
+  batch_ = BATCH_OPEN;
+  bool found;
+  return ha_error(frondb_cursor_seek(cursor_.get(), slice(lo), &found));
+}
+
+void ReadPosition::stand_at(uint tree, const std::string &key) {
+  close();
+  forward_ = true;
+  tree_ = tree;
+  past_end_ = 0;
+  go_on_from(key);
+}
+
+void ReadPosition::go_on_from(const std::string &key) {
+  last_key_ = key;
+  has_last_key_ = true;
+}
+
+void ReadPosition::close() {
+  cursor_.reset();
+  drop_batch();
+}
+
+void ReadPosition::reset() {
+  close();
+  has_last_key_ = false;
+  past_end_ = 0;
+}
+
+void ReadPosition::park() {
+  if (!has_last_key_ && cursor_ && !past_end_) {
+    // A scan that has shown nothing, of a later partition, begins before all keys.
+    last_key_.assign(is_shown() ? shown_key() : std::string_view());
+    has_last_key_ = true;
+  }
+  close();
+}
+
+int ReadPosition::fetch(bool forward) {
+  size_t count = use_->reads_singly() ? 1 : batch_;
+  batch_ = std::min(batch_ * 8, BATCH_MAX);
+  auto read = forward ? frondb_cursor_next_batch : frondb_cursor_prev_batch;
+  at_ = 0;
+  return ha_error(read(cursor_.get(), count, BATCH_BYTES, &rows_));
+}
+
+/** Goes on in a direction from the entry shown last, without an end. */
+int ReadPosition::turn(bool forward) {
+  forward_ = forward;
+  prefix_end_.clear();
+  if (!has_last_key_) {
+    if (!is_shown()) return 0;
+    last_key_.assign(shown_key());
+  }
+  std::string from = last_key_;
+  if (!forward) return open(tree_, "", &from);
+  from.push_back(0);
+  return open(tree_, from, nullptr);
+}
+
+/** HANDLER has read to an end of the index, and goes on: back from there, or not at all. */
+int ReadPosition::return_from_end(bool forward) {
+  if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
+  forward_ = forward;
+  return open(tree_, "", nullptr);
+}
+
+int ReadPosition::begin_step(bool forward) {
+  if (past_end_)
+    if (int error = return_from_end(forward)) return error;
+  if (has_last_key_ || (cursor_ && forward != forward_))
+    if (int error = turn(forward)) return error;
+  return cursor_ ? 0 : HA_ERR_END_OF_FILE;
+}
+
+void ReadPosition::note_end(bool forward) {
+  // The end of a prefix is not one of the index.
+  if (use_->is_sql_handler && prefix_end_.empty()) past_end_ = forward ? 1 : -1;
+}
+
+}  // namespace fron

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Where a handler reads in a tree: a cursor with the batch of entries it has fetched, or no cursor and a key from
+   which the next step goes on. */
+
+#ifndef FRONDB_HANDLER_READ_POSITION_H
+#define FRONDB_HANDLER_READ_POSITION_H
+
+#include <my_global.h>
+
+#include <string>
+#include <string_view>
+
+#include "engine/api.h"
+#include "handler/statement_use.h"
+#include "table/share.h"
+
+namespace fron {
+
+/** Functions that return int return 0 or an HA_ERR_ number. */
+class ReadPosition {
+ public:
+  void attach(const Share *share, const StatementUse *use) {
+    share_ = share;
+    use_ = use;
+  }
+
+  /** Number of the tree that is read. */
+  uint tree() const { return tree_; }
+  bool has_cursor() const { return bool(cursor_); }
+
+  /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. */
+  int open(uint tree, std::string_view lo, const std::string *hi);
+  /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it shows all that a new one
+      would: the way from where it is may be short. */
+  int seek(uint tree, std::string_view lo, const std::string *hi);
+  /** The position is a key that was read without a cursor. */
+  void stand_at(uint tree, const std::string &key);
+  /** The next step goes on from a key. */
+  void go_on_from(const std::string &key);
+  /** The direction of the next step. */
+  void face(bool forward) { forward_ = forward; }
+  /** Frees the cursor. */
+  void close();
+  /** Frees the cursor and forgets the position, but not that HANDLER has read past an end. */
+  void rewind() {
+    close();
+    has_last_key_ = false;
+  }
+  /** Frees the cursor and forgets the position. */
+  void reset();
+  /** Frees the cursor and keeps the position: the next step sees what later statements did. */
+  void park();
+
+  /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is nothing to step to. */
+  int begin_step(bool forward);
+  /** Whether the batch is used up. */
+  bool needs_fetch() const { return at_ == rows_.count; }
+  int fetch(bool forward);
+  /** The next entry of the batch; null at the end of the range. */
+  const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[at_++]; }
+  /** The step has met the end of the range. */
+  void note_end(bool forward);
+  /** Releases the lock of the entry shown last. */
+  Error unlock() { return frondb_cursor_unlock(cursor_.get()); }
+
+  /** The search was for a whole prefix: its cursor ends at `end`, and a plain step goes on. */
+  void end_prefix_at(const std::string &end) { prefix_end_ = end; }
+  void forget_prefix() { prefix_end_.clear(); }
+  bool is_in_prefix() const { return !prefix_end_.empty(); }
+  /** Returns the end of the prefix, and forgets it. */
+  std::string take_prefix_end() { return std::exchange(prefix_end_, {}); }
+
+ private:
+  int turn(bool forward);
+  int return_from_end(bool forward);
+  bool is_shown() const { return at_ > 0 && at_ <= rows_.count; }
+  std::string_view shown_key() const { return view(rows_.entries[at_ - 1].key); }
+  void drop_batch() {
+    rows_ = {};
+    at_ = 0;
+  }
+
+  const Share *share_ = nullptr;
+  const StatementUse *use_ = nullptr;
+
+  Cursor cursor_;
+  uint tree_ = 0;
+  /** Where the cursor's range begins, and whether it ends before the tree does. */
+  std::string from_;
+  bool has_end_ = false;
+  bool forward_ = true;
+
+  /** Fetched entries, the next of them, and how many the next fetch asks for. */
+  frondb_rows rows_ = {};
+  size_t at_ = 0;
+  size_t batch_ = 0;
+
+  std::string prefix_end_;
+  /** Without a cursor: the key from which the next step goes on, if there is one. */
+  std::string last_key_;
+  bool has_last_key_ = false;
+  /** HANDLER has read past the last entry (1) or the first (-1). */
+  int past_end_ = 0;
+};
+
+}  // namespace fron
+
+#endif

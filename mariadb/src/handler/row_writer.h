@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Writes a row and its index entries in one call of the engine.
+
+     1  encode     the row and the entries that change, into scratch that lives as long as the handler
+     2  apply      frondb_txn_write_entries(): the row first, then the indexes in their order
+     3  overlay    only if another transaction has changed one of the keys since the snapshot: handler/overlay.h */
+
+#ifndef FRONDB_HANDLER_ROW_WRITER_H
+#define FRONDB_HANDLER_ROW_WRITER_H
+
+#include <my_global.h>
+
+#include <string>
+#include <vector>
+
+#include "handler/overlay.h"
+#include "handler/row_encoder.h"
+
+namespace fron {
+
+class Connection;
+
+class RowWriter {
+ public:
+  Error open(RowEncoder *encoder, Share *share);
+  void close() { overlay_.close(); }
+
+  /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the key of the row
+      that was read last, which is the row's hidden key. */
+  int insert(Connection *connection, const uchar *record);
+  int change(Connection *connection, const uchar *before, const uchar *after, const std::string &shown);
+  int remove(Connection *connection, const uchar *record, const std::string &shown);
+
+  /** Encodes a new row into primary() and row(), and gives it a hidden key if the table has such. */
+  int encode_new_row(const uchar *record);
+  /** Of the row written last: its primary key as it was and as it is, and the encoded row. */
+  const std::string &primary_before() const { return primary_before_; }
+  const std::string &primary() const { return primary_; }
+  const std::string &row() const { return row_; }
+
+ private:
+  /** An entry of an index, as the row had it or has it now. */
+  struct Entry {
+    std::string key, value;
+    bool is_unique = false;
+  };
+
+  void begin();
+  void add(frondb_operation operation, uint index, bool checks_outdated, std::string_view key,
+           std::string_view value = {});
+  /** Adds a write of a value, which must not be too long. */
+  int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
+  int add_change(uint index, const uchar *before, const uchar *after);
+  /** Hands the writes to the engine. `all_or_none`: after an error none of them remains, since the statement may go on.
+      It can go on only after a duplicate in an index other than the primary one. */
+  int apply(Connection *connection, bool all_or_none);
+  void row_key(const uchar *record, const std::string &shown, std::string *to);
+  bool has_other_indexes() const;
+  int uncover(Connection *connection, uint index, const Entry &entry, const std::string &primary);
+
+  RowEncoder *encoder_ = nullptr;
+  Share *share_ = nullptr;
+  Overlay overlay_;
+
+  std::string primary_before_, primary_, row_;
+  /** By the numbers of the indexes: a row's entries before and after a write, and which of them an update changes. */
+  std::vector<Entry> before_, after_;
+  std::vector<bool> is_changed_;
+  std::vector<frondb_write> writes_;
+  /** Of each write the number of its index. */
+  std::vector<uint> indexes_;
+  /** Whether plain reads may need the overlay after these writes. */
+  bool needs_overlay_ = false;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   How the present statement uses a table. */
+
+#ifndef FRONDB_HANDLER_STATEMENT_USE_H
+#define FRONDB_HANDLER_STATEMENT_USE_H
+
+#include <my_global.h>
+#include <thr_lock.h>
+
+#include <vector>
+
+#include "engine/api.h"
+
+namespace fron {
+
+class Connection;
+
+struct StatementUse {
+  /** The lock that the server asked for last. */
+  thr_lock_type asked_lock = TL_UNLOCK;
+  /** The lock that the statement has. */
+  thr_lock_type type = TL_READ;
+  /** The handler was made by clone(), for this statement. */
+  bool is_clone = false;
+  Connection *connection = nullptr;
+  /** How rows are locked, and how long a lock is waited for. */
+  frondb_lock row_lock = FRONDB_LOCK_NONE;
+  frondb_wait row_wait = FRONDB_WAIT;
+  /** The server asks for fields of the index alone. */
+  bool key_read = false;
+  /** The statement is HANDLER .. READ, which reads over many statements. */
+  bool is_sql_handler = false;
+  /** The statement has asked for a CHECK: the rows that it scans afterwards it does not copy. */
+  bool is_checked = false;
+  /** The statement has written to the table. */
+  bool has_written = false;
+  /** For each tree whether the statement's snapshot has it; empty if the snapshot has all. */
+  std::vector<bool> seen_trees;
+
+  bool locks_rows() const { return row_lock != FRONDB_LOCK_NONE; }
+  /** Entries are read one by one: each is locked, or the next statement may be another one. */
+  bool reads_singly() const { return locks_rows() || is_sql_handler; }
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Which fields a statement wants of the rows and entries it reads, and how these are decoded: other fields are
+   passed over. */
+
+#ifndef FRONDB_HANDLER_WANTED_FIELDS_H
+#define FRONDB_HANDLER_WANTED_FIELDS_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <string_view>
+#include <vector>
+
+#include "handler/row_encoder.h"
+
+namespace fron {
+
+class WantedFields {
+ public:
+  void open(const RowEncoder *encoder) { encoder_ = encoder; }
+
+  /** Finds out what the statement wants of a tree: all fields, or those that the server has marked, with those that
+      a filter of rows needs. Cheap if nothing has changed since the last call. */
+  void find(uint tree, bool is_all, const void *filter);
+  /** The next statement may want other fields. */
+  void forget() { tree_ = ~0u; }
+
+  /** Decodes the wanted fields of a row. False if it is damaged. */
+  bool decode_row(std::string_view row, uchar *record) const;
+  /** Decodes the wanted fields that an entry of the index has: those of its key, of the primary key, and those that
+      it holds because they do not come back from keys. False if it is damaged. */
+  bool decode_entry(const Index &index, frondb_slice key, frondb_slice primary, std::string_view covered,
+                    uchar *record) const;
+
+ private:
+  void plan(bool is_all, bool has_filter);
+  const KEY *key_of_tree() const;
+  void want_key(const KEY *key);
+
+  const RowEncoder *encoder_ = nullptr;
+  Wanted wanted_;
+  KeyCodec::Targets key_targets_, primary_targets_;
+  bool wants_covered_ = false;
+
+  // What the above was found out for.
+  uint tree_ = ~0u;
+  bool is_all_ = false;
+  const void *filter_ = nullptr;
+  std::vector<my_bitmap_map> marked_;
+};
+
+}  // namespace fron
+
+#endif
